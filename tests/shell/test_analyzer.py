@@ -7,7 +7,7 @@ from tests.support.verdicts import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
 from handrail.shell.analyzer import ShellCommandAnalyzer
-from handrail.shell.tables.program_table import load
+from handrail.shell.tables.program_table import load_programs
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "commands"
 SAFE, DEV, DANGEROUS, BLOCKED = CommandClass
@@ -275,7 +275,9 @@ def test_a_variable_given_beside_is_not_known_inside():
 
 
 def test_what_a_person_adds_is_known():
-    added = load({"lstools": {"class": "safe"}, "npm": {"subcommands": {"gen": {"class": "dev"}}}})
+    added = load_programs(
+        {"lstools": {"class": "safe"}, "npm": {"subcommands": {"gen": {"class": "dev"}}}}
+    )
     analyzer = ShellCommandAnalyzer(
         parser(), lambda cwd: WHERE._replace(cwd=cwd), added, blocked=["terraform destroy"]
     )

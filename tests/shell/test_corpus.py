@@ -7,7 +7,7 @@ from handrail.assembly.commands import command_analyzer
 from handrail.config.model import Settings
 from handrail.core.commands import CommandClass
 from handrail.shell.analyzer import ShellCommandAnalyzer
-from handrail.shell.parse.syntax import Simple
+from handrail.shell.parse.syntax import SimpleCommand
 
 CORE = ("exec", "write", "net")
 
@@ -86,7 +86,7 @@ def divided(command):
     """`A=1 ls` as `ls` and its variables; None for any other shape."""
     script, _ = understood(command)
     simple = script.statements[0].command if script and len(script.statements) == 1 else None
-    if not isinstance(simple, Simple) or not simple.assignments or not simple.words:
+    if not isinstance(simple, SimpleCommand) or not simple.assignments or not simple.words:
         return None
     env = {one.name: one.value.value or "" for one in simple.assignments if one.value}
     return " ".join(word.source for word in simple.words), env

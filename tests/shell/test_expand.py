@@ -7,7 +7,8 @@ from handrail.core.commands import CommandClass
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyzer import ShellCommandAnalyzer
 from handrail.shell.classify.arguments import argument_readings
-from handrail.shell.expand import UNKNOWN, UNSET, Expander, format_printf, plain_text
+from handrail.shell.echo import format_printf
+from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text
 
 
 def expanded(command, env=None):

@@ -12,7 +12,7 @@ from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
 from handrail.shell.expand import Expander
-from handrail.shell.parse.reader import read
+from handrail.shell.parse.reader import parse_command
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
 ROOT = "/home/u/projects/app"
@@ -29,8 +29,8 @@ def parser():
 def understood(command):
     """The tree of a command and all that it runs; None twice if it cannot be read."""
     try:
-        script = read(command, parser())
-        return script, flatten(script, lambda text: read(text, parser()))
+        script = parse_command(command, parser())
+        return script, flatten(script, lambda text: parse_command(text, parser()))
     except UnreadableCommand:
         return None, None
 
@@ -39,10 +39,10 @@ def refused(command, *, where=WHERE, extra=(), env=None):
     """Why the command is on the blocklist."""
     script, flat = understood(command)
     if script is None:
-        return matcher.find_in_text(command, where, extra)
+        return matcher.find_blocked_in_text(command, where, extra)
     bindings = bind_variables(script, flat, env or {})
     expander = Expander(bindings, where.home, invocations=len(flat.invocations))
-    return matcher.find(flat, where, expander, script, extra)
+    return matcher.find_blocked(flat, where, expander, script, extra)
 
 
 def rows(name):

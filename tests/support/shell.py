@@ -4,9 +4,9 @@ from functools import cache
 
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
-from handrail.shell.analyze.invocation import Flat
+from handrail.shell.analyze.invocation import FlatCommand
 from handrail.shell.analyze.walk import flatten
-from handrail.shell.parse.reader import read
+from handrail.shell.parse.reader import parse_command
 from handrail.shell.parse.syntax import Script
 
 
@@ -18,10 +18,10 @@ def parser() -> Shfmt:
 
 def tree(command: str) -> Script:
     """The tree of a command."""
-    return read(command, parser())
+    return parse_command(command, parser())
 
 
-def flat(command: str) -> Flat:
+def flat(command: str) -> FlatCommand:
     """Everything that a command would run."""
     return flatten(tree(command), tree)
 

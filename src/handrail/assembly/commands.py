@@ -39,8 +39,8 @@ from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.analyzer import ShellCommandAnalyzer
 from handrail.shell.classify.environment import child_environment
-from handrail.shell.classify.git import git_environment, git_is_tame
-from handrail.shell.tables.program_table import load
+from handrail.shell.classify.git import git_config_is_safe, git_environment
+from handrail.shell.tables.program_table import load_programs
 from handrail.tools._lib.services import Shell
 
 _BASH: Final = "/usr/bin:/bin:/usr/local/bin"
@@ -186,7 +186,7 @@ def command_analyzer(
     return ShellCommandAnalyzer(
         Shfmt(find_helper("shfmt", roots).path) if parser is None else parser,
         lambda cwd: _surroundings(cwd, tuple(roots), environment),
-        load(settings.programs),
+        load_programs(settings.programs),
         blocked=settings.blocked_commands,
         protected=protected_reason,
         tame=_tame,
@@ -248,7 +248,7 @@ def _surroundings(
 def _tame(cwd: str) -> bool:
     """Whether no configuration of the repository there names a program."""
     texts = read_git_configs(cwd)
-    return texts is not None and git_is_tame(*texts)
+    return texts is not None and git_config_is_safe(*texts)
 
 
 def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:

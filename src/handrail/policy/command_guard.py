@@ -8,7 +8,7 @@ from typing import Final, Literal
 from handrail.core.commands import CommandAnalysis, CommandClass, Reason
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.policy_input import PolicyInput
-from handrail.shell.classify.allowlist import refusals
+from handrail.shell.classify.allowlist import allowlist_refusals
 
 CommandListPolicy = Literal["classify", "allowlist", "blocklist"]
 
@@ -57,7 +57,7 @@ class CommandGuard:
     def _unlisted(self, analysis: CommandAnalysis) -> Verdict | None:
         if self._policy != "allowlist":
             return None
-        reasons = refusals(analysis.segments, self._allowed)
+        reasons = allowlist_refusals(analysis.segments, self._allowed)
         if not reasons:
             return None
         listed = ", ".join(sorted(self._allowed)) or "nothing"

@@ -14,13 +14,13 @@ from typing import Final, NamedTuple, TypeVar
 from handrail.core.commands import CommandAnalysis
 
 T = TypeVar("T")
-# By the number of the question in `Disk`, and what it was about.
-Answers = dict[tuple[int, str], object]
+# By the number of the question in `DiskQueries`, and what it was about.
+DiskAnswers = dict[tuple[int, str], object]
 
 _KEPT: Final = 256
 
 
-class Disk(NamedTuple):
+class DiskQueries(NamedTuple):
     """All that a judgement may ask about the disk; see `Surroundings` and `Judge`."""
 
     find_program: Callable[[str], str | None]
@@ -28,16 +28,16 @@ class Disk(NamedTuple):
     tame: Callable[[str], bool] | None
 
 
-def noting(disk: Disk, answers: Answers) -> Disk:
+def recording_queries(disk: DiskQueries, answers: DiskAnswers) -> DiskQueries:
     """The same questions; what they are told is noted."""
-    return Disk(
-        _noting(0, disk.find_program, answers),
-        _noting(1, disk.resolve, answers),
-        None if disk.tame is None else _noting(2, disk.tame, answers),
+    return DiskQueries(
+        _recording(0, disk.find_program, answers),
+        _recording(1, disk.resolve, answers),
+        None if disk.tame is None else _recording(2, disk.tame, answers),
     )
 
 
-def _noting(number: int, ask: Callable[[str], T], answers: Answers) -> Callable[[str], T]:
+def _recording(number: int, ask: Callable[[str], T], answers: DiskAnswers) -> Callable[[str], T]:
     def noted(about: str) -> T:
         answers[number, about] = answer = ask(about)
         return answer
@@ -45,19 +45,19 @@ def _noting(number: int, ask: Callable[[str], T], answers: Answers) -> Callable[
     return noted
 
 
-class _Known(NamedTuple):
+class _CachedAnalysis(NamedTuple):
     judgement: CommandAnalysis
     answers: Mapping[tuple[int, str], object]
 
 
-class Remembered:
+class AnalysisCache:
     """The last judgements; safe in any thread."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._known: OrderedDict[Hashable, _CachedAnalysis] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable, disk: Disk) -> CommandAnalysis | None:
+    def find(self, key: Hashable, disk: DiskQueries) -> CommandAnalysis | None:
         """What was said before, if every question has the same answer now."""
         with self._lock:
             known = self._known.get(key)
@@ -70,10 +70,10 @@ class Remembered:
                 return None
         return known.judgement
 
-    def keep(self, key: Hashable, judgement: CommandAnalysis, answers: Answers) -> None:
+    def keep(self, key: Hashable, judgement: CommandAnalysis, answers: DiskAnswers) -> None:
         """Remember it with all that it rests on."""
         with self._lock:
-            self._known[key] = _Known(judgement, answers)
+            self._known[key] = _CachedAnalysis(judgement, answers)
             self._known.move_to_end(key)
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)

@@ -18,30 +18,30 @@ from handrail.core.commands import (
     ShellParser,
     UnreadableCommand,
 )
-from handrail.shell.analysis_cache import Answers, Disk, Remembered, noting
+from handrail.shell.analysis_cache import AnalysisCache, DiskAnswers, DiskQueries, recording_queries
 from handrail.shell.analyze import evaluated_names
-from handrail.shell.analyze.invocation import Flat
+from handrail.shell.analyze.invocation import FlatCommand
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
-from handrail.shell.blocklist.writes import derived
+from handrail.shell.blocklist.writes import find_system_writes
 from handrail.shell.classify import allowlist, environment
 from handrail.shell.classify.classifier import Classifier
-from handrail.shell.classify.effects import Tally
-from handrail.shell.classify.rule_parts import is_plain, is_told, parts_of
+from handrail.shell.classify.effects import EffectCollector
+from handrail.shell.classify.rule_parts import command_parts, is_fully_listed, is_rule_matchable
 from handrail.shell.expand import Expander
-from handrail.shell.parse.reader import read
+from handrail.shell.parse.reader import parse_command
 from handrail.shell.parse.syntax import Script
-from handrail.shell.tables.program_table import Programs, load
+from handrail.shell.tables.program_table import ProgramTable, load_programs
 
 _KEPT: Final = 256
 _MAX_KEPT_TEXT: Final = 4096
 
 
-class _Read(NamedTuple):
+class _ParsedCommand(NamedTuple):
     text: str
     script: Script
-    flat: Flat
+    flat: FlatCommand
 
 
 class ShellCommandAnalyzer:
@@ -57,7 +57,7 @@ class ShellCommandAnalyzer:
         self,
         parser: ShellParser,
         surroundings: Callable[[str], ExecutionContext],
-        programs: Programs | None = None,
+        programs: ProgramTable | None = None,
         *,
         blocked: Sequence[str] = (),
         protected: Callable[[str], str | None] | None = None,
@@ -69,8 +69,8 @@ class ShellCommandAnalyzer:
         self._blocked = tuple(blocked)
         self._protected = protected
         self._tame = tame
-        self._kept: OrderedDict[str, _Read] = OrderedDict()
-        self._remembered = Remembered()
+        self._kept: OrderedDict[str, _ParsedCommand] = OrderedDict()
+        self._remembered = AnalysisCache()
         self._lock = threading.Lock()
         # A workspace is held open by its handle: where its name led then is where it works.
         self._roots: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -79,19 +79,21 @@ class ShellCommandAnalyzer:
         """The class, reasons and effects of a command run there, with these variables."""
         where = self._with_real_roots(self._surroundings(cwd))
         key = command, tuple(env.items()), where.cwd, where.roots, where.home
-        before = self._remembered.find(key, Disk(where.find_program, where.resolve, self._tame))
+        before = self._remembered.find(
+            key, DiskQueries(where.find_program, where.resolve, self._tame)
+        )
         if before is not None:
             return before
-        tally = Tally()
-        _weigh_environment(env, tally)
+        tally = EffectCollector()
+        _classify_environment(env, tally)
         if not command.isprintable():
-            _weigh_letters(command, tally)
+            _classify_invisible_characters(command, tally)
         try:
             known = self._read(command)
         except UnreadableCommand as error:
             return self._unreadable(command, str(error), where, tally)
-        asked: Answers = {}
-        disk = noting(Disk(where.find_program, where.resolve, self._tame), asked)
+        asked: DiskAnswers = {}
+        disk = recording_queries(DiskQueries(where.find_program, where.resolve, self._tame), asked)
         judgement = self._judgement(known, where, disk, tally, env)
         if len(command) <= _MAX_KEPT_TEXT:
             self._remembered.keep(key, judgement, asked)
@@ -99,43 +101,43 @@ class ShellCommandAnalyzer:
 
     def _judgement(
         self,
-        known: _Read,
+        known: _ParsedCommand,
         where: ExecutionContext,
-        disk: Disk,
-        tally: Tally,
+        disk: DiskQueries,
+        tally: EffectCollector,
         env: Mapping[str, str],
     ) -> CommandAnalysis:
         where = where._replace(find_program=disk.find_program, resolve=disk.resolve)
         if self._programs is None:
-            self._programs = load()
+            self._programs = load_programs()
         flat = known.flat
         bindings = bind_variables(known.script, flat, env)
         expander = Expander(bindings, where.home, invocations=len(flat.invocations))
-        for doubt in evaluated_names.given(flat.evaluates, env):
+        for doubt in evaluated_names.environment_doubts(flat.evaluates, env):
             tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
         classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
         classes = classifier.weigh(flat, expander, tally)
         # What only looks can be no catastrophe, unless the person says what else is one.
         if tally.safety_class > CommandClass.SAFE or self._blocked:
-            for reason in matcher.find(flat, where, expander, known.script, self._blocked):
+            for reason in matcher.find_blocked(flat, where, expander, known.script, self._blocked):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)
-            for reason in derived(tally.effects().writes, where):
+            for reason in find_system_writes(tally.effects().writes, where):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(
-            parts=parts_of(flat, classes),
-            rule_matchable=is_plain(flat, env),
-            fully_listed=is_told(flat, env),
+            parts=command_parts(flat, classes),
+            rule_matchable=is_rule_matchable(flat, env),
+            fully_listed=is_fully_listed(flat, env),
             cwd=where.cwd,
-            segments=allowlist.segments(flat),
+            segments=allowlist.command_segments(flat),
             text=known.text,
         )
 
     def _unreadable(
-        self, command: str, why: str, where: ExecutionContext, tally: Tally
+        self, command: str, why: str, where: ExecutionContext, tally: EffectCollector
     ) -> CommandAnalysis:
         tally.note(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
         tally.open_ended = True
-        for reason in matcher.find_in_text(command, where, self._blocked):
+        for reason in matcher.find_blocked_in_text(command, where, self._blocked):
             tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(cwd=where.cwd, text=command)
 
@@ -147,14 +149,16 @@ class ShellCommandAnalyzer:
             known = self._roots[where.roots] = tuple(dict.fromkeys((*where.roots, *real)))
         return where._replace(roots=known)
 
-    def _read(self, command: str) -> _Read:
+    def _read(self, command: str) -> _ParsedCommand:
         with self._lock:
             known = self._kept.get(command)
             if known is not None:
                 self._kept.move_to_end(command)
                 return known
-        script = read(command, self._parser)
-        fresh = _Read(command, script, flatten(script, lambda text: read(text, self._parser)))
+        script = parse_command(command, self._parser)
+        fresh = _ParsedCommand(
+            command, script, flatten(script, lambda text: parse_command(text, self._parser))
+        )
         if len(command) <= _MAX_KEPT_TEXT:
             with self._lock:
                 self._kept[command] = fresh
@@ -163,12 +167,12 @@ class ShellCommandAnalyzer:
         return fresh
 
 
-def _weigh_environment(env: Mapping[str, Any], tally: Tally) -> None:
+def _classify_environment(env: Mapping[str, Any], tally: EffectCollector) -> None:
     for name in env:
-        tally.note(environment.weigh(name), f"the variable {name} is set", name)
+        tally.note(environment.classify_variable(name), f"the variable {name} is set", name)
 
 
-def _weigh_letters(command: str, tally: Tally) -> None:
+def _classify_invisible_characters(command: str, tally: EffectCollector) -> None:
     """Letters that nobody sees make a command read differently from what it says."""
     odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
     if odd is not None:

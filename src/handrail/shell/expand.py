@@ -15,17 +15,19 @@ from itertools import islice, product
 from math import prod
 from typing import Final, NamedTuple
 
+from handrail.shell.echo import printed_text
 from handrail.shell.parse.syntax import (
     Braces,
     Opaque,
     Part,
     Script,
-    Simple,
+    SimpleCommand,
     Substitution,
     Text,
     Variable,
     Word,
 )
+from handrail.shell.parse.words import variable_names
 
 # Marks in the likely view. Private code points cannot occur in a path or an option by accident.
 UNKNOWN: Final = "\ue003"
@@ -42,6 +44,8 @@ _MIN_READINGS: Final = 16
 _MAX_READINGS_PER_COMMAND: Final = 20_000
 _MAX_LIKELY_PARTS: Final = 64
 _MAX_DEPTH: Final = 4
+# Variables expanded for one command; values that refer to each other could go on for long.
+_MAX_NESTED: Final = 2000
 _MAX_STEPS: Final = 100_000
 # Numbers that the shell maintains: never an option, never a path that leads elsewhere.
 _NUMBERS: Final = re.compile(
@@ -52,7 +56,6 @@ _ARITHMETIC: Final = re.compile(r"\$\(\([\s\d+\-*/%()<>=!&|^~?:,]*\)\)")
 SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
 _DEFAULTS: Final = frozenset({"-", ":-", "=", ":="})
 _ALTERNATES: Final = frozenset({"+", ":+"})
-_DIRECTIVE: Final = re.compile(r"%%|%[-+ #0'\d.*]*[A-Za-z]|\\n")
 
 
 class Binding(NamedTuple):
@@ -93,6 +96,7 @@ class _Value(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
+_UNBOUND: Final = Binding((), None)
 _NO_VALUE: Final = _Value(Word("", ()), ())
 
 
@@ -104,6 +108,8 @@ class Expander:
         self.home = home
         share = _MAX_READINGS_PER_COMMAND // max(1, invocations)
         self._limit = max(_MIN_READINGS, min(MAX_READINGS, share))
+        self._expanded: dict[tuple[str, str | None, bool], list[_Value]] = {}
+        self._nested_left = _MAX_NESTED
 
     def certain(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[Field, ...]]:
         """The fields for each combination of variable values; gaps where a value is not certain.
@@ -125,12 +131,14 @@ class Expander:
         self, words: Sequence[Word], cwd: str | None, *, likely: bool
     ) -> Iterator[Mapping[str, Sequence[_Value]]]:
         names = sorted(
-            name for name in _used_names(words, nested=likely) if self._words(name, likely=likely)
+            name
+            for name in variable_names(words, nested=likely)
+            if self._words(name, likely=likely)
         )
-        values = [self.values(name, cwd, likely=likely) for name in names]
+        values = [self._top_values(name, cwd, likely=likely) for name in names]
         if not likely:
             # A word that is nothing but an unset variable vanishes; only a longer one changes.
-            partly = _used_names([word for word in words if len(word.parts) > 1], nested=False)
+            partly = variable_names([word for word in words if len(word.parts) > 1], nested=False)
             for name, known in zip(names, values, strict=True):
                 if name in partly and self.bindings[name].may_be_unset:
                     known.append(_NO_VALUE)
@@ -140,16 +148,25 @@ class Expander:
         for chosen in islice(product(*values), self._limit):
             yield {name: (one,) for name, one in zip(names, chosen, strict=True)}
 
-    def values(
+    def _top_values(self, name: str, cwd: str | None, *, likely: bool) -> list[_Value]:
+        key = name, cwd, likely
+        if key not in self._expanded:
+            self._expanded[key] = self._values(name, cwd, likely=likely)
+        return list(self._expanded[key])
+
+    def _values(
         self, name: str, cwd: str | None, *, likely: bool, inside: frozenset[str] = frozenset()
     ) -> list[_Value]:
         """The expanded values of a variable. `inside`: variables whose values refer to `name`."""
+        self._nested_left -= 1
+        if self._nested_left < 0:
+            return [_Value(Word("", ()), (Piece(Opaque(name), None),))]
         inside |= {name}
         found: list[_Value] = []
         for word in self._words(name, likely=likely):
             nested = {
-                other: self.values(other, cwd, likely=likely, inside=inside)
-                for other in _used_names([word], nested=likely) - inside
+                other: self._values(other, cwd, likely=likely, inside=inside)
+                for other in variable_names([word], nested=likely) - inside
                 if len(inside) <= _MAX_DEPTH and self._words(other, likely=likely)
             }
             reading = _Reading(self, cwd, nested, likely=likely, depth=len(inside))
@@ -161,10 +178,8 @@ class Expander:
         return found[: self._limit + 1]
 
     def _words(self, name: str, *, likely: bool) -> tuple[Word, ...]:
-        binding = self.bindings.get(name)
-        if binding is None:
-            return ()
-        return binding.assigned if likely else binding.complete or ()
+        assigned, complete, _ = self.bindings.get(name, _UNBOUND)
+        return assigned if likely else complete or ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +213,8 @@ class _Reading:
         made: list[tuple[Piece, ...]] = [()]
         for number, part in enumerate(parts):
             options = self._options(part, first=number == 0)
-            made = [start + end for start in made for end in options][: MAX_READINGS + 1]
+            ways = (start + end for start in made for end in options)
+            made = list(islice(ways, MAX_READINGS + 1))
         return made
 
     def _options(self, part: Part, *, first: bool) -> Sequence[tuple[Piece, ...]]:
@@ -220,20 +236,13 @@ class _Reading:
         made: list[Piece] = []
         for piece in value.pieces:
             if isinstance(piece.part, Text):
-                text = self._home_text(piece)
-                if not self.likely and not variable.quoted and re.search(r"\s", text):
+                text, splits = self._home_text(piece), not variable.quoted
+                if splits and not self.likely and re.search(r"\s", text):
                     # Which words the value becomes is not worked out.
                     made.append(Piece(Opaque(value.word.source), None))
-                    continue
-                made.append(
-                    Piece(
-                        piece.part,
-                        text,
-                        globs=value.word.globs or not variable.quoted,
-                        tilde=piece.tilde and text.startswith("~"),
-                        splits=not variable.quoted,
-                    )
-                )
+                else:
+                    tilde, globs = piece.tilde and text.startswith("~"), value.word.globs or splits
+                    made.append(Piece(piece.part, text, globs, tilde, splits))
             elif isinstance(piece.part, Variable | Substitution):
                 part = replace(piece.part, quoted=variable.quoted)
                 made.append(piece._replace(part=part, splits=not variable.quoted))
@@ -315,10 +324,10 @@ class _Reading:
         if len(script.statements) != 1 or self.depth >= _MAX_DEPTH:
             return UNKNOWN
         command = script.statements[0].command
-        if not isinstance(command, Simple) or not command.words:
+        if not isinstance(command, SimpleCommand) or not command.words:
             return UNKNOWN
         deeper = replace(self, depth=self.depth + 1)
-        return printed_text(list(deeper.texts(command.words)), self.cwd).rstrip("\n")
+        return printed_field(list(deeper.texts(command.words)), self.cwd).rstrip("\n")
 
 
 def plain_text(field: str) -> str:
@@ -331,36 +340,10 @@ def literal(text: str) -> str:
     return text.translate(_HIDE)
 
 
-def printed_text(fields: Sequence[str], cwd: str | None) -> str:
-    """What `echo`, `printf` or `pwd` with these fields prints; `UNKNOWN` for another program."""
-    program, rest = (fields[0] if fields else "").rpartition("/")[2], list(fields[1:])
-    if program == "pwd":
-        return cwd or UNKNOWN
-    if program in ("which", "command", "type") and rest:
-        return rest[-1]
-    if program == "echo":
-        while rest and re.fullmatch(r"-[neE]+", rest[0]):
-            rest.pop(0)
-        return " ".join(rest)
-    if program == "printf" and rest:
-        return format_printf(rest[0], rest[1:])
-    return UNKNOWN
-
-
-def format_printf(form: str, arguments: Sequence[str]) -> str:
-    """What printf prints; the format is used again until no argument is left."""
-    made: list[str] = []
-    left = list(arguments)
-
-    def fill(directive: re.Match[str]) -> str:
-        fixed = {"%%": "%", "\\n": "\n"}.get(directive[0])
-        return fixed or (left.pop(0) if left else "")
-
-    while True:
-        before = len(left)
-        made.append(_DIRECTIVE.sub(fill, form))
-        if not left or len(left) == before:
-            return "".join(made)
+def printed_field(fields: Sequence[str], cwd: str | None) -> str:
+    """What a program with these fields prints, as a field; `UNKNOWN` if that is not known."""
+    text = printed_text(fields, cwd)
+    return UNKNOWN if text is None else text
 
 
 def _unknown(part: Part) -> str | None:
@@ -409,25 +392,3 @@ def _is_small_number(source: str) -> bool:
     if first.isalpha() or last.isalpha():
         return first.isalpha() and last.isalpha()
     return not first.startswith("-") and abs(int(first) - int(last)) <= _MAX_STEPS
-
-
-def _used_names(words: Iterable[Word], depth: int = 0, *, nested: bool) -> set[str]:
-    """The variables that the words contain; `nested`: inside `${x:-…}` and `$(…)` as well."""
-    names: set[str] = set()
-    if depth > _MAX_DEPTH:
-        return names
-    for part in (part for word in words for part in word.parts):
-        match part:
-            case Variable(name=name, plain=plain, inner=inner) if plain or nested:
-                names |= {name} | _used_names(inner, depth + 1, nested=nested)
-            case Braces(alternatives):
-                names |= _used_names(alternatives, depth + 1, nested=nested)
-            case Substitution(script) if nested:
-                names |= _used_names(_simple_words(script), depth + 1, nested=nested)
-    return names
-
-
-def _simple_words(script: Script) -> Iterator[Word]:
-    for statement in script.statements:
-        if isinstance(statement.command, Simple):
-            yield from statement.command.words

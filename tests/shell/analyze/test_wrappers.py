@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from tests.support.shell import flat, ran
 
-from handrail.shell.tables.wrapper_table import table
+from handrail.shell.tables.wrapper_table import wrapper_specs
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_real_wrappers_begin_the_command_where_we_do(wrapper, tmp_path):
 
 
 def test_the_table_names_only_what_exists():
-    for name, wrapper in table().items():
+    for name, wrapper in wrapper_specs().items():
         assert wrapper.rest in ("words", "text", "none"), name
         for options in (wrapper.text, wrapper.idle, wrapper.shell, wrapper.bare, wrapper.moves,
                         wrapper.replaces, wrapper.only, wrapper.program):  # fmt: skip

@@ -1,15 +1,15 @@
 import pytest
 from tests.support.commands import understood
 
-from handrail.shell.classify.allowlist import refusals, segments
+from handrail.shell.classify.allowlist import allowlist_refusals, command_segments
 
 ALLOWED = ("ls", "cat", "echo", "grep", "sort", "git")
 
 
 def refused(command, allowed=ALLOWED):
     _, flat = understood(command)
-    found = segments(flat) if flat is not None else ()
-    return [f"{reason.text}: {reason.part}" for reason in refusals(found, allowed)]
+    found = command_segments(flat) if flat is not None else ()
+    return [f"{reason.text}: {reason.part}" for reason in allowlist_refusals(found, allowed)]
 
 
 @pytest.mark.feature("H09", "H11")

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.commands import CommandClass
-from handrail.shell.classify.environment import child_environment, weigh
+from handrail.shell.classify.environment import child_environment, classify_variable
 
 SAFE, DEV, DANGEROUS, _ = CommandClass
 CODE = """
@@ -18,24 +18,24 @@ RUSTC_WRAPPER GOFLAGS TMPDIR CDPATH LOCPATH OPENSSL_CONF CURL_HOME HANDRAIL_HOME
 
 @pytest.mark.parametrize("name", CODE.split())
 def test_variables_that_choose_code_are_dangerous(name):
-    assert weigh(name) is DANGEROUS
+    assert classify_variable(name) is DANGEROUS
 
 
 @pytest.mark.parametrize(
     "name", ["LANG", "LC_ALL", "TZ", "NO_COLOR", "FORCE_COLOR", "CI", "COLUMNS", "TERM", "DEBUG"]
 )
 def test_variables_of_taste_are_harmless(name):
-    assert weigh(name) is SAFE
+    assert classify_variable(name) is SAFE
 
 
 @pytest.mark.parametrize("name", ["FOO", "NODE_ENV", "CGO_ENABLED", "APP_MODE", "GOOS"])
 def test_others_are_for_development(name):
-    assert weigh(name) is DEV
+    assert classify_variable(name) is DEV
 
 
 @pytest.mark.parametrize("name", ["", "A B", "A=B", "1A", "A-B", "A\0", "É"])
 def test_what_is_no_name_is_dangerous(name):
-    assert weigh(name) is DANGEROUS
+    assert classify_variable(name) is DANGEROUS
 
 
 def test_a_command_gets_a_closed_list_of_variables():

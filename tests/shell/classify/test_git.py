@@ -8,7 +8,7 @@ import pytest
 
 from handrail.host.git.config_files import read_git_configs
 from handrail.shell.classify.environment import child_environment
-from handrail.shell.classify.git import git_environment, git_is_tame
+from handrail.shell.classify.git import git_config_is_safe, git_environment
 
 HOOKS = ("post-checkout", "post-index-change", "fsmonitor-watchman", "reference-transaction")
 LOOKS = """
@@ -79,7 +79,7 @@ class Repository:
         return self.mark.read_text() if self.mark.exists() else ""
 
     def tame(self):
-        return git_is_tame(*read_git_configs(str(self.folder)))
+        return git_config_is_safe(*read_git_configs(str(self.folder)))
 
 
 def base():
@@ -187,7 +187,7 @@ def test_a_bare_repository_among_the_files_is_not_taken_for_one(repository):
     with (bare / "config").open("a") as file:
         file.write(f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = {repository.program}\n")
 
-    assert not git_is_tame(*read_git_configs(str(bare)))
+    assert not git_config_is_safe(*read_git_configs(str(bare)))
     assert repository.run("git status", calm(), cwd=bare) == ""
     assert repository.run("git status", base(), cwd=bare)
 
@@ -238,7 +238,7 @@ def test_a_filter_or_driver_is_seen_in_the_configuration(repository, key):
     ],
 )
 def test_what_names_a_program_or_is_not_understood_is_not_tame(text):
-    assert not git_is_tame(text)
+    assert not git_config_is_safe(text)
 
 
 @pytest.mark.parametrize(
@@ -255,4 +255,4 @@ def test_what_names_a_program_or_is_not_understood_is_not_tame(text):
     ],
 )
 def test_an_ordinary_configuration_is_tame(text):
-    assert git_is_tame(text)
+    assert git_config_is_safe(text)

@@ -7,19 +7,19 @@ import pytest
 from tests.support.shell import parser, tree
 
 from handrail.core.commands import UnreadableCommand
-from handrail.shell.parse.reader import MAX_BYTES, read
+from handrail.shell.parse.reader import MAX_BYTES, parse_command
 from handrail.shell.parse.syntax import (
+    AndOrList,
     Assignment,
-    Block,
     Braces,
-    Chain,
-    Compound,
-    Function,
+    CommandGroup,
+    CompoundCommand,
+    FunctionDefinition,
     Opaque,
-    Pipeline,
+    PipelineCommand,
     Redirect,
     Script,
-    Simple,
+    SimpleCommand,
     Statement,
     Substitution,
     Text,
@@ -33,12 +33,12 @@ def plain(text):
 
 
 def simple(source, *words, **more):
-    return Statement(Simple(tuple(plain(word) for word in words)), source, **more)
+    return Statement(SimpleCommand(tuple(plain(word) for word in words)), source, **more)
 
 
 def words_of(command):
     command = tree(command).statements[0].command
-    assert isinstance(command, Simple)
+    assert isinstance(command, SimpleCommand)
     return command.words
 
 
@@ -47,13 +47,13 @@ def test_a_command_is_read_into_its_whole_tree():
 
     redirect = Redirect(">", plain("out"))
     first = Statement(
-        Simple((plain("ls"), plain("-l")), (Assignment("A", plain("1")),)),
+        SimpleCommand((plain("ls"), plain("-l")), (Assignment("A", plain("1")),)),
         "A=1 ls -l > out",
         (redirect,),
     )
     inner = Script((simple("cat", "cat"), simple("rm x", "rm", "x")))
-    second = Statement(Block(inner, subshell=True), "! (cat; rm x)", negated=True)
-    chain = Chain(first, "&&", second)
+    second = Statement(CommandGroup(inner, subshell=True), "! (cat; rm x)", negated=True)
+    chain = AndOrList(first, "&&", second)
     assert read_tree == Script(
         (Statement(chain, "A=1 ls -l > out && ! (cat; rm x)", background=True),)
     )
@@ -62,9 +62,11 @@ def test_a_command_is_read_into_its_whole_tree():
 def test_chains_and_pipelines_keep_their_order():
     (statement,) = tree("a | b |& c && d || e").statements
 
-    pipe = Statement(Pipeline((simple("a", "a"), simple("b", "b"), simple("c", "c"))), "a | b |& c")
-    left = Statement(Chain(pipe, "&&", simple("d", "d")), "a | b |& c && d")
-    assert statement.command == Chain(left, "||", simple("e", "e"))
+    pipe = Statement(
+        PipelineCommand((simple("a", "a"), simple("b", "b"), simple("c", "c"))), "a | b |& c"
+    )
+    left = Statement(AndOrList(pipe, "&&", simple("d", "d")), "a | b |& c && d")
+    assert statement.command == AndOrList(left, "||", simple("e", "e"))
 
 
 @pytest.mark.parametrize(
@@ -165,22 +167,22 @@ def test_constructs_show_all_their_scripts_words_and_names():
     ).statements]  # fmt: skip
 
     script = [Script((simple(name, name),)) for name in "abcde"]
-    assert found[0] == Compound("if", tuple(script))
-    assert found[1] == Compound(
+    assert found[0] == CompoundCommand("if", tuple(script))
+    assert found[1] == CompoundCommand(
         "for", (Script((simple("f", "f"),)),), (plain("1"), plain("2")), ("x",)
     )
     assert [word.source for word in found[2].words] == ["$y", "g", "i"]
     assert [word.source for word in found[3].words] == ["k", "l", "m"]
     assert found[4].kind == "until"
-    assert found[5] == Function(
-        "p", Statement(Block(Script((simple("q", "q"),)), subshell=False), "{ q; }")
+    assert found[5] == FunctionDefinition(
+        "p", Statement(CommandGroup(Script((simple("q", "q"),)), subshell=False), "{ q; }")
     )
 
 
 def test_a_declaration_keeps_its_words_and_its_assignments():
     (statement,) = tree("export -p A=b C").statements
 
-    assert statement.command == Simple(
+    assert statement.command == SimpleCommand(
         (plain("export"), plain("-p"), Word("A=b", (Text("A="), Text("b"))), plain("C")),
         (Assignment("A", plain("b")), Assignment("C", None)),
         declares="export",
@@ -295,7 +297,7 @@ def refused_with(command, known, field, value):
         if value is not None or field in node:
             node[field] = value or "Surprise"
             try:
-                read(command, Told(known))
+                parse_command(command, Told(known))
                 refusals.append(False)
             except UnreadableCommand:
                 refusals.append(True)
@@ -329,7 +331,7 @@ def test_a_type_that_is_not_known_makes_any_node_unreadable():
 )
 def test_an_answer_of_the_wrong_shape_is_refused_or_empty(answer):
     try:
-        script = read("ls $x", Told(answer))
+        script = parse_command("ls $x", Told(answer))
     except UnreadableCommand:
         return
     assert (answer, script) == ({}, Script(()))

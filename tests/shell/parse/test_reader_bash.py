@@ -12,7 +12,7 @@ from tests.support.shell import flat, tree
 
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse.braces import expand_braces
-from handrail.shell.parse.syntax import Simple
+from handrail.shell.parse.syntax import SimpleCommand
 
 RECORD = 'command_not_found_handle() { builtin printf \'%s\\0\' "$1" >>"$RAN"; }\n'
 
@@ -45,7 +45,7 @@ def known_words(command):
     except UnreadableCommand:
         return None
     (statement, *more) = script.statements
-    if more or not isinstance(statement.command, Simple):
+    if more or not isinstance(statement.command, SimpleCommand):
         return None
     words = [one for word in statement.command.words for one in expand_braces(word)]
     if any(word.value is None or word.globs or word.tilde for word in words):

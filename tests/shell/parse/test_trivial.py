@@ -7,7 +7,7 @@ from tests.support.shell import parser
 
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse import trivial
-from handrail.shell.parse.reader import read
+from handrail.shell.parse.reader import parse_command
 
 ANY = st.text("ab1=:,.+@%^-_/|&; \t~!#{}[]*?$'\"\\<>()\n`", max_size=12)
 WORD = st.text("ab1_./:=,+@%^-", min_size=1, max_size=4)
@@ -40,7 +40,7 @@ def parsed(command, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("handrail.shell.parse.reader.trivial", Nothing)
         try:
-            return read(command, parser())
+            return parse_command(command, parser())
         except UnreadableCommand:
             return "unreadable"
 
@@ -53,7 +53,7 @@ def parsed(command, monkeypatch):
 @example("ls =x")
 @example("a |b| c  d")
 def test_the_tiny_reader_agrees_with_the_parser_or_stays_silent(command):
-    found = trivial.read(command)
+    found = trivial.read_trivial(command)
 
     if found is not None:
         with pytest.MonkeyPatch.context() as patch:
@@ -65,7 +65,7 @@ def test_the_tiny_reader_agrees_with_the_parser_or_stays_silent(command):
     ["ls", "git status -s", "git log --oneline -n5 | head -3", "a/b.sh x=1 -y", "rg -n foo src/"],
 )
 def test_an_everyday_command_needs_no_parser(command):
-    assert read(command, Refusing()) == trivial.read(command)
+    assert parse_command(command, Refusing()) == trivial.read_trivial(command)
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_an_everyday_command_needs_no_parser(command):
      "time ls", "export A", "ls 'x'", "", " ", "ls |", "| ls", "ls || rm", "ls |& rm", "\\ls", "a\u00a0b"],
 )  # fmt: skip
 def test_anything_with_a_meaning_of_its_own_is_left_to_the_parser(command):
-    assert trivial.read(command) is None
+    assert trivial.read_trivial(command) is None

@@ -10,7 +10,7 @@ import pytest
 import handrail.shell
 from handrail.core.commands import CommandClass
 from handrail.shell.classify import roles
-from handrail.shell.tables.program_table import ANY, Program, load
+from handrail.shell.tables.program_table import ANY, ProgramSpec, load_programs
 
 TABLES = Path(handrail.shell.__file__).parent / "tables" / "programs"
 KEYS = {
@@ -33,10 +33,10 @@ def every(program):
 
 
 def programs():
-    table = load()
+    table = load_programs()
     for name in table.names():
         found = table.find(name)
-        assert isinstance(found, Program)
+        assert isinstance(found, ProgramSpec)
         yield from every(found)
 
 
@@ -69,7 +69,7 @@ def test_every_key_of_the_tables_is_read():
 
 
 def test_every_role_and_trait_has_a_meaning():
-    known = roles.known() | TURNED
+    known = roles.known_roles() | TURNED
     strange = set()
     for program in programs():
         grammar = program.grammar
@@ -101,43 +101,51 @@ def test_an_option_that_turns_operands_is_an_option():
 
 
 def test_a_new_program_is_dangerous_unless_its_class_is_said():
-    table = load({"mytool": {"options": ["-x"]}, "other": {"class": "dev"}})
+    table = load_programs({"mytool": {"options": ["-x"]}, "other": {"class": "dev"}})
 
     assert table.find("mytool").safety_class is CommandClass.DANGEROUS
     assert table.find("other").safety_class is CommandClass.DEV
 
 
 def test_options_are_added_to_ours():
-    before, after = load().find("ls"), load({"ls": {"options": ["--shiny"]}}).find("ls")
+    before, after = (
+        load_programs().find("ls"),
+        load_programs({"ls": {"options": ["--shiny"]}}).find("ls"),
+    )
 
     assert after.grammar.options.keys() - before.grammar.options.keys() == {"--shiny"}
     assert after.safety_class is before.safety_class
 
 
 def test_a_stricter_entry_is_loosened_only_by_saying_the_class():
-    added = load({"curl": {"options": ["--silent"]}}).find("curl")
-    said = load({"curl": {"class": "dev"}}).find("curl")
+    added = load_programs({"curl": {"options": ["--silent"]}}).find("curl")
+    said = load_programs({"curl": {"class": "dev"}}).find("curl")
 
     assert added.safety_class is CommandClass.DANGEROUS
     assert said.safety_class is CommandClass.DEV
 
 
 def test_subcommands_are_added_to_ours():
-    table = load({"git": {"subcommands": {"lg": {"class": "safe"}, "push": {"class": "dev"}}}})
+    table = load_programs(
+        {"git": {"subcommands": {"lg": {"class": "safe"}, "push": {"class": "dev"}}}}
+    )
     git = table.find("git")
 
     assert git.subcommands["lg"].safety_class is CommandClass.SAFE
     assert git.subcommands["push"].safety_class is CommandClass.DEV
-    assert git.subcommands["status"].grammar == load().find("git").subcommands["status"].grammar
+    assert (
+        git.subcommands["status"].grammar
+        == load_programs().find("git").subcommands["status"].grammar
+    )
 
 
 def test_a_class_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="'rm': class must be"):
-        load({"rm": {"class": "blocked"}})
+        load_programs({"rm": {"class": "blocked"}})
 
 
 def test_the_word_for_any_option():
-    assert load({"x": {"class": "safe", "options": ANY}}).find("x").grammar.options is None
+    assert load_programs({"x": {"class": "safe", "options": ANY}}).find("x").grammar.options is None
 
 
 def test_no_option_is_written_in_two_ways():

@@ -29,7 +29,7 @@ FORMAT: Final = r"(?:[^%\0]|%[-+ #0'\d.*hjlLtz]*(?:\([^)\0]*\))?(?:[^-+ #0'\d.*h
 _ANYTHING: Final = Word("", (Opaque(""),))
 
 
-def doubts(words: Sequence[Word]) -> Iterator[str]:
+def builtin_doubts(words: Sequence[Word]) -> Iterator[str]:
     """Why a builtin with these arguments makes the rest uncertain."""
     program = words[0].value or ""
     starts = [static_prefix(word) for word in words[1:]]
@@ -51,7 +51,7 @@ def doubts(words: Sequence[Word]) -> Iterator[str]:
         yield "a variable is set whose name is computed"
 
 
-def sets(words: Sequence[Word]) -> tuple[Assignment, ...]:
+def assigned_variables(words: Sequence[Word]) -> tuple[Assignment, ...]:
     """The variables that a builtin sets, or unsets, by the names in its arguments."""
     program = words[0].value or ""
     if program in _DECLARING:

@@ -26,7 +26,7 @@ _EVALUATED: Final = "its value is worked out as arithmetic, which can run comman
 _RANGE: Final = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+\}|\$\(\(.*\)\)", re.DOTALL)
 
 
-class Names:
+class EvaluatedNames:
     """Which names are set, and which are evaluated as arithmetic."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Names:
                 yield Reason(_EVALUATED, name)
 
 
-def given(evaluated: Collection[str], env: Mapping[str, str]) -> Iterator[Reason]:
+def environment_doubts(evaluated: Collection[str], env: Mapping[str, str]) -> Iterator[Reason]:
     """The same for variables that the command is given with a value."""
     for name in sorted(env):
         if name in evaluated and not _NUMBER.fullmatch(env[name]):

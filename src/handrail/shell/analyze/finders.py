@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.shell.analyze.invocation import Run, Unwrapped
+from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.parse.syntax import Word
 from handrail.shell.parse.words import drop_prefix, mark_placeholder, static_prefix
 
@@ -15,7 +15,7 @@ _FD: Final = frozenset({"fd", "fdfind"})
 _FD_VALUES: Final = "cCdeEjoSt"
 
 
-def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
+def unwrap_finder(name: str, words: Sequence[Word]) -> UnwrapResult | None:
     """What a finder runs; None if it is none."""
     if name in ("find", "gfind", "bfs"):
         return _find(words)
@@ -24,8 +24,8 @@ def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
     return None
 
 
-def _find(words: Sequence[Word]) -> Unwrapped:
-    runs: list[Run] = []
+def _find(words: Sequence[Word]) -> UnwrapResult:
+    runs: list[WrappedRun] = []
     doubts: list[str] = []
     index = 1
     while index < len(words):
@@ -39,7 +39,7 @@ def _find(words: Sequence[Word]) -> Unwrapped:
         if end > index:
             runs.append(_run(words[index:end], moves=word.value in ("-execdir", "-okdir")))
         index = end + 1
-    return Unwrapped(tuple(runs), tuple(doubts), open=True)
+    return UnwrapResult(tuple(runs), tuple(doubts), open=True)
 
 
 def _a_place(word: Word) -> bool:
@@ -52,13 +52,13 @@ def _ends(words: Sequence[Word], index: int) -> bool:
     return value == ";" or (value == "+" and words[index - 1].value == "{}")
 
 
-def _run(words: Sequence[Word], *, moves: bool) -> Run:
-    return Run(
+def _run(words: Sequence[Word], *, moves: bool) -> WrappedRun:
+    return WrappedRun(
         "words", tuple(mark_placeholder(word, "{}") for word in words), extra=True, moves=moves
     )
 
 
-def _fd(words: Sequence[Word]) -> Unwrapped:
+def _fd(words: Sequence[Word]) -> UnwrapResult:
     for index, word in enumerate(words[1:], 1):
         start = static_prefix(word)
         if start == "--":
@@ -67,7 +67,7 @@ def _fd(words: Sequence[Word]) -> Unwrapped:
         if attached is not None:
             inner = [attached] if attached.parts else []
             return _fd_runs([*inner, *words[index + 1 :]])
-    return Unwrapped((), open=True)
+    return UnwrapResult((), open=True)
 
 
 def _after_long(word: Word, start: str) -> Word | None:
@@ -89,8 +89,8 @@ def _after_short(word: Word, start: str) -> Word | None:
     return None
 
 
-def _fd_runs(inner: list[Word]) -> Unwrapped:
+def _fd_runs(inner: list[Word]) -> UnwrapResult:
     end = next((i for i, word in enumerate(inner) if word.value == ";"), len(inner))
     runs = [_run(inner[:end], moves=False)] if inner[:end] else []
     doubts = () if end >= len(inner) - 1 else ("fd has words after its command",)
-    return Unwrapped(tuple(runs), doubts, open=True)
+    return UnwrapResult(tuple(runs), doubts, open=True)

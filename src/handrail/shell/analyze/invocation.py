@@ -43,7 +43,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class FlatCommand:
     """Everything a command runs. `doubts`: why part of it cannot be vouched for (a computed
     program, text from elsewhere that is run): with any doubt the command is never safe.
     `functions`: names that the command defines as functions (their bodies are listed); where
@@ -61,7 +61,7 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WrappedRun:
     """One thing that is run. `kind`: "words" (a program and its arguments), "text" (read by
     a shell, the words joined with blanks), "input" (a shell reads its standard input), or
     "file" (a shell reads the file that the one word names).
@@ -81,12 +81,12 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwrapped:
+class UnwrapResult:
     """All that a wrapper runs, and why that may not be all.
 
     `open`: further arguments could name what is run.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[WrappedRun, ...]
     doubts: tuple[str, ...] = ()
     open: bool = False

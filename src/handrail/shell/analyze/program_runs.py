@@ -8,9 +8,9 @@ from typing import Final
 
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.analyze import builtins, shells, static_text, working_directory
-from handrail.shell.analyze.invocation import Invocation, Run, Unwrapped
-from handrail.shell.analyze.walk_state import Context, Found
-from handrail.shell.analyze.working_directory import Flow, Places
+from handrail.shell.analyze.invocation import Invocation, UnwrapResult, WrappedRun
+from handrail.shell.analyze.walk_state import WalkContext, WalkResult
+from handrail.shell.analyze.working_directory import Directories, DirectoryFlow
 from handrail.shell.analyze.wrappers import unwrap
 from handrail.shell.parse.syntax import Script, Word
 from handrail.shell.parse.words import approximate_text
@@ -19,18 +19,20 @@ _MAX_WRAPPED: Final = 20
 _STDIN: Final = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
-class Programs:
+class ProgramRunner:
     """Follows programs; `whole` walks a text that one of them runs."""
 
-    def __init__(self, found: Found, whole: Callable[[Script, Context, Places], Flow]) -> None:
+    def __init__(
+        self, found: WalkResult, whole: Callable[[Script, WalkContext, Directories], DirectoryFlow]
+    ) -> None:
         self._found = found
         self._whole = whole
 
-    def run(self, one: Invocation, context: Context, at: Places) -> Flow:
+    def run(self, one: Invocation, context: WalkContext, at: Directories) -> DirectoryFlow:
         """A program with its arguments, and all that it runs."""
         if len(context.wrapped_by) > _MAX_WRAPPED:
             raise UnreadableCommand(f"it is wrapped more than {_MAX_WRAPPED} times")
-        unwrapped = unwrap(one.words) or Unwrapped(())
+        unwrapped = unwrap(one.words) or UnwrapResult(())
         wraps = any(run.kind != "file" for run in unwrapped.runs)
         self._found.emit(replace(one, wraps=wraps), context, at)
         program = one.program
@@ -39,7 +41,9 @@ class Programs:
             return self._anywhere(context)
         self._note(program, one, context, unwrapped)
         known = {assignment.name for assignment in one.assignments}
-        sets = tuple(each for each in builtins.sets(one.words) if each.name not in known)
+        sets = tuple(
+            each for each in builtins.assigned_variables(one.words) if each.name not in known
+        )
         if sets:
             self._found.names.assigned(sets)
             self._found.emit(Invocation((), one.source, sets), context, at)
@@ -48,33 +52,41 @@ class Programs:
             end = self._inner(run, one, context, at)
         return end
 
-    def _note(self, program: str, one: Invocation, context: Context, unwrapped: Unwrapped) -> None:
-        for text in (*unwrapped.doubts, *builtins.doubts(one.words)):
+    def _note(
+        self, program: str, one: Invocation, context: WalkContext, unwrapped: UnwrapResult
+    ) -> None:
+        for text in (*unwrapped.doubts, *builtins.builtin_doubts(one.words)):
             self._found.doubt(text, one.source)
         if context.extra and unwrapped.open:
             self._found.doubt(f"what {program} runs may come from elsewhere", one.source)
         self._found.functions.called(program, outside=context.outside)
 
-    def _moved(self, program: str, one: Invocation, context: Context, at: Places) -> Flow:
+    def _moved(
+        self, program: str, one: Invocation, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         functions = self._found.functions
         if program in functions.names:
             functions.elsewhere |= at != working_directory.START
-            return self._anywhere(context) if functions.move else working_directory.stays(at)
+            return self._anywhere(context) if functions.move else working_directory.unchanged(at)
         if program in working_directory.MOVERS:
             self._found.moves |= context.here
-            end = working_directory.moved(one.words, at)
+            end = working_directory.change_directory(one.words, at)
             return (
-                Flow(working_directory.UNKNOWN, at) if self._found.names.search_directories else end
+                DirectoryFlow(working_directory.UNKNOWN, at)
+                if self._found.names.search_directories
+                else end
             )
         if program in ("exit", "return") and not context.wrapped_by:
-            return working_directory.stays(working_directory.NOWHERE)
-        return working_directory.stays(at)
+            return working_directory.unchanged(working_directory.NOWHERE)
+        return working_directory.unchanged(at)
 
-    def _anywhere(self, context: Context) -> Flow:
+    def _anywhere(self, context: WalkContext) -> DirectoryFlow:
         self._found.moves |= context.here
-        return working_directory.stays(working_directory.UNKNOWN)
+        return working_directory.unchanged(working_directory.UNKNOWN)
 
-    def _inner(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
+    def _inner(
+        self, run: WrappedRun, one: Invocation, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         name = (one.program or "").rpartition("/")[2]
         as_words = run.kind == "words"
         self._found.names.assigned(run.assignments)
@@ -82,7 +94,7 @@ class Programs:
             context,
             wrapped_by=(*context.wrapped_by, name),
             assignments=context.assignments + one.assignments + run.assignments,
-            stdin=static_text.shared(context.stdin) if run.kind == "text" else context.stdin,
+            stdin=static_text.partly_read(context.stdin) if run.kind == "text" else context.stdin,
             remote=context.remote or run.remote,
             extra=run.extra or (context.extra and as_words),
             here=context.here and run.inside,
@@ -92,9 +104,11 @@ class Programs:
         if as_words and name in ("command", "builtin", "exec"):
             inside = replace(inside, outside=True)
         end = self._started(run, one, inside, working_directory.UNKNOWN if run.moves else at)
-        return end if run.inside and not run.moves else working_directory.stays(at)
+        return end if run.inside and not run.moves else working_directory.unchanged(at)
 
-    def _started(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
+    def _started(
+        self, run: WrappedRun, one: Invocation, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         match run.kind:
             case "words":
                 return self.run(Invocation(run.words, one.source), context, at)
@@ -104,7 +118,7 @@ class Programs:
                 fed = context.stdin
                 if fed is None or fed is static_text.UNKNOWN:
                     self._found.doubt(f"{one.program} runs what it reads", one.source)
-                    return working_directory.stays(at)
+                    return working_directory.unchanged(at)
                 if "\n" in approximate_text(fed)[0].strip():
                     # `read -N1` on one line eats the `#` of the next.
                     self._found.doubt(f"{one.program} and what it runs read the same", one.source)
@@ -113,9 +127,11 @@ class Programs:
             case _:
                 return self._file(run, one, context, at)
 
-    def _file(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
+    def _file(
+        self, run: WrappedRun, one: Invocation, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         word = run.words[0]
-        text: Word | None = static_text.substituted(word)
+        text: Word | None = static_text.process_substitution_text(word)
         if word.value in _STDIN:
             text = context.stdin
         if text is not None and text is not static_text.UNKNOWN:
@@ -124,12 +140,14 @@ class Programs:
             self._found.doubt(f"{one.program} runs a file that is not known", one.source)
         return self._anywhere(context)
 
-    def _text(self, run: Run, words: Sequence[Word], context: Context, at: Places) -> Flow:
+    def _text(
+        self, run: WrappedRun, words: Sequence[Word], context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         texts = [approximate_text(word) for word in words]
         text = " ".join(letters for letters, _ in texts)
         if not all(exact for _, exact in texts):
             self._found.doubt("a text is run that is put together first", text)
-        odd = shells.foreign(run.dialect, text)
+        odd = shells.dialect_doubt(run.dialect, text)
         if odd:
             self._found.doubt(odd, text)
         script = self._found.script(text)

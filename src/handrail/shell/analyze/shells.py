@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.shell.analyze.invocation import Run, Unwrapped
+from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.parse.syntax import Word
 from handrail.shell.parse.words import static_prefix
 
@@ -34,7 +34,7 @@ _BASHISMS: Final = re.compile(
 )
 
 
-def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
+def unwrap_shell(name: str, words: Sequence[Word]) -> UnwrapResult | None:
     """What a shell or a text-reading builtin runs; None for any other program."""
     if name in SHELLS:
         return _shell(name, words[1:])
@@ -42,7 +42,9 @@ def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
         return _shell("sh", words[2:])
     if name == "eval":
         rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
-        return Unwrapped((Run("text", tuple(rest), inside=True, dialect="bash"),) if rest else ())
+        return UnwrapResult(
+            (WrappedRun("text", tuple(rest), inside=True, dialect="bash"),) if rest else ()
+        )
     if name == "trap":
         return _trap(words[1:])
     if name in ("source", "."):
@@ -50,7 +52,7 @@ def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
     return None
 
 
-def foreign(dialect: str, text: str) -> str | None:
+def dialect_doubt(dialect: str, text: str) -> str | None:
     """Why a text for this shell may not mean what bash makes of it; None if it does."""
     if dialect in _BASH:
         return None
@@ -60,7 +62,7 @@ def foreign(dialect: str, text: str) -> str | None:
     return f"{dialect} may not read {odd[0].strip()!r} as bash does" if odd else None
 
 
-def _shell(name: str, words: Sequence[Word]) -> Unwrapped:
+def _shell(name: str, words: Sequence[Word]) -> UnwrapResult:
     doubts: list[str] = []
     command = stdin = False
     index = 0
@@ -84,7 +86,7 @@ def _shell(name: str, words: Sequence[Word]) -> Unwrapped:
         stdin = stdin or "s" in letters
         index += letters.count("o") + letters.count("O")
     runs = _runs(name, words[index:], command=command, stdin=stdin)
-    return Unwrapped(runs, tuple(doubts), open=not words[index:])
+    return UnwrapResult(runs, tuple(doubts), open=not words[index:])
 
 
 def _long(name: str, start: str, doubts: list[str]) -> int:
@@ -98,27 +100,31 @@ def _long(name: str, start: str, doubts: list[str]) -> int:
     return 0
 
 
-def _runs(name: str, operands: Sequence[Word], *, command: bool, stdin: bool) -> tuple[Run, ...]:
+def _runs(
+    name: str, operands: Sequence[Word], *, command: bool, stdin: bool
+) -> tuple[WrappedRun, ...]:
     if command:
-        return (Run("text", tuple(operands[:1]), dialect=name),) if operands else ()
+        return (WrappedRun("text", tuple(operands[:1]), dialect=name),) if operands else ()
     if stdin or not operands:
-        return (Run("input", dialect=name),)
-    return (Run("file", (operands[0],), dialect=name),)
+        return (WrappedRun("input", dialect=name),)
+    return (WrappedRun("file", (operands[0],), dialect=name),)
 
 
-def _trap(words: Sequence[Word]) -> Unwrapped:
+def _trap(words: Sequence[Word]) -> UnwrapResult:
     if words and words[0].value == "--":
         words = words[1:]
     text = words[0].value if words else ""
     if text in ("", "-") or (len(words) == 1 and text is not None):
-        return Unwrapped(())
+        return UnwrapResult(())
     if text is not None and re.fullmatch(r"-[lpP]+|\d+", text):
-        return Unwrapped(())
+        return UnwrapResult(())
     # It runs later, wherever the shell is by then.
-    return Unwrapped((Run("text", (words[0],), inside=True, moves=True, dialect="bash"),))
+    return UnwrapResult((WrappedRun("text", (words[0],), inside=True, moves=True, dialect="bash"),))
 
 
-def _source(words: Sequence[Word]) -> Unwrapped:
+def _source(words: Sequence[Word]) -> UnwrapResult:
     if words and words[0].value == "--":
         words = words[1:]
-    return Unwrapped((Run("file", (words[0],), inside=True, dialect="bash"),) if words else ())
+    return UnwrapResult(
+        (WrappedRun("file", (words[0],), inside=True, dialect="bash"),) if words else ()
+    )

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.shell.expand import format_printf
+from handrail.shell.echo import format_printf
 from handrail.shell.parse.syntax import (
     Opaque,
     Redirect,
     Script,
-    Simple,
+    SimpleCommand,
     Statement,
     Substitution,
     Text,
@@ -28,7 +28,7 @@ UNSURE: Final = (Opaque(""),)
 UNKNOWN: Final = Word("", UNSURE)
 
 
-def fed(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:
+def stdin_text(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:
     """The text on standard input: None if there is none, `UNKNOWN` if it cannot be known."""
     for redirect in reversed(redirects):
         if redirect.fd in ("", "0") and redirect.operator in _INPUTS:
@@ -38,21 +38,21 @@ def fed(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:
     return otherwise
 
 
-def shared(text: Word | None) -> Word | None:
+def partly_read(text: Word | None) -> Word | None:
     """The same text where somebody else may have read a part of it."""
     if text is None or text is UNKNOWN:
         return text
     return Word(text.source, (*text.parts, *UNSURE))
 
 
-def output(statement: Statement) -> Word:
+def printed_word(statement: Statement) -> Word:
     """What a statement prints, if it is an `echo`, a `printf` or a `cat` of known text."""
     command = statement.command
-    if not isinstance(command, Simple) or not command.words or command.declares:
+    if not isinstance(command, SimpleCommand) or not command.words or command.declares:
         return UNKNOWN
     program = command.words[0].value
     if program == "cat" and [w.value for w in command.words[1:]] in ([], ["-"]):
-        return fed(statement.redirects, None) or UNKNOWN
+        return stdin_text(statement.redirects, None) or UNKNOWN
     if statement.redirects:
         return UNKNOWN
     if program == "echo":
@@ -62,26 +62,26 @@ def output(statement: Statement) -> Word:
     return UNKNOWN
 
 
-def substituted(word: Word) -> Word:
+def process_substitution_text(word: Word) -> Word:
     """What can be read from the `<(…)` that a word is, if that is known."""
     part = word.parts[0] if len(word.parts) == 1 else None
     if isinstance(part, Substitution) and part.kind == "<":
-        return _of_script(part.script)
+        return _script_output(part.script)
     return UNKNOWN
 
 
-def _of_script(script: Script) -> Word:
-    return output(script.statements[0]) if len(script.statements) == 1 else UNKNOWN
+def _script_output(script: Script) -> Word:
+    return printed_word(script.statements[0]) if len(script.statements) == 1 else UNKNOWN
 
 
 def _echo(words: Sequence[Word]) -> Word:
     while words and re.fullmatch(r"-[neE]+", words[0].value or ""):
         words = words[1:]
     texts = [approximate_text(word) for word in words]
-    return _told(" ".join(text for text, _ in texts), exact=all(sure for _, sure in texts))
+    return _echo_word(" ".join(text for text, _ in texts), exact=all(sure for _, sure in texts))
 
 
-def _told(text: str, *, exact: bool) -> Word:
+def _echo_word(text: str, *, exact: bool) -> Word:
     # A backslash may be an escape to echo, in some shells without being asked.
     sure = exact and "\\" not in text
     return Word(text, (Text(text, quoted=True),) if sure else (Text(text, quoted=True), *UNSURE))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.expand import Binding
-from handrail.shell.parse.syntax import Assignment, Script, Simple, Statement, Text, Word
+from handrail.shell.parse.syntax import Assignment, Script, SimpleCommand, Statement, Text, Word
 
 # Builtins that set the variables which their arguments name.
 _SETTERS: Final = frozenset(
@@ -25,7 +25,7 @@ _SET_ANYTHING: Final = frozenset({"source", ".", "eval", "let"})
 
 
 def bind_variables(
-    script: Script | None, flat: Flat, env: Mapping[str, str]
+    script: Script | None, flat: FlatCommand, env: Mapping[str, str]
 ) -> Mapping[str, Binding]:
     """The values of every variable that is set in the command or in `env`."""
     assigned = {name: [Word(value, (Text(value, quoted=True),))] for name, value in env.items()}
@@ -42,7 +42,7 @@ def bind_variables(
     }
 
 
-def _complete_values(flat: Flat, env: Mapping[str, str]) -> Mapping[str, tuple[Word, ...]]:
+def _complete_values(flat: FlatCommand, env: Mapping[str, str]) -> Mapping[str, tuple[Word, ...]]:
     """All values of the variables that are set by plain assignments only."""
     values: dict[str, list[Word]] = {}
     unknown = set(env)
@@ -68,9 +68,9 @@ def _leading_assignments(statements: Sequence[Statement]) -> Iterator[Assignment
     """The assignments with which a script starts, before anything could use them."""
     for statement in statements:
         command = statement.command
-        while not isinstance(command, Simple) and hasattr(command, "first"):
+        while not isinstance(command, SimpleCommand) and hasattr(command, "first"):
             command = command.first.command
-        if not isinstance(command, Simple) or command.words or statement.background:
+        if not isinstance(command, SimpleCommand) or command.words or statement.background:
             return
         yield from command.assignments
         if command is not statement.command:

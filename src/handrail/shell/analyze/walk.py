@@ -11,23 +11,23 @@ from typing import Final
 
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.analyze import static_text, working_directory
-from handrail.shell.analyze.invocation import Flat, Invocation
-from handrail.shell.analyze.program_runs import Programs
-from handrail.shell.analyze.walk_state import Context, Found
-from handrail.shell.analyze.working_directory import Flow, Places
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.analyze.program_runs import ProgramRunner
+from handrail.shell.analyze.walk_state import WalkContext, WalkResult
+from handrail.shell.analyze.working_directory import Directories, DirectoryFlow
 from handrail.shell.parse.braces import expand_braces
 from handrail.shell.parse.syntax import (
+    AndOrList,
     Assignment,
-    Block,
     Braces,
-    Chain,
-    Compound,
-    Function,
+    CommandGroup,
+    CompoundCommand,
+    FunctionDefinition,
     Opaque,
-    Pipeline,
+    PipelineCommand,
     Redirect,
     Script,
-    Simple,
+    SimpleCommand,
     Statement,
     Substitution,
     Text,
@@ -38,25 +38,25 @@ from handrail.shell.parse.syntax import (
 _MAX_WORDS: Final = 4096
 
 
-def flatten(script: Script, reread: Callable[[str], Script]) -> Flat:
+def flatten(script: Script, reread: Callable[[str], Script]) -> FlatCommand:
     """Everything a script runs; `reread` reads text that is run (`bash -c '…'`).
 
     Raises `UnreadableCommand` for a script so large or deep that it cannot be followed.
     """
-    found = Found(reread)
+    found = WalkResult(reread)
     try:
-        _Walk(found).whole(script, Context(), working_directory.START)
+        _TreeWalk(found).whole(script, WalkContext(), working_directory.START)
     except RecursionError:
         raise UnreadableCommand("it is nested too deep to be followed") from None
     return found.flat()
 
 
-class _Walk:
-    def __init__(self, found: Found) -> None:
+class _TreeWalk:
+    def __init__(self, found: WalkResult) -> None:
         self._found = found
-        self._programs = Programs(found, self.whole)
+        self._programs = ProgramRunner(found, self.whole)
 
-    def whole(self, script: Script, context: Context, at: Places) -> Flow:
+    def whole(self, script: Script, context: WalkContext, at: Directories) -> DirectoryFlow:
         """A text of its own: the command, or one that it runs."""
         self._found.names.evaluated |= script.evaluates
         if script.assigns:
@@ -67,49 +67,53 @@ class _Walk:
             self._found.emit(bare, context, at)
         return self._script(script, context, at)
 
-    def _script(self, script: Script, context: Context, at: Places) -> Flow:
-        end = working_directory.stays(at)
+    def _script(self, script: Script, context: WalkContext, at: Directories) -> DirectoryFlow:
+        end = working_directory.unchanged(at)
         for statement in script.statements:
             end = self._statement(statement, context, end.after)
         return end
 
-    def _statement(self, statement: Statement, context: Context, at: Places) -> Flow:
+    def _statement(
+        self, statement: Statement, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         if statement.background:
             context = replace(context.apart(), background=True)
-        stdin = static_text.fed(statement.redirects, context.stdin)
-        if isinstance(statement.command, Simple):
+        stdin = static_text.stdin_text(statement.redirects, context.stdin)
+        if isinstance(statement.command, SimpleCommand):
             inside = replace(context, stdin=stdin)
             end = self._simple(statement.command, statement, inside, at)
         else:
-            inside = replace(context, stdin=static_text.shared(stdin))
+            inside = replace(context, stdin=static_text.partly_read(stdin))
             if statement.redirects:
                 bare = Invocation((), statement.source, redirects=statement.redirects)
                 self._found.emit(bare, context, at)
             end = self._joined(statement, inside, at)
         self._redirected(statement.redirects, context, at)
         if statement.background:
-            return working_directory.stays(at)
-        return Flow(end.failed, end.ok) if statement.negated else end
+            return working_directory.unchanged(at)
+        return DirectoryFlow(end.failed, end.ok) if statement.negated else end
 
-    def _joined(self, statement: Statement, context: Context, at: Places) -> Flow:
+    def _joined(self, statement: Statement, context: WalkContext, at: Directories) -> DirectoryFlow:
         match statement.command:
-            case Pipeline(stages):
+            case PipelineCommand(stages):
                 end = self._pipeline(stages, context, at)
-            case Chain() as chain:
+            case AndOrList() as chain:
                 end = self._chain(chain, context, at)
-            case Block(script, subshell):
+            case CommandGroup(script, subshell):
                 end = self._script(script, context.apart() if subshell else context, at)
-                end = working_directory.stays(at) if subshell else end
-            case Compound() as command:
+                end = working_directory.unchanged(at) if subshell else end
+            case CompoundCommand() as command:
                 self._words(command.words, context, at)
                 end = self._construct(command, context, at)
-            case Function(name, body):
+            case FunctionDefinition(name, body):
                 end = self._function(name, body, context, at)
-            case Simple() as command:
+            case SimpleCommand() as command:
                 end = self._simple(command, statement, context, at)
         return end
 
-    def _pipeline(self, stages: Sequence[Statement], context: Context, at: Places) -> Flow:
+    def _pipeline(
+        self, stages: Sequence[Statement], context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         context = context.unsure()
         last = at
         for stage in stages:
@@ -120,15 +124,15 @@ class _Walk:
             last = self._statement(stage, context, at).after
             fed = self._found.invocations[start:]
             feeds = tuple(one for one in fed if one.substituted == context.substituted)
-            context = replace(context, feeds=feeds, stdin=static_text.output(stage))
+            context = replace(context, feeds=feeds, stdin=static_text.printed_word(stage))
         # With `shopt -s lastpipe` the last stage runs in the shell itself.
-        return working_directory.stays(working_directory.either(at, last))
+        return working_directory.unchanged(working_directory.either(at, last))
 
-    def _chain(self, chain: Chain, context: Context, at: Places) -> Flow:
+    def _chain(self, chain: AndOrList, context: WalkContext, at: Directories) -> DirectoryFlow:
         # The left side of a chain can be as long as the text: no recursion into it.
         links: list[tuple[str, Statement]] = []
         first = Statement(chain, "")
-        while isinstance(first.command, Chain) and not (
+        while isinstance(first.command, AndOrList) and not (
             first.negated or first.background or first.redirects
         ):
             links.append((first.command.operator, first.command.second))
@@ -137,14 +141,16 @@ class _Walk:
         for operator, second in reversed(links):
             if operator == "&&":
                 then = self._statement(second, context.unsure(), end.ok)
-                end = Flow(then.ok, working_directory.either(end.failed, then.failed))
+                end = DirectoryFlow(then.ok, working_directory.either(end.failed, then.failed))
             else:
                 then = self._statement(second, context.unsure(), end.failed)
-                end = Flow(working_directory.either(end.ok, then.ok), then.failed)
+                end = DirectoryFlow(working_directory.either(end.ok, then.ok), then.failed)
         return end
 
-    def _construct(self, command: Compound, context: Context, at: Places) -> Flow:
-        end = working_directory.stays(at)
+    def _construct(
+        self, command: CompoundCommand, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
+        end = working_directory.unchanged(at)
         scripts = command.scripts
         match command.kind:
             case "if":
@@ -165,7 +171,9 @@ class _Walk:
                 self._script(scripts[0], replace(context.apart(), background=True), at)
         return end
 
-    def _if(self, scripts: Sequence[Script], context: Context, at: Places) -> Flow:
+    def _if(
+        self, scripts: Sequence[Script], context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         after = working_directory.NOWHERE
         for index in range(0, len(scripts) - 1, 2):
             condition = self._script(scripts[index], context.unsure() if index else context, at)
@@ -174,29 +182,35 @@ class _Walk:
             at = condition.failed
         if len(scripts) % 2:
             at = self._script(scripts[-1], context.unsure(), at).after
-        return working_directory.stays(working_directory.either(after, at))
+        return working_directory.unchanged(working_directory.either(after, at))
 
-    def _case(self, scripts: Sequence[Script], context: Context, at: Places) -> Flow:
+    def _case(
+        self, scripts: Sequence[Script], context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         after = at
         for script in scripts:
             # With `;&` one branch goes on in the next.
             after = working_directory.either(after, self._script(script, context, after).after)
-        return working_directory.stays(after)
+        return working_directory.unchanged(after)
 
-    def _loop(self, scripts: Sequence[Script], context: Context, at: Places) -> Flow:
+    def _loop(
+        self, scripts: Sequence[Script], context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         start = len(self._found.invocations)
         end = at
         for script in scripts:
             end = working_directory.either(at, self._script(script, context, end).after)
         if end == at:
-            return working_directory.stays(at)
+            return working_directory.unchanged(at)
         # Every round starts where the one before has ended.
         del self._found.invocations[start:]
         for script in scripts:
             self._script(script, context, working_directory.UNKNOWN)
-        return working_directory.stays(working_directory.UNKNOWN)
+        return working_directory.unchanged(working_directory.UNKNOWN)
 
-    def _loop_variable(self, command: Compound, context: Context, at: Places) -> None:
+    def _loop_variable(
+        self, command: CompoundCommand, context: WalkContext, at: Directories
+    ) -> None:
         for name in command.variables:
             # Without a list it takes the arguments of the script, which nobody knows.
             words = command.words or (static_text.UNKNOWN,)
@@ -204,7 +218,9 @@ class _Walk:
             self._found.names.assigned(assignments)
             self._found.emit(Invocation((), f"{command.kind} {name}", assignments), context, at)
 
-    def _function(self, name: str, body: Statement, context: Context, at: Places) -> Flow:
+    def _function(
+        self, name: str, body: Statement, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         called = {one.program for one in self._found.invocations}
         functions = self._found.functions
         functions.define(name, certain=context.certain and name not in called)
@@ -213,16 +229,18 @@ class _Walk:
         )
         end = self._statement(body, inside, working_directory.START)
         functions.move |= not end.after <= working_directory.START
-        return working_directory.stays(at)
+        return working_directory.unchanged(at)
 
-    def _simple(self, command: Simple, statement: Statement, context: Context, at: Places) -> Flow:
+    def _simple(
+        self, command: SimpleCommand, statement: Statement, context: WalkContext, at: Directories
+    ) -> DirectoryFlow:
         words = [one for word in command.words for one in expand_braces(word)]
         if len(words) > _MAX_WORDS:
             raise UnreadableCommand(f"it makes more than {_MAX_WORDS} words of its braces")
         assignments = command.assignments
         self._found.names.assigned(assignments)
         one = Invocation(tuple(words), statement.source, assignments, statement.redirects)
-        end = working_directory.stays(at)
+        end = working_directory.unchanged(at)
         if words:
             end = self._programs.run(one, context, at)
         elif assignments or statement.redirects:
@@ -234,11 +252,13 @@ class _Walk:
         self._words(command.words, context, at)
         return end
 
-    def _redirected(self, redirects: Sequence[Redirect], context: Context, at: Places) -> None:
+    def _redirected(
+        self, redirects: Sequence[Redirect], context: WalkContext, at: Directories
+    ) -> None:
         for redirect in redirects:
             self._words((redirect.target, redirect.body), context, at)
 
-    def _words(self, words: Iterable[Word | None], context: Context, at: Places) -> None:
+    def _words(self, words: Iterable[Word | None], context: WalkContext, at: Directories) -> None:
         """What runs while words are expanded."""
         for word in words:
             for part in word.parts if word is not None else ():
@@ -252,20 +272,20 @@ class _Walk:
                     case Text():
                         pass
 
-    def _substitution(self, script: Script, context: Context, at: Places) -> None:
-        stdin = static_text.shared(context.stdin)
+    def _substitution(self, script: Script, context: WalkContext, at: Directories) -> None:
+        stdin = static_text.partly_read(context.stdin)
         inside = replace(context.apart(), feeds=(), stdin=stdin, substituted=True, extra=False)
         self._script(script, inside, at)
 
 
 def _is(statement: Statement, kind: str) -> bool:
-    return isinstance(statement.command, Compound) and statement.command.kind == kind
+    return isinstance(statement.command, CompoundCommand) and statement.command.kind == kind
 
 
 def _timed(script: Script) -> Script:
     """`time -- ls`: the parser takes `--` for the program, bash does not."""
     first = script.statements[0] if script.statements else None
-    if first is None or not isinstance(first.command, Simple):
+    if first is None or not isinstance(first.command, SimpleCommand):
         return script
     words = first.command.words
     if not words or words[0].value != "--":

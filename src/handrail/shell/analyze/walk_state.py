@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.commands import Reason, UnreadableCommand
-from handrail.shell.analyze.evaluated_names import Names
-from handrail.shell.analyze.invocation import Flat, Invocation
-from handrail.shell.analyze.working_directory import Places
+from handrail.shell.analyze.evaluated_names import EvaluatedNames
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.analyze.working_directory import Directories
 from handrail.shell.parse.syntax import Assignment, Script, Word
 
 _PRINTING: Final = frozenset({"echo", "printf", "cat"})
 
 
-class Functions:
+class FunctionTable:
     """The functions of one command.
 
     `move`: calling one may change the directory; `elsewhere`: one is called in another.
@@ -66,7 +66,7 @@ _MAX_PART: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class WalkContext:
     """What holds for everything inside a construct."""
 
     wrapped_by: tuple[str, ...] = ()
@@ -85,29 +85,29 @@ class Context:
     # Another program looks for the program: functions do not count.
     outside: bool = False
 
-    def apart(self) -> Context:
+    def apart(self) -> WalkContext:
         """The same in a shell of its own, a subshell."""
         return replace(self, here=False, certain=False)
 
-    def unsure(self) -> Context:
+    def unsure(self) -> WalkContext:
         """The same where it may not run at all."""
         return replace(self, certain=False)
 
 
-class Found:
+class WalkResult:
     """The invocations and doubts of one command."""
 
     def __init__(self, reread: Callable[[str], Script]) -> None:
         self.invocations: list[Invocation] = []
-        self.functions = Functions()
-        self.names = Names()
+        self.functions = FunctionTable()
+        self.names = EvaluatedNames()
         self.moves = False
         self.loops = False
         self._doubts: dict[Reason, None] = {}
         self._reread = reread
         self._texts: dict[str, Script | None] = {}
 
-    def emit(self, one: Invocation, context: Context, at: Places) -> None:
+    def emit(self, one: Invocation, context: WalkContext, at: Directories) -> None:
         """Note an invocation, once for every place where it may run."""
         if len(self.invocations) >= _MAX_INVOCATIONS:
             raise UnreadableCommand(f"it starts more than {_MAX_INVOCATIONS} programs")
@@ -143,7 +143,7 @@ class Found:
                 self._texts[text] = None
         return self._texts[text]
 
-    def flat(self) -> Flat:
+    def flat(self) -> FlatCommand:
         """The answer, once everything is walked."""
         doubts = (*self._doubts, *self.functions.doubts(), *self.names.doubts())
         invocations = self.invocations
@@ -151,7 +151,7 @@ class Found:
             invocations = [
                 one if one.function is None else replace(one, cwd=None) for one in invocations
             ]
-        return Flat(
+        return FlatCommand(
             tuple(invocations),
             self.functions.names,
             doubts,

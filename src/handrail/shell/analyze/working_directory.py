@@ -10,49 +10,49 @@ from typing import Final, NamedTuple
 
 from handrail.shell.parse.syntax import Word
 
-Places = frozenset[str | None]
+Directories = frozenset[str | None]
 
-START: Final[Places] = frozenset({""})
-UNKNOWN: Final[Places] = frozenset({None})
-NOWHERE: Final[Places] = frozenset()
+START: Final[Directories] = frozenset({""})
+UNKNOWN: Final[Directories] = frozenset({None})
+NOWHERE: Final[Directories] = frozenset()
 # With more, a list of everything that could be touched says nothing any more.
 _MAX_PLACES: Final = 4
 
 MOVERS: Final = frozenset({"cd", "chdir", "pushd", "popd"})
 
 
-class Flow(NamedTuple):
+class DirectoryFlow(NamedTuple):
     """Where the shell is if what ran succeeded, and if it failed; nowhere: never gets there."""
 
-    ok: Places
-    failed: Places
+    ok: Directories
+    failed: Directories
 
     @property
-    def after(self) -> Places:
+    def after(self) -> Directories:
         """Where it is whatever happened."""
         return either(self.ok, self.failed)
 
 
-def stays(places: Places) -> Flow:
+def unchanged(places: Directories) -> DirectoryFlow:
     """What ran did not move the shell."""
-    return Flow(places, places)
+    return DirectoryFlow(places, places)
 
 
-def either(first: Places, second: Places) -> Places:
+def either(first: Directories, second: Directories) -> Directories:
     """The places of two ways; too many, or an unknown one, make all unknown."""
     places = first | second
     return UNKNOWN if None in places or len(places) > _MAX_PLACES else places
 
 
-def moved(words: Sequence[Word], places: Places) -> Flow:
+def change_directory(words: Sequence[Word], places: Directories) -> DirectoryFlow:
     """`cd`, `pushd` or `popd` with its arguments; a failed one stays where it was."""
     target = _target([word for word in words[1:] if word.value not in ("-L", "-P", "-e", "--")])
     if target is None or words[0].value == "popd":
-        return Flow(UNKNOWN, places)
+        return DirectoryFlow(UNKNOWN, places)
     reached = frozenset(None if at is None else _joined(at, target) for at in places)
     if target.startswith("/"):
         reached = frozenset({_joined("", target)})
-    return Flow(either(reached, NOWHERE), places)
+    return DirectoryFlow(either(reached, NOWHERE), places)
 
 
 def _target(operands: Sequence[Word]) -> str | None:

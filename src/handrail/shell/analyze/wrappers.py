@@ -13,42 +13,42 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.shell.analyze import finders, shells
-from handrail.shell.analyze.invocation import Run, Unwrapped
+from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.parse.syntax import Assignment, Text, Word
 from handrail.shell.parse.words import drop_prefix, mark_placeholder, may_split, static_prefix
-from handrail.shell.tables.wrapper_table import Options, Wrapper, table
+from handrail.shell.tables.wrapper_table import Options, WrapperSpec, wrapper_specs
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _SPLITTABLE: Final = re.compile(r"[\w./=:,+@% -]*", re.ASCII)
 _NO_VALUE: Final = Word("", (Text(""),))
 
 
-def unwrap(words: Sequence[Word]) -> Unwrapped | None:
+def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
     """What a program would run; None if it is no program that runs others."""
     program = words[0].value
     if program is None:
         return None
     name = posixpath.basename(program)
-    for reads in (shells.unwrap, finders.unwrap):
+    for reads in (shells.unwrap_shell, finders.unwrap_finder):
         found = reads(name, words)
         if found is not None:
             return found
-    wrapper = table().get(name)
-    return None if wrapper is None else _Reading(name, wrapper, list(words[1:])).result()
+    wrapper = wrapper_specs().get(name)
+    return None if wrapper is None else _WrapperArguments(name, wrapper, list(words[1:])).result()
 
 
 @dataclass
-class _Reading:
+class _WrapperArguments:
     """One wrapper's words on their way through the table."""
 
     name: str
-    wrapper: Wrapper
+    wrapper: WrapperSpec
     words: list[Word]
     doubts: list[str] = field(default_factory=list)
     options: dict[str, Word] = field(default_factory=dict)
     assignments: list[Assignment] = field(default_factory=list)
 
-    def result(self) -> Unwrapped:
+    def result(self) -> UnwrapResult:
         """All that the wrapper runs."""
         if self.wrapper.doubt:
             self._doubt(self.wrapper.doubt)
@@ -56,12 +56,14 @@ class _Reading:
         if self.wrapper.assigns:
             self._take_assignments()
         if self._given(self.wrapper.idle):
-            return Unwrapped((), tuple(self.doubts))
+            return UnwrapResult((), tuple(self.doubts))
         texts = sorted(self.wrapper.text & self.options.keys())
-        runs = [self._dressed(Run("text", (self.options[o],))) for o in texts] or self._rest()
-        return Unwrapped(tuple(runs), tuple(self.doubts), open=not runs)
+        runs = [
+            self._dressed(WrappedRun("text", (self.options[o],))) for o in texts
+        ] or self._rest()
+        return UnwrapResult(tuple(runs), tuple(self.doubts), open=not runs)
 
-    def _rest(self) -> list[Run]:
+    def _rest(self) -> list[WrappedRun]:
         own, rest = self.words[: self.wrapper.operands], self.words[self.wrapper.operands :]
         if any(word.value is None for word in own):
             self._doubt("has an argument that is not known")
@@ -69,14 +71,14 @@ class _Reading:
             self._stays_one(word)
         # flock takes its `-c` behind the file as well.
         if rest and rest[0].value in self.wrapper.text:
-            return [self._dressed(Run("text", tuple(rest[1:2])))]
+            return [self._dressed(WrappedRun("text", tuple(rest[1:2])))]
         if self.wrapper.only and not self._given(self.wrapper.only):
             return []
         if not rest or self.wrapper.rest == "none":
-            return [self._dressed(Run("input"))] if self._given(self.wrapper.bare) else []
+            return [self._dressed(WrappedRun("input"))] if self._given(self.wrapper.bare) else []
         if self._reads_text():
-            return [self._dressed(Run("text", tuple(self._until(rest))))]
-        return [self._dressed(Run("words", self._replaced(rest)))]
+            return [self._dressed(WrappedRun("text", tuple(self._until(rest))))]
+        return [self._dressed(WrappedRun("words", self._replaced(rest)))]
 
     def _reads_text(self) -> bool:
         if self.wrapper.rest == "text":
@@ -87,7 +89,7 @@ class _Reading:
         ends = [i for i, word in enumerate(rest) if word.value in self.wrapper.until]
         return rest[: ends[0]] if ends else rest
 
-    def _dressed(self, run: Run) -> Run:
+    def _dressed(self, run: WrappedRun) -> WrappedRun:
         return replace(
             run,
             assignments=tuple(self.assignments),

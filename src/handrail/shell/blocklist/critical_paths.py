@@ -71,7 +71,7 @@ _GLOB: Final = "*?["
 _DEEPEST: Final = 64
 
 
-class Places:
+class CriticalPaths:
     """The catastrophe map around one workspace."""
 
     def __init__(self, where: ExecutionContext) -> None:
@@ -141,14 +141,14 @@ class Places:
         return _normal("/".join((start, *names[known:])))
 
     def _lost(self, parts: Sequence[str]) -> str | None:
-        if all(map(wide, parts)):
+        if all(map(is_wildcard, parts)):
             return "the whole file system"
         if any(_covers(parts, root) for root in self._roots if root):
             return "the directories around the workspace"
         if any(_takes(parts, dear) for dear in self._person) or self._is_dear(parts):
             return "/" + "/".join(map(plain_text, parts))
         # Deleting all that is in a directory is deleting the directory; /tmp is meant for it.
-        if wide(parts[-1]) and tuple(parts[:-1]) != ("tmp",):
+        if is_wildcard(parts[-1]) and tuple(parts[:-1]) != ("tmp",):
             return self._lost(parts[:-1])
         return None
 
@@ -184,7 +184,7 @@ def is_stream(parts: Sequence[str]) -> bool:
     return tuple(parts) in (("dev", "stdin"), ("dev", "stdout"), ("dev", "stderr"))
 
 
-def wide(name: str) -> bool:
+def is_wildcard(name: str) -> bool:
     """Whether a name stands for whatever is there: `*`, `.*`, `?*`, `[a-z]*`."""
     rest, active = name, False
     while rest:
@@ -217,10 +217,10 @@ def _takes(parts: Sequence[str], dear: Sequence[str]) -> bool:
 
 def _fits(name: str, pattern: str) -> bool:
     # Without a glob no pattern is compiled: a command may name thousands of files.
-    return name == pattern or (_computed(pattern) and fnmatchcase(name, plain_glob(pattern)))
+    return name == pattern or (_computed(pattern) and fnmatchcase(name, fnmatch_pattern(pattern)))
 
 
-def plain_glob(name: str) -> str:
+def fnmatch_pattern(name: str) -> str:
     """The name as a pattern of `fnmatch`; what is quoted stands for itself there too."""
     escaped = {"\ue000": "[*]", "\ue001": "[?]", "\ue002": "[[]"}
     return "".join(escaped.get(char, char) for char in name)
@@ -273,4 +273,4 @@ def _unknown(text: str) -> bool:
 def _hinges_on_a_variable(field: str) -> bool:
     """`$X/` and `$X/*`: all that keeps it from the top is a variable that nobody sets."""
     rest = field[1:]
-    return field.startswith(UNSET) and rest.startswith("/") and all(map(wide, _split(rest)))
+    return field.startswith(UNSET) and rest.startswith("/") and all(map(is_wildcard, _split(rest)))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from handrail.shell.analyze.invocation import Flat, Invocation
-from handrail.shell.blocklist.program_calls import base
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.blocklist.program_calls import program_basename
 from handrail.shell.parse.syntax import Redirect, Text, Variable, Word
 from handrail.shell.tables.catastrophes import SHELLS, WRAPPERS
 
@@ -37,7 +37,7 @@ _DEEPEST: Final = 3
 _LONGEST: Final = 100_000
 
 
-def bomb(text: str) -> bool:
+def is_fork_bomb(text: str) -> bool:
     """Whether the text holds the classic fork bomb, under any name, or a loop that is one."""
     if _BOMB.search(text) is not None:
         return True
@@ -45,9 +45,9 @@ def bomb(text: str) -> bool:
     return any(_SPAWNS.search(body) and not _WAITS.search(body) for body in bodies)
 
 
-def flatten(text: str, depth: int = 0) -> Flat:
+def parse_fallback(text: str, depth: int = 0) -> FlatCommand:
     """The text as the programs that it seems to start."""
-    return Flat(tuple(_invocations(text[:_LONGEST], depth)))
+    return FlatCommand(tuple(_invocations(text[:_LONGEST], depth)))
 
 
 def _invocations(text: str, depth: int) -> Iterator[Invocation]:
@@ -60,7 +60,11 @@ def _invocations(text: str, depth: int) -> Iterator[Invocation]:
         feeds = (one,)
         if words or redirects:
             yield one
-        if depth < _DEEPEST and words and base(words[0].value or "") in (*SHELLS, "eval"):
+        if (
+            depth < _DEEPEST
+            and words
+            and program_basename(words[0].value or "") in (*SHELLS, "eval")
+        ):
             for word in words[1:]:
                 if " " in (word.value or ""):
                     yield from _invocations(word.value or "", depth + 1)
@@ -116,7 +120,10 @@ def _unwrapped(words: list[Word]) -> list[Word]:
     start = 0
     while start < len(words):
         text = words[start].value or ""
-        wrapper = base(text) in WRAPPERS and base(text) not in ("sudo", "doas")
+        wrapper = program_basename(text) in WRAPPERS and program_basename(text) not in (
+            "sudo",
+            "doas",
+        )
         detail = start > 0 and (text.startswith("-") or text.isdigit())
         if not (wrapper or detail or _ASSIGNED.fullmatch(text)):
             break

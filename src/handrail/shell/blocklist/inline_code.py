@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from handrail.core.commands import Reason
-from handrail.shell.blocklist.critical_paths import Places
+from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.fork_bombs import forks_without_end
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
@@ -48,7 +48,9 @@ _INSTEAD: Final = "do it with files of the workspace, step by step"
 Look = Callable[[str], Iterator[Reason]]
 
 
-def inline(code: str, options: str, places: Places, cwd: str | None, look: Look) -> Iterator[str]:
+def find_code_damage(
+    code: str, options: str, places: CriticalPaths, cwd: str | None, look: Look
+) -> Iterator[str]:
     """What the code would do that is refused; `options` may load what it uses."""
     for match in _DELETING.finditer(code):
         rest = code[match.end() :]
@@ -71,7 +73,7 @@ def inline(code: str, options: str, places: Places, cwd: str | None, look: Look)
         yield from (reason.text for reason in look(command))
 
 
-def _dear(path: str, places: Places, cwd: str | None) -> bool:
+def _dear(path: str, places: CriticalPaths, cwd: str | None) -> bool:
     if path.startswith(("/", "~", "..", "$HOME")):
         return places.lost(places.at_home(path), cwd) is not None
     return False

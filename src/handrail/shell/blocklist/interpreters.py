@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from handrail.shell.blocklist.program_calls import base
+from handrail.shell.blocklist.program_calls import program_basename
 from handrail.shell.parse.syntax import Text, Word
 from handrail.shell.tables.catastrophes import LANGUAGES, SHELL_FLAGS, SHELLS
 
@@ -37,29 +37,29 @@ class Interpreter:
         return self.language in SHELLS
 
 
-def interpreter_of(words: Sequence[Word]) -> Interpreter | None:
+def find_interpreter(words: Sequence[Word]) -> Interpreter | None:
     """The interpreter that the words start, None if they start none."""
-    if len(words) > 1 and base(words[0].value or "") in ("busybox", "toybox"):
+    if len(words) > 1 and program_basename(words[0].value or "") in ("busybox", "toybox"):
         words = words[1:]
-    language = language_of(words[0].value if words else None)
+    language = interpreter_language(words[0].value if words else None)
     if language is None:
         return None
-    reading = _Reading(language, list(words[1:]))
+    reading = _InterpreterArguments(language, list(words[1:]))
     while reading.unfinished:
         reading.step()
     return reading.outcome()
 
 
-def language_of(program: str | None) -> str | None:
+def interpreter_language(program: str | None) -> str | None:
     """The plain name of an interpreter: `python` for `/usr/bin/python3.12`."""
-    name = base(program or "")
+    name = program_basename(program or "")
     if name in SHELLS or name in LANGUAGES:
         return name
     stem = _VERSION.sub("", name).rstrip("-")
     return stem if stem in LANGUAGES or stem in SHELLS else None
 
 
-class _Reading:
+class _InterpreterArguments:
     """Goes through the arguments until the program is found."""
 
     def __init__(self, language: str, rest: list[Word]) -> None:

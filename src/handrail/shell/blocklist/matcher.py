@@ -13,18 +13,31 @@ from itertools import chain
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
-from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser
-from handrail.shell.blocklist.deletes import deletes, origins
-from handrail.shell.blocklist.inline_code import inline
-from handrail.shell.blocklist.interpreters import interpreter_of
-from handrail.shell.blocklist.permissions import rights
-from handrail.shell.blocklist.processes import bombs, endless_loops, processes
-from handrail.shell.blocklist.program_calls import Act, Scene, base, scene
-from handrail.shell.blocklist.remote_code import remote
-from handrail.shell.blocklist.writes import disks, redirected, writes
-from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_text
+from handrail.shell.blocklist.deletes import find_deletions, input_sources
+from handrail.shell.blocklist.inline_code import find_code_damage
+from handrail.shell.blocklist.interpreters import find_interpreter
+from handrail.shell.blocklist.permissions import find_permission_changes
+from handrail.shell.blocklist.processes import (
+    find_endless_loops,
+    find_fork_bombs,
+    find_process_damage,
+)
+from handrail.shell.blocklist.program_calls import (
+    ExpandedCommand,
+    ProgramCall,
+    expand_command,
+    program_basename,
+)
+from handrail.shell.blocklist.remote_code import find_remote_code
+from handrail.shell.blocklist.writes import (
+    find_disk_damage,
+    find_overwrites,
+    find_redirect_overwrites,
+)
+from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_field
 from handrail.shell.parse.syntax import Script, Word
 from handrail.shell.tables.catastrophes import (
     ALWAYS,
@@ -35,7 +48,13 @@ from handrail.shell.tables.catastrophes import (
     SHELLS,
 )
 
-_CHECKS: Final = (deletes, writes, disks, rights, processes)
+_CHECKS: Final = (
+    find_deletions,
+    find_overwrites,
+    find_disk_damage,
+    find_permission_changes,
+    find_process_damage,
+)
 _GLOBBED: Final = (
     *ALWAYS,
     *DISK_TOOLS,
@@ -49,8 +68,8 @@ _MOST_REASONS: Final = 8
 _DEEPEST: Final = 3
 
 
-def find(
-    flat: Flat,
+def find_blocked(
+    flat: FlatCommand,
     where: ExecutionContext,
     expander: Expander,
     script: Script,
@@ -62,44 +81,44 @@ def find(
     programs or beginnings of commands (`terraform destroy`) that the user's settings refuse.
     """
     found = _reasons(flat, where, expander, extra, 0)
-    return _distinct(chain(found, endless_loops(script)))
+    return _distinct(chain(found, find_endless_loops(script)))
 
 
-def find_in_text(
+def find_blocked_in_text(
     command: str, where: ExecutionContext, extra: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
     """The same for a command that could not be parsed, taken apart as well as it can be."""
-    return _distinct(_rough_reasons(command, where, extra, 0))
+    return _distinct(_fallback_reasons(command, where, extra, 0))
 
 
 def _reasons(
-    flat: Flat, where: ExecutionContext, expander: Expander, extra: Sequence[str], depth: int
+    flat: FlatCommand, where: ExecutionContext, expander: Expander, extra: Sequence[str], depth: int
 ) -> Iterator[Reason]:
-    seen = scene(flat, where, expander, _GLOBBED)
+    seen = expand_command(flat, where, expander, _GLOBBED)
     for act in seen.acts:
-        yield from _named(act, extra)
+        yield from _blocked_programs(act, extra)
         for check in _CHECKS:
             yield from check(act, seen)
     for one in flat.invocations:
-        yield from redirected(one, seen)
+        yield from find_redirect_overwrites(one, seen)
         if depth < _DEEPEST:
-            yield from _handed(one, seen, extra, depth)
-    yield from bombs(seen)
-    yield from remote(seen)
+            yield from _interpreted_code(one, seen, extra, depth)
+    yield from find_fork_bombs(seen)
+    yield from find_remote_code(seen)
 
 
-def _rough_reasons(
+def _fallback_reasons(
     text: str, where: ExecutionContext, extra: Sequence[str], depth: int
 ) -> Iterator[Reason]:
-    if fallback_parser.bomb(text):
+    if fallback_parser.is_fork_bomb(text):
         yield Reason("it starts processes without end; start a known number of them", text)
     if depth <= _DEEPEST:
-        flat = fallback_parser.flatten(text)
+        flat = fallback_parser.parse_fallback(text)
         expander = Expander(bind_variables(None, flat, {}), where.home)
         yield from _reasons(flat, where, expander, extra, depth + 1)
 
 
-def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
+def _blocked_programs(act: ProgramCall, extra: Sequence[str]) -> Iterator[Reason]:
     """Programs that are refused whatever they are told."""
     refusal = ALWAYS.get(act.name) if not act.own or act.name == "handrail" else None
     if refusal is None:
@@ -116,7 +135,7 @@ def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
             yield act.because(f"your settings refuse {row!r}", "do without it, or ask the person")
 
 
-def _starts_handrail(act: Act) -> bool:
+def _starts_handrail(act: ProgramCall) -> bool:
     fields = [plain_text(field) for field in act.fields]
     if act.name in _LAUNCHERS:
         return any(field.partition("@")[0] == "handrail" for field in fields[:4])
@@ -125,13 +144,15 @@ def _starts_handrail(act: Act) -> bool:
     return fields[fields.index("-m") + 1].partition(".")[0] == "handrail"
 
 
-def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> Iterator[Reason]:
+def _interpreted_code(
+    one: Invocation, seen: ExpandedCommand, extra: Sequence[str], depth: int
+) -> Iterator[Reason]:
     """Catastrophes in the program text that an interpreter is given."""
 
     def look(command: str) -> Iterator[Reason]:
-        return _rough_reasons(command, seen.where, extra, depth + 1)
+        return _fallback_reasons(command, seen.where, extra, depth + 1)
 
-    runner = interpreter_of(one.words)
+    runner = find_interpreter(one.words)
     if runner is None:
         for text in _aliased(one, seen):
             yield from look(text)
@@ -143,30 +164,30 @@ def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> I
         if runner.shell:
             yield from (Reason(reason.text, one.source) for reason in look(text))
         else:
-            found = inline(text, one.source, seen.places, seen.where.cwd, look)
+            found = find_code_damage(text, one.source, seen.places, seen.where.cwd, look)
             yield from (Reason(what, one.source) for what in found)
 
 
-def _aliased(one: Invocation, seen: Scene) -> Iterator[str]:
+def _aliased(one: Invocation, seen: ExpandedCommand) -> Iterator[str]:
     for word in one.words[1:] if one.program == "alias" else ():
         for text in _texts(word, seen):
             yield text.partition("=")[2]
 
 
-def _input(one: Invocation, seen: Scene) -> Iterator[str]:
+def _input(one: Invocation, seen: ExpandedCommand) -> Iterator[str]:
     """What the interpreter reads, where the command itself holds it."""
     for redirect in one.redirects:
         if redirect.operator.startswith("<<"):
             yield from _texts(redirect.body or redirect.target, seen)
-    for producer in origins(one, seen.flat.invocations)[:_MOST_REASONS]:
+    for producer in input_sources(one, seen.flat.invocations)[:_MOST_REASONS]:
         yield from _printed(producer, seen, 0)
 
 
-def _printed(one: Invocation, seen: Scene, depth: int) -> Iterator[str]:
+def _printed(one: Invocation, seen: ExpandedCommand, depth: int) -> Iterator[str]:
     for fields in seen.expander.likely(one.words, seen.where.cwd):
-        name = base(fields[0]) if fields else ""
+        name = program_basename(fields[0]) if fields else ""
         if name in ("echo", "printf"):
-            yield plain_text(printed_text(fields, seen.where.cwd)).replace("\\n", "\n")
+            yield plain_text(printed_field(fields, seen.where.cwd)).replace("\\n", "\n")
         elif one.feeds and depth < _DEEPEST:
             for feeder in one.feeds[:_MOST_REASONS]:
                 for text in _printed(feeder, seen, depth + 1):
@@ -189,7 +210,7 @@ def _changed(name: str, fields: Sequence[str], text: str) -> str:
     return text[::-1] if name == "rev" else text
 
 
-def _texts(word: Word, seen: Scene) -> Iterator[str]:
+def _texts(word: Word, seen: ExpandedCommand) -> Iterator[str]:
     for fields in seen.expander.likely([word], seen.where.cwd):
         text = plain_text(" ".join(fields))
         yield text.replace(UNKNOWN, "").replace(UNSET, "")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from handrail.core.commands import Reason
-from handrail.shell.blocklist.deletes import handed_over
-from handrail.shell.blocklist.program_calls import Act, Scene
+from handrail.shell.blocklist.deletes import piped_operands
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import ACCOUNTS
 
@@ -19,13 +19,13 @@ _SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
 _ALL_RIGHTS: Final = "it gives everybody all rights (mode 777)"
 
 
-def rights(act: Act, scene: Scene) -> Iterator[Reason]:
+def find_permission_changes(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     """Changes of rights and owners that are refused."""
     if act.name not in _CHANGERS:
         return
     if act.name in ("chmod", "gchmod"):
         yield from _modes(act, scene)
-    for field in (*act.operands, *handed_over(act, scene)):
+    for field in (*act.operands, *piped_operands(act, scene)):
         lost = scene.places.lost(field, act.cwd, follow=True)
         what = lost or scene.places.system(field, act.cwd)
         if what is not None:
@@ -33,7 +33,7 @@ def rights(act: Act, scene: Scene) -> Iterator[Reason]:
             return
 
 
-def _modes(act: Act, scene: Scene) -> Iterator[Reason]:
+def _modes(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     # A mode may begin with a minus; it only ever takes rights away.
     modes = plain_text(act.operands[0]).split(",") if act.operands else []
     if any(_EVERYBODY.fullmatch(mode) for mode in modes):
@@ -42,7 +42,7 @@ def _modes(act: Act, scene: Scene) -> Iterator[Reason]:
         yield from _set_id(act, scene)
 
 
-def _set_id(act: Act, scene: Scene) -> Iterator[Reason]:
+def _set_id(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     roots = tuple(f"{root}/" for root in scene.where.roots)
     for field in act.operands[1:]:
         if field.startswith("/") and not field.startswith(roots):

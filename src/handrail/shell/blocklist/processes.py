@@ -9,10 +9,17 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
-from handrail.shell.blocklist.deletes import origins
-from handrail.shell.blocklist.program_calls import Act, Scene, base
+from handrail.shell.blocklist.deletes import input_sources
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text
-from handrail.shell.parse.syntax import Compound, Script, Simple, Statement, simples, statements
+from handrail.shell.parse.syntax import (
+    CompoundCommand,
+    Script,
+    SimpleCommand,
+    Statement,
+    all_simple_commands,
+    all_statements,
+)
 from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
 
 _INSTEAD: Final = "end only what you started, by its job or process id"
@@ -27,7 +34,7 @@ _ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
 _BOMB: Final = ("it starts processes without end", "start a known number of them")
 
 
-def processes(act: Act, scene: Scene) -> Iterator[Reason]:
+def find_process_damage(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     """Kills and shutdowns that are refused."""
     verbs = POWER_VERBS.get(act.name, frozenset())
     if not act.own and not verbs.isdisjoint(map(plain_text, act.fields)):
@@ -40,13 +47,13 @@ def processes(act: Act, scene: Scene) -> Iterator[Reason]:
         yield from _endless(act, scene)
 
 
-def endless_loops(script: Script) -> Iterator[Reason]:
+def find_endless_loops(script: Script) -> Iterator[Reason]:
     """`while true; do x & done`: a loop that never ends and never waits."""
-    for statement in statements(script):
+    for statement in all_statements(script):
         loop = statement.command
-        if not isinstance(loop, Compound) or not _never_ends(loop, statement.source):
+        if not isinstance(loop, CompoundCommand) or not _never_ends(loop, statement.source):
             continue
-        inside = [one for body in loop.scripts for one in statements(body)]
+        inside = [one for body in loop.scripts for one in all_statements(body)]
         waits = {_program(one) for one in inside if not one.background}
         if any(one.background for one in inside) and waits.isdisjoint(_WAITING):
             yield Reason("; ".join(_BOMB), statement.source)
@@ -54,19 +61,19 @@ def endless_loops(script: Script) -> Iterator[Reason]:
 
 def _program(statement: Statement) -> str | None:
     command = statement.command
-    return command.words[0].value if isinstance(command, Simple) and command.words else None
+    return command.words[0].value if isinstance(command, SimpleCommand) and command.words else None
 
 
-def _never_ends(loop: Compound, source: str) -> bool:
+def _never_ends(loop: CompoundCommand, source: str) -> bool:
     if loop.kind == "for ((":
         return re.match(r"for\s*\(\(\s*;\s*(?:1\s*)?;", source) is not None
     if loop.kind not in ("while", "until") or not loop.scripts:
         return False
-    told = [[word.value for word in one.words] for one in simples(loop.scripts[0])]
+    told = [[word.value for word in one.words] for one in all_simple_commands(loop.scripts[0])]
     return told in _ALWAYS[loop.kind] or re.match(r"while\s*\(\(\s*1", source) is not None
 
 
-def bombs(scene: Scene) -> Iterator[Reason]:
+def find_fork_bombs(scene: ExpandedCommand) -> Iterator[Reason]:
     """Functions that start themselves again, several at a time."""
     names = scene.flat.functions | {one.function for one in scene.flat.invocations}
     calls: dict[str, set[str]] = defaultdict(set)
@@ -95,7 +102,7 @@ def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
     return reached
 
 
-def _kill(act: Act) -> Iterator[Reason]:
+def _kill(act: ProgramCall) -> Iterator[Reason]:
     fields = [plain_text(field) for field in act.fields]
     if any(field in ("-l", "-L", "--list", "--table") for field in fields):
         return
@@ -110,7 +117,7 @@ def _kill(act: Act) -> Iterator[Reason]:
         yield act.because("it ends every process, or the first one", _INSTEAD)
 
 
-def _by_name(act: Act) -> Iterator[Reason]:
+def _by_name(act: ProgramCall) -> Iterator[Reason]:
     fields = [plain_text(field) for field in act.fields]
     named = {field.lstrip("-").upper() for field in fields if _SIGNAL.fullmatch(field)}
     value = act.value("s" if act.name == "killall" else "", "signal")
@@ -128,11 +135,11 @@ def _by_name(act: Act) -> Iterator[Reason]:
         yield act.because("it ends processes by a pattern, others' too", _INSTEAD)
 
 
-def _endless(act: Act, scene: Scene) -> Iterator[Reason]:
+def _endless(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     """`yes | xargs -P 0 …`: as many at a time as the machine can bear, for ever."""
     many = act.value("P", "max-procs")
     if many is None or (many.isdigit() and 0 < int(many) <= 64):
         return
-    feeds = origins(act.invocation, scene.flat.invocations)
-    if any(one.program and base(one.program) in _ENDLESS for one in feeds):
+    feeds = input_sources(act.invocation, scene.flat.invocations)
+    if any(one.program and program_basename(one.program) in _ENDLESS for one in feeds):
         yield act.because(*_BOMB)

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
-from handrail.shell.analyze.invocation import Flat, Invocation
-from handrail.shell.blocklist.critical_paths import Places, plain_glob
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.blocklist.critical_paths import CriticalPaths, fnmatch_pattern
 from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text
 
 # Where a program that is spelled with a glob (`/???/rm`) would be found.
@@ -20,7 +20,7 @@ _MOST_MOVES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ProgramCall:
     """One program that would run: `name` without its directory, `fields` its arguments."""
 
     name: str
@@ -79,13 +79,13 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ExpandedCommand:
     """One command with all that the checks know of it."""
 
-    flat: Flat
-    acts: tuple[Act, ...]
+    flat: FlatCommand
+    acts: tuple[ProgramCall, ...]
     expander: Expander
-    places: Places
+    places: CriticalPaths
     where: ExecutionContext
     moves: tuple[str | None, ...]
 
@@ -94,36 +94,38 @@ class Scene:
         return _cwds(invocation, self.where, self.moves)
 
 
-def scene(flat: Flat, where: ExecutionContext, expander: Expander, names: Sequence[str]) -> Scene:
+def expand_command(
+    flat: FlatCommand, where: ExecutionContext, expander: Expander, names: Sequence[str]
+) -> ExpandedCommand:
     """The command spelled out; `names` are the programs that a glob could stand for."""
-    places = Places(where)
-    moves = _everywhere(flat, expander, where)
+    places = CriticalPaths(where)
+    moves = _visited_directories(flat, expander, where)
     acts = tuple(
         act
         for one in flat.invocations
         for cwd in _cwds(one, where, moves)
-        for act in _acts(one, expander, cwd, places, names)
+        for act in _program_calls(one, expander, cwd, places, names)
     )
-    return Scene(flat, acts, expander, places, where, moves)
+    return ExpandedCommand(flat, acts, expander, places, where, moves)
 
 
-def base(program: str) -> str:
+def program_basename(program: str) -> str:
     """A program's name without its directory."""
     return program.rstrip("/").rpartition("/")[2]
 
 
-def _acts(
+def _program_calls(
     invocation: Invocation,
     expander: Expander,
     cwd: str | None,
-    places: Places,
+    places: CriticalPaths,
     names: Sequence[str],
-) -> Iterator[Act]:
+) -> Iterator[ProgramCall]:
     for fields in expander.likely(invocation.words, cwd):
         if fields:
             own = "/" in fields[0] and places.owned(fields[0], cwd)
             for name in _programs(fields[0], names):
-                yield Act(name, fields[1:], cwd, invocation, own)
+                yield ProgramCall(name, fields[1:], cwd, invocation, own)
 
 
 def _cwds(
@@ -136,7 +138,9 @@ def _cwds(
     return (f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd,)
 
 
-def _everywhere(flat: Flat, expander: Expander, where: ExecutionContext) -> tuple[str | None, ...]:
+def _visited_directories(
+    flat: FlatCommand, expander: Expander, where: ExecutionContext
+) -> tuple[str | None, ...]:
     """Wherever the command goes, as far as it can be known."""
     if not flat.changes_directory:
         return (where.cwd,)
@@ -163,5 +167,5 @@ def _programs(field: str, names: Sequence[str]) -> Iterator[str]:
     if not any(char in name for char in "*?["):
         yield plain_text(name)
         return
-    if slash and any(fnmatchcase(one, plain_glob(folder) or "/") for one in _FOLDERS):
-        yield from (one for one in names if fnmatchcase(one, plain_glob(name)))
+    if slash and any(fnmatchcase(one, fnmatch_pattern(folder) or "/") for one in _FOLDERS):
+        yield from (one for one in names if fnmatchcase(one, fnmatch_pattern(name)))

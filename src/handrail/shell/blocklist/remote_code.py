@@ -7,20 +7,20 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
-from handrail.shell.blocklist.deletes import origins
-from handrail.shell.blocklist.interpreters import INPUT, Interpreter, interpreter_of
-from handrail.shell.blocklist.program_calls import Scene, base
+from handrail.shell.blocklist.deletes import input_sources
+from handrail.shell.blocklist.interpreters import INPUT, Interpreter, find_interpreter
+from handrail.shell.blocklist.program_calls import ExpandedCommand, program_basename
 from handrail.shell.parse.syntax import (
     Braces,
     Opaque,
     Part,
     Script,
-    Simple,
+    SimpleCommand,
     Substitution,
     Text,
     Variable,
     Word,
-    simples,
+    all_simple_commands,
 )
 from handrail.shell.tables.catastrophes import FETCHERS, WRAPPERS
 
@@ -30,9 +30,9 @@ _SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
 _DEEPEST: Final = 8
 
 
-def remote(scene: Scene) -> Iterator[Reason]:
+def find_remote_code(scene: ExpandedCommand) -> Iterator[Reason]:
     """Every place where the command would run what it fetched."""
-    seen = Remote(scene)
+    seen = RemoteCodeTracker(scene)
     for one in scene.flat.invocations:
         if seen.runs(one):
             yield Reason(f"{_WHAT}; {_INSTEAD}", one.source)
@@ -40,10 +40,10 @@ def remote(scene: Scene) -> Iterator[Reason]:
             yield Reason(f"it gives a shell to another machine; {_INSTEAD}", one.source)
 
 
-class Remote:
+class RemoteCodeTracker:
     """Follows fetched text through pipes, substitutions and variables."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: ExpandedCommand) -> None:
         self._scene = scene
         self._known: dict[int, bool] = {}
         self._read = {
@@ -61,7 +61,7 @@ class Remote:
             return True
         if self._feeds_a_shell(one):
             return True
-        name = base(one.program or "")
+        name = program_basename(one.program or "")
         if name == "eval":
             fetched = any(map(self._fetched_word, one.words[1:]))
             return fetched or (self._fed(one) and any(map(_has_variable, one.words[1:])))
@@ -70,7 +70,7 @@ class Remote:
             by_input = any(word.value in INPUT for word in given)
             fed = by_input and (self._fed(one) or self._redirected(one))
             return fed or any(map(self._fetched_word, given))
-        runner = interpreter_of(one.words)
+        runner = find_interpreter(one.words)
         return runner is not None and self._interprets(one, runner)
 
     def _reads_its_program(self, one: Invocation) -> bool:
@@ -87,7 +87,7 @@ class Remote:
         return fed and one.extra and "xargs" in one.wrapped_by
 
     def _fed(self, one: Invocation) -> bool:
-        feeds = origins(one, self._scene.flat.invocations)
+        feeds = input_sources(one, self._scene.flat.invocations)
         return any(self._fetches(other, 0) for other in feeds)
 
     def _fetches(self, one: Invocation, depth: int) -> bool:
@@ -95,7 +95,7 @@ class Remote:
         if id(one) not in self._known:
             self._known[id(one)] = False
             self._known[id(one)] = (
-                fetches(one.words)
+                is_download(one.words)
                 or any(map(self._fetched_word, one.words))
                 or self._redirected(one)
                 or (depth < _DEEPEST and any(self._fetches(o, depth + 1) for o in one.feeds))
@@ -124,7 +124,7 @@ class Remote:
         ]
         if not any(_has_shell(sink.script) for sink in sinks):
             return False
-        return fetches(one.words) or self._fed(one)
+        return is_download(one.words) or self._fed(one)
 
     def _fetched_word(self, word: Word, depth: int = 0) -> bool:
         if depth > _DEEPEST:
@@ -134,7 +134,9 @@ class Remote:
     def _fetched_part(self, part: Part, depth: int) -> bool:
         match part:
             case Substitution():
-                return any(self._fetching(simple, depth) for simple in simples(part.script))
+                return any(
+                    self._fetching(simple, depth) for simple in all_simple_commands(part.script)
+                )
             case Variable():
                 binding = self._scene.expander.bindings.get(part.name)
                 given = () if binding is None else binding.assigned
@@ -146,15 +148,15 @@ class Remote:
             case Text():
                 return False
 
-    def _fetching(self, simple: Simple, depth: int) -> bool:
+    def _fetching(self, simple: SimpleCommand, depth: int) -> bool:
         told = (*simple.words, *(one.value for one in simple.assignments if one.value))
-        return fetches(simple.words) or any(self._fetched_word(one, depth + 1) for one in told)
+        return is_download(simple.words) or any(self._fetched_word(one, depth + 1) for one in told)
 
 
-def fetches(words: Sequence[Word]) -> bool:
+def is_download(words: Sequence[Word]) -> bool:
     """Whether a simple command brings text from another machine."""
     for number, word in enumerate(words):
-        name = base(word.value or "")
+        name = program_basename(word.value or "")
         if name in FETCHERS:
             return True
         wrapping = name in WRAPPERS or name.startswith("-") or "=" in name or name.isdigit()
@@ -168,18 +170,18 @@ def _has_variable(word: Word) -> bool:
 
 
 def _has_shell(script: Script) -> bool:
-    found = [interpreter_of(simple.words) for simple in simples(script)]
+    found = [find_interpreter(simple.words) for simple in all_simple_commands(script)]
     return any(one is not None and one.reads_input for one in found)
 
 
 def _opens_a_shell(one: Invocation) -> bool:
-    name = base(one.program or "")
+    name = program_basename(one.program or "")
     told = [word.value or "" for word in one.words[1:]]
     if name in ("nc", "ncat", "netcat"):
         return any(field in ("-e", "-c", "--exec", "--sh-exec", "--lua-exec") for field in told)
     if name == "socat":
         return any(field.upper().startswith(("EXEC:", "SYSTEM:")) for field in told)
-    if interpreter_of(one.words) is None:
+    if find_interpreter(one.words) is None:
         return False
     targets = [redirect.target.value or "" for redirect in one.redirects]
     return any(target.startswith(_SOCKETS) for target in targets)

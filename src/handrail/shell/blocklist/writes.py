@@ -7,8 +7,8 @@ from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Invocation
-from handrail.shell.blocklist.critical_paths import Places
-from handrail.shell.blocklist.program_calls import Act, Scene
+from handrail.shell.blocklist.critical_paths import CriticalPaths
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 
@@ -19,7 +19,7 @@ _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 
-def writes(act: Act, scene: Scene) -> Iterator[Reason]:
+def find_overwrites(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     """What the program itself would overwrite that is refused."""
     if act.name in ("dd", "dcfldd", "gdd"):
         targets = [field[3:] for field in act.fields if field.startswith("of=")]
@@ -40,7 +40,7 @@ def writes(act: Act, scene: Scene) -> Iterator[Reason]:
         yield from _unpacked(act, scene)
 
 
-def redirected(invocation: Invocation, scene: Scene) -> Iterator[Reason]:
+def find_redirect_overwrites(invocation: Invocation, scene: ExpandedCommand) -> Iterator[Reason]:
     """What a redirect of the command would overwrite that is refused."""
     for redirect in invocation.redirects:
         if redirect.operator not in _OUTPUTS:
@@ -54,9 +54,9 @@ def redirected(invocation: Invocation, scene: Scene) -> Iterator[Reason]:
                         return
 
 
-def derived(paths: Iterable[str], where: ExecutionContext) -> Iterator[Reason]:
+def find_system_writes(paths: Iterable[str], where: ExecutionContext) -> Iterator[Reason]:
     """What the files that a command is known to write would overwrite that is refused."""
-    places = Places(where)
+    places = CriticalPaths(where)
     for path in paths:
         what = places.system(path, None)
         if what is not None:
@@ -64,7 +64,7 @@ def derived(paths: Iterable[str], where: ExecutionContext) -> Iterator[Reason]:
             return
 
 
-def disks(act: Act, scene: Scene) -> Iterator[Reason]:
+def find_disk_damage(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     """Tools for disks, where they name one and do more than look."""
     verbs = DISK_VERBS.get(act.name, frozenset())
     named = any(scene.places.device(field) for field in _values(act.fields))
@@ -77,7 +77,7 @@ def disks(act: Act, scene: Scene) -> Iterator[Reason]:
                 return
 
 
-def _looks(act: Act) -> bool:
+def _looks(act: ProgramCall) -> bool:
     """Whether it is asked for nothing but a look at the disk."""
     looking = LOOKING.get(act.name, frozenset())
     rest = [field for field in act.fields if not field.startswith("/dev/")]
@@ -91,7 +91,7 @@ def _values(fields: Iterable[str]) -> Iterator[str]:
 
 
 def _overwritten(
-    act: Act, scene: Scene, fields: Iterable[str], *, follow: bool = True
+    act: ProgramCall, scene: ExpandedCommand, fields: Iterable[str], *, follow: bool = True
 ) -> Iterator[Reason]:
     for field in dict.fromkeys(fields):
         what = scene.places.system(field, act.cwd, follow=follow)
@@ -108,7 +108,7 @@ def _in_place(name: str, option: str) -> bool:
     return "i" in option[1:].partition("e")[0] and not option.startswith("--")
 
 
-def _downloaded(act: Act, scene: Scene) -> Iterator[Reason]:
+def _downloaded(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     short, name = _DOWNLOADS[act.name]
     targets = [act.value(short, name)]
     if act.name == "wget":
@@ -116,7 +116,7 @@ def _downloaded(act: Act, scene: Scene) -> Iterator[Reason]:
     yield from _overwritten(act, scene, [one for one in targets if one])
 
 
-def _unpacked(act: Act, scene: Scene) -> Iterator[Reason]:
+def _unpacked(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
     if act.name in ("tar", "bsdtar"):
         cluster = act.fields[0].lstrip("-") if act.fields else ""
         if not ("x" in cluster or act.has("x", "extract", "get")):

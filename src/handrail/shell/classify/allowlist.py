@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from handrail.core.commands import CommandSegment, Reason
-from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.parse.syntax import Braces, Opaque, Substitution, Variable, Word
 
 _DEEPEST: Final = 16
 
 
-def segments(flat: Flat) -> tuple[CommandSegment, ...]:
+def command_segments(flat: FlatCommand) -> tuple[CommandSegment, ...]:
     """The command as the list sees it: one segment for each program, wrappers included."""
     return tuple(
         CommandSegment(_first_word(one), one.source, one.substituted or _substitutes(_words(one)))
@@ -24,7 +24,9 @@ def segments(flat: Flat) -> tuple[CommandSegment, ...]:
     )
 
 
-def refusals(found: Collection[CommandSegment], allowed: Collection[str]) -> tuple[Reason, ...]:
+def allowlist_refusals(
+    found: Collection[CommandSegment], allowed: Collection[str]
+) -> tuple[Reason, ...]:
     """Why a command with these segments may not run; an empty list allows nothing."""
     if not found:
         return (Reason("the command could not be read", ""),)

@@ -13,14 +13,14 @@ from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.sensitive import is_sensitive
-from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.classify import environment, hosts, identity, listing, redirects, roles
 from handrail.shell.classify.arguments import Argument, argument_readings
-from handrail.shell.classify.effects import Tally
-from handrail.shell.classify.options import Parsed, parse, split
-from handrail.shell.classify.roles import Site
+from handrail.shell.classify.effects import EffectCollector
+from handrail.shell.classify.options import ParsedCommandLine, parse_arguments, split_subcommand
+from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
-from handrail.shell.tables.program_table import Program, Programs, Slot
+from handrail.shell.tables.program_table import OperandSlot, ProgramSpec, ProgramTable
 
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
@@ -28,7 +28,7 @@ _WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
 _SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
 _HELP: Final = frozenset({"--help", "-h", "help"})
 _HERE: Final = Argument(".", ".")
-_SCRIPT: Final = Slot("script")
+_SCRIPT: Final = OperandSlot("script")
 _CODE: Final = "code"
 
 
@@ -37,7 +37,7 @@ class Classifier:
 
     def __init__(
         self,
-        programs: Programs,
+        programs: ProgramTable,
         where: ExecutionContext,
         *,
         protected: Callable[[str], str | None] | None = None,
@@ -49,7 +49,9 @@ class Classifier:
         self._tame = tame
         self._seeks = False
 
-    def weigh(self, flat: Flat, expander: Expander, tally: Tally) -> list[CommandClass]:
+    def weigh(
+        self, flat: FlatCommand, expander: Expander, tally: EffectCollector
+    ) -> list[CommandClass]:
         """Adds everything to the tally; answers the class of each invocation."""
         for doubt in flat.doubts:
             tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
@@ -64,16 +66,18 @@ class Classifier:
             classes.append(tally.take_part())
         return classes
 
-    def _invocation(self, one: Invocation, flat: Flat, expander: Expander, tally: Tally) -> None:
+    def _invocation(
+        self, one: Invocation, flat: FlatCommand, expander: Expander, tally: EffectCollector
+    ) -> None:
         cwd = self._cwd(one)
         # Another shell sees none of the variables that this one has set.
         if _SHELLS.intersection(one.wrapped_by):
             expander = Expander({}, self._where.home)
-        site = Site(self._where, cwd, tally, one.source, protected=self._protected)
+        site = ArgumentContext(self._where, cwd, tally, one.source, protected=self._protected)
         if one.background:
             tally.background = True
             site.note(CommandClass.DEV, "it goes on in the background")
-        redirects.weigh(one.redirects, expander, site)
+        redirects.classify_redirects(one.redirects, expander, site)
         self._assignments(one, site)
         if not one.words:
             return
@@ -95,24 +99,26 @@ class Classifier:
         return posixpath.join(self._where.cwd, one.cwd) if one.cwd else self._where.cwd
 
     @staticmethod
-    def _assignments(one: Invocation, site: Site) -> None:
+    def _assignments(one: Invocation, site: ArgumentContext) -> None:
         for assignment in one.assignments:
-            safety_class = environment.weigh(assignment.name)
+            safety_class = environment.classify_variable(assignment.name)
             # Without a command it is the shell's own variable: nobody else sees a new name.
             if one.words or safety_class is CommandClass.DANGEROUS:
                 site.note(safety_class, f"the variable {assignment.name} is set")
 
-    def _program(self, name: str, one: Invocation, expander: Expander, site: Site) -> None:
+    def _program(
+        self, name: str, one: Invocation, expander: Expander, site: ArgumentContext
+    ) -> None:
         site.tally.runs(name)
-        found = identity.identify(name, one.words[0], site, self._programs)
+        found = identity.identify_program(name, one.words[0], site, self._programs)
         for given in argument_readings(one.words[1:], expander, site.cwd):
             if found is None:
-                hosts.gather(given, site.tally, strict=True)
+                hosts.collect_hosts(given, site.tally, strict=True)
             else:
                 self._with_arguments(found, given, one, site)
 
     def _with_arguments(
-        self, found: Program, given: Sequence[Argument], one: Invocation, site: Site
+        self, found: ProgramSpec, given: Sequence[Argument], one: Invocation, site: ArgumentContext
     ) -> None:
         added = self._adds_found(one)
         given = tuple(
@@ -130,18 +136,20 @@ class Classifier:
         """Whether what a wrapper adds to it are paths that a search has found."""
         if not one.extra:
             return False
-        return not _unseen(one) or listing.lists(one.feeds, self._programs.find)
+        return not _unseen(one) or listing.lists_workspace_paths(one.feeds, self._programs.find)
 
     def _is_found(self, argument: Argument, *, added: bool) -> bool:
         if argument.text is not None or argument.leads:
             return False
         if argument.placed:
             return added
-        lists = (listing.lists_script(part, self._programs.find) for part in argument.lists)
+        lists = (
+            listing.substitution_lists_paths(part, self._programs.find) for part in argument.lists
+        )
         return bool(argument.lists) and not argument.asks and all(lists)
 
     @staticmethod
-    def _wrapper(program: Program, given: Sequence[Argument], site: Site) -> None:
+    def _wrapper(program: ProgramSpec, given: Sequence[Argument], site: ArgumentContext) -> None:
         """A program that runs another: only its own words count, the other has its own turn."""
         texts = [argument.text or "" for argument in given]
         if "wrapper" not in program.traits:
@@ -155,10 +163,10 @@ class Classifier:
 
     def _run(
         self,
-        program: Program,
+        program: ProgramSpec,
         given: Sequence[Argument],
         one: Invocation,
-        site: Site,
+        site: ArgumentContext,
         depth: int = 0,
     ) -> None:
         if not _unseen(one) and _only_asks(program, given):
@@ -175,23 +183,28 @@ class Classifier:
                     site.danger(f"{argument.source!r} makes {program.name} do more than that")
         if program.grammar.options is None:
             for argument in given:
-                roles.weigh("any", argument, site)
+                roles.classify_argument("any", argument, site)
             return
-        parsed = parse(program.grammar, _dashed(program, given))
+        parsed = parse_arguments(program.grammar, _dashed(program, given))
         self._meant(program, parsed, one, site)
         if parsed.rest:
             self._launched(program, parsed, one, site, depth)
 
     def _subcommand(
-        self, program: Program, given: Sequence[Argument], one: Invocation, site: Site, depth: int
+        self,
+        program: ProgramSpec,
+        given: Sequence[Argument],
+        one: Invocation,
+        site: ArgumentContext,
+        depth: int,
     ) -> None:
         first = (given[0].text if given else None) or ""
         if first.startswith("-") and first in program.subcommands:
             self._run(program.subcommands[first], given[1:], one, site, depth)
             return
-        parsed, rest = split(program.grammar, given)
+        parsed, rest = split_subcommand(program.grammar, given)
         for meant in parsed.values:
-            roles.weigh(meant.role, meant.argument, site)
+            roles.classify_argument(meant.role, meant.argument, site)
             if meant.role == "dir":
                 site = replace(site, cwd=_moved(site.cwd, meant.argument))
         self._strange(program, parsed, one, site)
@@ -213,7 +226,11 @@ class Classifier:
         return self._tame is None or (cwd is not None and self._tame(cwd))
 
     def _traits(
-        self, program: Program, given: Sequence[Argument], one: Invocation, site: Site
+        self,
+        program: ProgramSpec,
+        given: Sequence[Argument],
+        one: Invocation,
+        site: ArgumentContext,
     ) -> None:
         traits = program.traits
         if "open" in traits:
@@ -227,9 +244,9 @@ class Classifier:
         if not traits.isdisjoint(("net", "fetches")):
             site.tally.network = True
         if "net" in traits:
-            hosts.gather(given, site.tally)
+            hosts.collect_hosts(given, site.tally)
         if "host" in traits:
-            hosts.first(given, site.tally)
+            hosts.collect_first_host(given, site.tally)
         if one.extra and site.found and site.seeks and _reads(program):
             site.danger("the files that are searched for may hold secrets")
         only_text = all(slot.role == "text" for slot in program.grammar.slots)
@@ -239,12 +256,18 @@ class Classifier:
             least = CommandClass.DEV if site.found else CommandClass.DANGEROUS
             site.note(least, f"{program.name} gets arguments that nobody has seen")
 
-    def _meant(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+    def _meant(
+        self,
+        program: ProgramSpec,
+        parsed: ParsedCommandLine,
+        one: Invocation,
+        site: ArgumentContext,
+    ) -> None:
         self._strange(program, parsed, one, site)
         if parsed.given & program.grammar.spreads:
             site.note(CommandClass.DEV, f"{program.name} writes many files")
             if not any(meant.role == "wtree" for meant in parsed.values):
-                roles.weigh("swept", _HERE, site)
+                roles.classify_argument("swept", _HERE, site)
         for option in sorted(parsed.given & program.grammar.changes):
             site.note(CommandClass.DEV, f"{program.name} {option} changes something")
             site.tally.git = site.tally.git or program.name.startswith("git ")
@@ -252,9 +275,9 @@ class Classifier:
             # Whether or not a file is named for it: `find -delete` starts here.
             if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
                 site.note(CommandClass.DEV, f"{program.name} {option} writes files")
-        _weigh_roles(parsed, site)
+        _classify_arguments(parsed, site)
         if _uses_here(program, parsed) and not one.extra:
-            roles.weigh(_default(program, parsed), _HERE, site)
+            roles.classify_argument(_default(program, parsed), _HERE, site)
         grammar = program.grammar
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
         if needs and not parsed.operands and not parsed.rest:
@@ -263,7 +286,13 @@ class Classifier:
                 site.danger(f"{program.name} reads what it runs from its input")
             site.tally.open_ended = True
 
-    def _strange(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+    def _strange(
+        self,
+        program: ProgramSpec,
+        parsed: ParsedCommandLine,
+        one: Invocation,
+        site: ArgumentContext,
+    ) -> None:
         if "any" not in program.traits:
             for argument in parsed.hidden:
                 why = f"{argument.source!r} may match a file whose name is an option"
@@ -280,14 +309,19 @@ class Classifier:
         for argument in (*options, *parsed.beyond):
             computed = argument.text is None
             if computed and "any" in program.traits:
-                roles.text(argument, site)
+                roles.classify_text(argument, site)
                 continue
             what = "may become any option" if computed else "is not known to be harmless"
             site.danger(f"{argument.source!r} {what} for {program.name}")
             site.tally.open_ended = True
 
     def _launched(
-        self, program: Program, parsed: Parsed, one: Invocation, site: Site, depth: int
+        self,
+        program: ProgramSpec,
+        parsed: ParsedCommandLine,
+        one: Invocation,
+        site: ArgumentContext,
+        depth: int,
     ) -> None:
         """`uv run pytest`, `python -m pip`: the rest is a command of its own."""
         first, rest = parsed.rest[0], parsed.rest[1:]
@@ -301,10 +335,10 @@ class Classifier:
             site.tally.runs(name)
         if identity.is_handrail(name):
             site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
-        inner = identity.lookup(name, self._programs)
+        inner = identity.lookup_program(name, self._programs)
         site.note(CommandClass.DEV, f"{program.name} runs {name}")
         if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
-            roles.weigh("script", first, site)
+            roles.classify_argument("script", first, site)
         elif inner is not None:
             self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
@@ -316,7 +350,7 @@ def _unseen(one: Invocation) -> bool:
     return one.extra and one.wrapped_by[-1:] != ("find",)
 
 
-def _only_asks(program: Program, given: Sequence[Argument]) -> bool:
+def _only_asks(program: ProgramSpec, given: Sequence[Argument]) -> bool:
     """Help behind another question may be a subcommand's: `git --version --help`."""
     texts = [argument.text for argument in given]
     if program.subcommands and not _HELP.isdisjoint(texts[1:]):
@@ -324,16 +358,16 @@ def _only_asks(program: Program, given: Sequence[Argument]) -> bool:
     return bool(texts) and program.answers.issuperset(texts)
 
 
-def _weigh_roles(parsed: Parsed, site: Site) -> None:
+def _classify_arguments(parsed: ParsedCommandLine, site: ArgumentContext) -> None:
     for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
         if meant.role == "into":
             sources = [one.argument for one in parsed.operands if one is not meant]
-            roles.into(meant.argument, sources, site)
+            roles.classify_target(meant.argument, sources, site)
         else:
-            roles.weigh(meant.role, meant.argument, site)
+            roles.classify_argument(meant.role, meant.argument, site)
 
 
-def _seeks_secrets(flat: Flat) -> bool:
+def _seeks_secrets(flat: FlatCommand) -> bool:
     """Whether a search asks for files that may hold secrets by their names."""
     names = (
         word.value
@@ -345,7 +379,7 @@ def _seeks_secrets(flat: Flat) -> bool:
     return any(is_sensitive(name, glob=True) for name in names)
 
 
-def _reads(program: Program) -> bool:
+def _reads(program: ProgramSpec) -> bool:
     return any(slot.role in ("read", "tree") for slot in program.grammar.slots)
 
 
@@ -361,14 +395,14 @@ def _own(texts: Sequence[str]) -> Iterator[str]:
             return
 
 
-def _default(program: Program, parsed: Parsed) -> str:
+def _default(program: ProgramSpec, parsed: ParsedCommandLine) -> str:
     """What the current directory is to a program that is told none."""
     slot = program.grammar.slots[0].role if program.grammar.slots else ""
     turned = [program.grammar.turns.get(option, {}).get(slot) for option in sorted(parsed.given)]
     return next((role for role in turned if role in _WRITING), program.default)
 
 
-def _uses_here(program: Program, parsed: Parsed) -> bool:
+def _uses_here(program: ProgramSpec, parsed: ParsedCommandLine) -> bool:
     """Whether the current directory is meant because no path is named."""
     if any(meant.role in roles.PATHS for meant in parsed.operands):
         return False
@@ -382,7 +416,7 @@ def _moved(cwd: str | None, argument: Argument) -> str | None:
     return posixpath.join(cwd, argument.text)
 
 
-def _dashed(program: Program, given: Sequence[Argument]) -> Sequence[Argument]:
+def _dashed(program: ProgramSpec, given: Sequence[Argument]) -> Sequence[Argument]:
     """Tar takes its first word for letters of options, whose values follow in their order."""
     first = given[0].text if given else None
     if "dashless" not in program.traits or not first or first.startswith("-"):

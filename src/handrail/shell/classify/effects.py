@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from handrail.core.commands import CommandAnalysis, CommandClass, Effects, Reason
 
 
-class Tally:
+class EffectCollector:
     """What has been found so far; the class only ever rises."""
 
     def __init__(self) -> None:

@@ -61,7 +61,7 @@ _KEPT: Final = re.compile(r"HOME|LANG|LANGUAGE|LC_[A-Z]+|USER|LOGNAME|SHELL|TZ|T
 _USUAL_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def weigh(name: str) -> CommandClass:
+def classify_variable(name: str) -> CommandClass:
     """How far a variable that is set for a command takes it away from being safe."""
     if not _NAME.fullmatch(name):
         return CommandClass.DANGEROUS

@@ -53,7 +53,7 @@ _VARIABLES: Final = {
     "GIT_DISCOVERY_ACROSS_FILESYSTEM": "0",
 }
 # Keys, by section, that name a program or a place and that no environment can take back.
-_WILD: Final = {
+_UNSAFE_KEYS: Final = {
     "filter": re.compile(r".*"),
     "diff": re.compile(r"command|textconv|external"),
     "merge": re.compile(r"driver"),
@@ -69,18 +69,18 @@ _VALUE: Final = re.compile(r'=(?:[^"\\\n#;]|\\\n|\\.|"(?:[^"\\\n]|\\\n|\\.)*")*'
 _BLANK: Final = re.compile(r"(?:\s+|[#;][^\n]*)+")
 
 
-class _Broken(Exception):
+class _InvalidConfig(Exception):
     """The text is no configuration that git would read."""
 
 
-class _Entry(NamedTuple):
+class _ConfigEntry(NamedTuple):
     section: str
     key: str
 
 
 def git_environment() -> Mapping[str, str]:
     """The variables with which git runs no program that a repository names, apart from the
-    filters and drivers that `git_is_tame` looks for.
+    filters and drivers that `git_config_is_safe` looks for.
     """
     numbered = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
     for index, (key, value) in enumerate(_SETTINGS.items()):
@@ -89,22 +89,22 @@ def git_environment() -> Mapping[str, str]:
     return {**_VARIABLES, **numbered}
 
 
-def git_is_tame(*configurations: str) -> bool:
+def git_config_is_safe(*configurations: str) -> bool:
     """Whether these configurations of a repository name no filter, driver, other working tree
     or further file. What is not understood is not tame.
     """
     try:
-        return not any(_is_wild(entry) for text in configurations for entry in _entries(text))
-    except _Broken:
+        return not any(_runs_program(entry) for text in configurations for entry in _entries(text))
+    except _InvalidConfig:
         return False
 
 
-def _is_wild(entry: _Entry) -> bool:
-    keys = _WILD.get(entry.section)
+def _runs_program(entry: _ConfigEntry) -> bool:
+    keys = _UNSAFE_KEYS.get(entry.section)
     return keys is not None and keys.fullmatch(entry.key) is not None
 
 
-def _entries(text: str) -> Iterator[_Entry]:
+def _entries(text: str) -> Iterator[_ConfigEntry]:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     section, at = "", 0
     while at < len(text):
@@ -119,8 +119,8 @@ def _entries(text: str) -> Iterator[_Entry]:
             continue
         key = _KEY.match(text, at)
         if key is None or not section:
-            raise _Broken
-        yield _Entry(section, key[1].lower())
+            raise _InvalidConfig
+        yield _ConfigEntry(section, key[1].lower())
         at = _past_value(text, key.end())
 
 
@@ -128,5 +128,5 @@ def _past_value(text: str, at: int) -> int:
     value = _VALUE.match(text, at)
     end = at if value is None else value.end()
     if end < len(text) and text[end] not in "\n#;":
-        raise _Broken
+        raise _InvalidConfig
     return end

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.effects import Tally
+from handrail.shell.classify.effects import EffectCollector
 
 _URL: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)")
 _REMOTE: Final = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|localhost)(?::.*)?")
@@ -17,7 +17,9 @@ _BARE: Final = re.compile(
 _LOGIN: Final = re.compile(r"[\w.-]+@([\w.-]+)(?::.*)?|([\w.-]+\.[A-Za-z]{2,}|\d+(?:\.\d+){3}):.*")
 
 
-def gather(arguments: Iterable[Argument], tally: Tally, *, strict: bool = False) -> None:
+def collect_hosts(
+    arguments: Iterable[Argument], tally: EffectCollector, *, strict: bool = False
+) -> None:
     """Adds the hosts that the arguments name; `strict`: only whole addresses count."""
     for argument in arguments:
         value = argument.text or argument.prefix
@@ -30,7 +32,7 @@ def gather(arguments: Iterable[Argument], tally: Tally, *, strict: bool = False)
                 tally.reaches(next(one for one in named.groups() if one).casefold())
 
 
-def first(arguments: Iterable[Argument], tally: Tally) -> None:
+def collect_first_host(arguments: Iterable[Argument], tally: EffectCollector) -> None:
     """Adds the first operand as a host, for programs whose first operand is one."""
     for argument in arguments:
         value = argument.text

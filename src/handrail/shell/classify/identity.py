@@ -9,9 +9,9 @@ from typing import Final
 from handrail.core.commands import CommandClass
 from handrail.shell.classify import path_location
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.roles import Site
+from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.parse.syntax import Word
-from handrail.shell.tables.program_table import Program, Programs
+from handrail.shell.tables.program_table import ProgramSpec, ProgramTable
 
 _SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
 # One entry of the table stands for every version of a language: python3.12, gcc-13.
@@ -43,14 +43,16 @@ _SHIMS: Final = frozenset(
 _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
 
-def identify(name: str, word: Word, site: Site, programs: Programs) -> Program | None:
+def identify_program(
+    name: str, word: Word, site: ArgumentContext, programs: ProgramTable
+) -> ProgramSpec | None:
     """The program's entry; None if there is nothing more to judge, the tally says why."""
     if is_handrail(name) or _leads_to_handrail(name, site):
         site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
         return None
     if "/" in name:
         return _by_path(Argument(name, word.source, tilde=word.tilde), site, programs)
-    program = lookup(name, programs)
+    program = lookup_program(name, programs)
     if program is None:
         site.danger(f"{name!r} is not a program that is known")
         site.tally.open_ended = True
@@ -58,7 +60,7 @@ def identify(name: str, word: Word, site: Site, programs: Programs) -> Program |
     if "builtin" not in program.traits:
         path = site.where.find_program(name)
         # A program that is nowhere cannot do anything either.
-        if path is not None and path_location.inside(path, site.where.roots):
+        if path is not None and path_location.is_inside(path, site.where.roots):
             site.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
             site.tally.open_ended = True
         elif path is not None and _is_shim(path):
@@ -72,7 +74,7 @@ def _is_shim(path: str) -> bool:
     return name in _SHIMS or posixpath.basename(folder) == "shims"
 
 
-def lookup(name: str, programs: Programs) -> Program | None:
+def lookup_program(name: str, programs: ProgramTable) -> ProgramSpec | None:
     """The entry of a name, or of the language that it is a version of."""
     known = programs.find(name)
     version = _VERSIONED.fullmatch(name)
@@ -86,7 +88,7 @@ def is_handrail(name: str) -> bool:
     return bool(re.fullmatch(r"handrail(?:[.@=].*)?", posixpath.basename(name)))
 
 
-def _leads_to_handrail(name: str, site: Site) -> bool:
+def _leads_to_handrail(name: str, site: ArgumentContext) -> bool:
     own = site.where.find_program("handrail")
     if own is None or site.cwd is None:
         return False
@@ -95,16 +97,18 @@ def _leads_to_handrail(name: str, site: Site) -> bool:
     return site.where.find_program(name) == own
 
 
-def _by_path(argument: Argument, site: Site, programs: Programs) -> Program | None:
-    place = path_location.locate(argument, site.cwd, site.where)
+def _by_path(
+    argument: Argument, site: ArgumentContext, programs: ProgramTable
+) -> ProgramSpec | None:
+    place = path_location.locate_path(argument, site.cwd, site.where)
     real = place.paths[-1] if place.paths else ""
-    if real and path_location.inside(real, site.where.roots):
+    if real and path_location.is_inside(real, site.where.roots):
         site.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
         site.tally.reads(place.paths)
         site.tally.open_ended = True
         return None
     name = posixpath.basename(argument.text or "")
-    program = lookup(name, programs)
+    program = lookup_program(name, programs)
     same = real and (
         real == site.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
     )

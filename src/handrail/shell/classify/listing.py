@@ -12,11 +12,17 @@ from typing import Final
 
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.options import Parsed, parse
-from handrail.shell.parse.syntax import Pipeline, Script, Simple, Statement, Substitution
-from handrail.shell.tables.program_table import Program
+from handrail.shell.classify.options import ParsedCommandLine, parse_arguments
+from handrail.shell.parse.syntax import (
+    PipelineCommand,
+    Script,
+    SimpleCommand,
+    Statement,
+    Substitution,
+)
+from handrail.shell.tables.program_table import ProgramSpec
 
-Lookup = Callable[[str], Program | None]
+Lookup = Callable[[str], ProgramSpec | None]
 _NAMES: Final = frozenset(
     {
         "-l",
@@ -85,28 +91,28 @@ _LINES: Final = re.compile(r"[\d,$;pqd{} !]*")
 _BREAKS: Final = frozenset({"\\n", "\n", " ", "\\0", "\\r", "-d", "-s"})
 
 
-def lists(feeds: Sequence[Invocation], find: Lookup) -> bool:
+def lists_workspace_paths(feeds: Sequence[Invocation], find: Lookup) -> bool:
     """Whether all that is fed are paths that a search found."""
     return bool(feeds) and all(_lists(one, find) for one in feeds)
 
 
-def lists_script(part: Substitution, find: Lookup) -> bool:
+def substitution_lists_paths(part: Substitution, find: Lookup) -> bool:
     """The same for `$(…)`."""
     stages = _stages(part.script)
     feeds: tuple[Invocation, ...] = ()
     for stage in stages:
         command = stage.command
-        if not isinstance(command, Simple) or command.assignments or stage.redirects:
+        if not isinstance(command, SimpleCommand) or command.assignments or stage.redirects:
             return False
         feeds = (Invocation(command.words, stage.source, feeds=feeds),)
-    return lists(feeds, find)
+    return lists_workspace_paths(feeds, find)
 
 
 def _stages(script: Script) -> Sequence[Statement]:
     if len(script.statements) != 1:
         return ()
     command = script.statements[0].command
-    return command.stages if isinstance(command, Pipeline) else script.statements
+    return command.stages if isinstance(command, PipelineCommand) else script.statements
 
 
 def _lists(one: Invocation, find: Lookup) -> bool:
@@ -122,11 +128,13 @@ def _lists(one: Invocation, find: Lookup) -> bool:
         return False
     if name == "git":
         return _git(program, given)
-    parsed = parse(program.grammar, given)
-    return _searches(name, parsed, one) or (_sifts(name, parsed, one) and lists(one.feeds, find))
+    parsed = parse_arguments(program.grammar, given)
+    return _searches(name, parsed, one) or (
+        _sifts(name, parsed, one) and lists_workspace_paths(one.feeds, find)
+    )
 
 
-def _searches(name: str, parsed: Parsed, one: Invocation) -> bool:
+def _searches(name: str, parsed: ParsedCommandLine, one: Invocation) -> bool:
     if name == "ls":
         return parsed.given <= _LS
     otherwise = _OTHERWISE.get(name)
@@ -137,19 +145,19 @@ def _searches(name: str, parsed: Parsed, one: Invocation) -> bool:
     return not one.feeds and not parsed.given.isdisjoint(_NAMES)
 
 
-def _git(program: Program, given: Sequence[Argument]) -> bool:
+def _git(program: ProgramSpec, given: Sequence[Argument]) -> bool:
     """`git log --name-only` is none: messages are printed as well."""
     name = given[0].text if given else None
     inner = program.subcommands.get(name or "")
     if inner is None:
         return False
-    options = parse(inner.grammar, given[1:]).given
+    options = parse_arguments(inner.grammar, given[1:]).given
     if name == "diff":
         return "--name-only" in options and options <= _DIFF
     return name == "ls-files" and "--format" not in options
 
 
-def _sifts(name: str, parsed: Parsed, one: Invocation) -> bool:
+def _sifts(name: str, parsed: ParsedCommandLine, one: Invocation) -> bool:
     """Whether it passes on what it is fed, and nothing out of a file."""
     if any(redirect.operator.startswith("<") for redirect in one.redirects):
         return False

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.tables.program_table import Grammar, Option, Slot
+from handrail.shell.tables.program_table import ArgumentGrammar, OperandSlot, OptionSpec
 
 # What follows such a value is a command of its own.
 _TERMINAL: Final = frozenset({"program", "module"})
@@ -20,14 +20,14 @@ _GLOBS: Final = frozenset("*?[")
 _NUMBER: Final = re.compile(r"-\d+")
 
 
-class Meant(NamedTuple):
+class ParsedArgument(NamedTuple):
     """An argument and what it means to the program."""
 
     role: str
     argument: Argument
 
 
-class Parsed(NamedTuple):
+class ParsedCommandLine(NamedTuple):
     """`given`: the options by name. `values` and `operands` with their roles. `shifted`: what
     else arguments mean where one before them becomes several. `beyond`: operands for which
     there is no place. `crowded`: those that may become more than there are places. `hidden`:
@@ -36,19 +36,19 @@ class Parsed(NamedTuple):
     """
 
     given: frozenset[str]
-    values: tuple[Meant, ...]
-    operands: tuple[Meant, ...]
+    values: tuple[ParsedArgument, ...]
+    operands: tuple[ParsedArgument, ...]
     strange: tuple[Argument, ...]
-    shifted: tuple[Meant, ...] = ()
+    shifted: tuple[ParsedArgument, ...] = ()
     beyond: tuple[Argument, ...] = ()
     crowded: tuple[Argument, ...] = ()
     hidden: tuple[Argument, ...] = ()
     rest: tuple[Argument, ...] = ()
 
 
-def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
+def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> ParsedCommandLine:
     """The arguments as the grammar reads them."""
-    reading = _Reading(grammar, arguments)
+    reading = _OptionParser(grammar, arguments)
     reading.run()
     slots = grammar.slots
     if reading.given & grammar.drops:
@@ -59,10 +59,10 @@ def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
     for name in sorted(reading.given - (grammar.early - reading.leading)):
         turns |= grammar.turns.get(name, {})
 
-    def turned(meant: Sequence[Meant]) -> tuple[Meant, ...]:
-        return tuple(Meant(turns.get(one.role, one.role), one.argument) for one in meant)
+    def turned(meant: Sequence[ParsedArgument]) -> tuple[ParsedArgument, ...]:
+        return tuple(ParsedArgument(turns.get(one.role, one.role), one.argument) for one in meant)
 
-    return Parsed(
+    return ParsedCommandLine(
         frozenset(reading.given),
         turned(reading.values),
         turned(operands),
@@ -75,19 +75,21 @@ def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
     )
 
 
-def split(grammar: Grammar, arguments: Sequence[Argument]) -> tuple[Parsed, tuple[Argument, ...]]:
+def split_subcommand(
+    grammar: ArgumentGrammar, arguments: Sequence[Argument]
+) -> tuple[ParsedCommandLine, tuple[Argument, ...]]:
     """The options in front of a subcommand, and what starts with the subcommand."""
-    reading = _Reading(grammar, arguments, stop=True)
+    reading = _OptionParser(grammar, arguments, stop=True)
     reading.run()
     # A value that becomes several words may become the subcommand.
     strange = (*reading.strange, *reading.spilled)
-    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), strange)
+    parsed = ParsedCommandLine(frozenset(reading.given), tuple(reading.values), (), strange)
     return parsed, tuple(reading.operands)
 
 
-class _Reading:
+class _OptionParser:
     def __init__(
-        self, grammar: Grammar, arguments: Sequence[Argument], *, stop: bool = False
+        self, grammar: ArgumentGrammar, arguments: Sequence[Argument], *, stop: bool = False
     ) -> None:
         self._grammar = grammar
         self._options = grammar.options if grammar.options is not None else {}
@@ -95,7 +97,7 @@ class _Reading:
         self._stop = stop or grammar.stops
         self.given: set[str] = set()
         self._in_front: frozenset[str] | None = None
-        self.values: list[Meant] = []
+        self.values: list[ParsedArgument] = []
         self.operands: list[Argument] = []
         self.strange: list[Argument] = []
         # Values of which the second word would be an operand.
@@ -140,7 +142,7 @@ class _Reading:
         if not equals or option is None:
             return False
         self.given.add(name)
-        self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
         return True
 
     def _ends_here(self) -> bool:
@@ -167,7 +169,7 @@ class _Reading:
         option = self._options.get(name)
         if equals and option is not None and len(option.roles) == 1 and argument.single:
             self.given.add(name)
-            self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+            self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
         else:
             self.strange.append(argument)
             self.operands.append(argument)
@@ -186,7 +188,7 @@ class _Reading:
             self.strange.append(argument)
         elif equals:
             self.given.add(name)
-            self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+            self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
         elif option.attached:
             self.given.add(name)
         else:
@@ -207,11 +209,11 @@ class _Reading:
             if option.roles and (option.attached or index < len(text)):
                 self.given.add(f"-{letter}")
                 if index < len(text):
-                    self.values.append(Meant(option.roles[0], argument.tail(index)))
+                    self.values.append(ParsedArgument(option.roles[0], argument.tail(index)))
                 return
             self._take(f"-{letter}", option)
 
-    def _take(self, name: str, option: Option) -> None:
+    def _take(self, name: str, option: OptionSpec) -> None:
         """The option's values are the next words; a command runs up to `;` or `+`."""
         self.given.add(name)
         if option.attached:
@@ -225,7 +227,7 @@ class _Reading:
             elif self._queue:
                 value = self._queue.pop(0)
                 self._look_at(value)
-                self.values.append(Meant(role, value))
+                self.values.append(ParsedArgument(role, value))
                 if value.many:
                     self._spill(value)
 
@@ -250,24 +252,26 @@ class _Reading:
 
 
 def _placed(
-    slots: Sequence[Slot], operands: Sequence[Argument]
-) -> tuple[list[Meant], list[Argument]]:
+    slots: Sequence[OperandSlot], operands: Sequence[Argument]
+) -> tuple[list[ParsedArgument], list[Argument]]:
     """Operands in their slots, and those for which there is none."""
     wide = next((i for i, slot in enumerate(slots) if slot.most is None), None)
     if wide is None:
-        placed = [Meant(slot.role, one) for slot, one in zip(slots, operands, strict=False)]
+        placed = [
+            ParsedArgument(slot.role, one) for slot, one in zip(slots, operands, strict=False)
+        ]
         return placed, list(operands[len(slots) :])
     after = len(slots) - wide - 1
     spare = max(0, len(operands) - wide - after)
     roles = [slot.role for slot in slots[:wide]]
     roles += [slots[wide].role] * spare
     roles += [slot.role for slot in slots[wide + 1 :]]
-    return [Meant(role, one) for role, one in zip(roles, operands, strict=False)], []
+    return [ParsedArgument(role, one) for role, one in zip(roles, operands, strict=False)], []
 
 
 def _shifted(
-    slots: Sequence[Slot], operands: Sequence[Argument], spilled: Sequence[Argument]
-) -> list[Meant]:
+    slots: Sequence[OperandSlot], operands: Sequence[Argument], spilled: Sequence[Argument]
+) -> list[ParsedArgument]:
     """What becomes several words stands in later places too, and moves what follows there."""
     wide = next((i for i, slot in enumerate(slots) if slot.most is None), len(slots))
     first = next((i for i, one in enumerate(operands) if one.many), len(operands))
@@ -275,13 +279,13 @@ def _shifted(
     start = 0 if spilled else first
     places += [(min(i, wide), one) for i, one in enumerate(operands) if i >= start]
     return [
-        Meant(role, one)
+        ParsedArgument(role, one)
         for place, one in places
         for role in dict.fromkeys(slot.role for slot in slots[place:])
     ]
 
 
-def _crowded(slots: Sequence[Slot], arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+def _crowded(slots: Sequence[OperandSlot], arguments: Sequence[Argument]) -> tuple[Argument, ...]:
     # The shell goes to no directory when it is told two.
     if any(slot.most is None or slot.role == "dir" for slot in slots):
         return ()

@@ -22,7 +22,7 @@ _OWN_STREAMS: Final = re.compile(r"/dev/(?:std(?:in|out|err)|fd/\d+)|/proc/self/
 _SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63"})
 
 
-class Place(NamedTuple):
+class PathLocation(NamedTuple):
     """Where a path leads. `paths`: as said and, where it differs, as links lead. `harmless`:
     a stream such as /dev/null. `wrong`: why it cannot be vouched for. `root`: it is a root, or all in it.
     """
@@ -33,23 +33,23 @@ class Place(NamedTuple):
     root: bool = False
 
 
-def locate(
+def locate_path(
     argument: Argument, cwd: str | None, where: ExecutionContext, *, follow: bool = True
-) -> Place:
+) -> PathLocation:
     """The place that an argument names; `follow`: a link at the end stands for its target."""
     said = _absolute(argument, cwd, where)
-    if isinstance(said, Place):
+    if isinstance(said, PathLocation):
         return said
     fixed, varying = _divided(said, glob=argument.glob)
     if any(part == ".." or (part[:1] == "." and fnmatchcase("..", part)) for part in varying):
-        return Place(wrong="a pattern in it may lead anywhere")
+        return PathLocation(wrong="a pattern in it may lead anywhere")
     lexical = posixpath.normpath(fixed)
     if _HARMLESS.fullmatch(lexical) and not varying:
-        return Place(harmless=True)
+        return PathLocation(harmless=True)
     real = _real(fixed, where, follow=follow or bool(varying))
     tail = "".join(f"/{part}" for part in varying)
     paths = tuple(dict.fromkeys(_joined(one, tail) for one in (lexical, real)))
-    return Place(
+    return PathLocation(
         paths,
         wrong=_objection(lexical, real, where),
         root=real in where.roots and varying in ([], ["*"]),
@@ -61,27 +61,27 @@ def readable_stream(path: str) -> bool:
     return path in _SOURCES
 
 
-def inside(path: str, roots: tuple[str, ...]) -> bool:
+def is_inside(path: str, roots: tuple[str, ...]) -> bool:
     """Whether a path is one of the roots or below one."""
     return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
 
 
-def _absolute(argument: Argument, cwd: str | None, where: ExecutionContext) -> str | Place:
+def _absolute(argument: Argument, cwd: str | None, where: ExecutionContext) -> str | PathLocation:
     text = argument.text
     if text is None:
-        return Place(wrong="nobody can know which path it is")
+        return PathLocation(wrong="nobody can know which path it is")
     if "\0" in text:
-        return Place(wrong="no path holds a NUL")
+        return PathLocation(wrong="no path holds a NUL")
     if argument.tilde:
         name, _, rest = text.partition("/")
         if name != "~":
-            return Place(wrong="it is in somebody's home")
+            return PathLocation(wrong="it is in somebody's home")
         text = f"{where.home}/{rest}"
     if text.startswith("/"):
         return text
     if cwd is None:
-        return Place(wrong="nobody can know the directory it is in")
-    return f"{cwd}/{text}" if text else Place(harmless=True)
+        return PathLocation(wrong="nobody can know the directory it is in")
+    return f"{cwd}/{text}" if text else PathLocation(harmless=True)
 
 
 def _divided(path: str, *, glob: bool) -> tuple[str, list[str]]:
@@ -108,6 +108,6 @@ def _objection(lexical: str, real: str, where: ExecutionContext) -> str:
     for path in (lexical, real):
         if re.match(r"/(?:proc|dev|sys)(?:/|$)", path):
             return "it is a window into the system"
-    if not inside(real, where.roots):
+    if not is_inside(real, where.roots):
         return "it is outside the workspace"
     return ""

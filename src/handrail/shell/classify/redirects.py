@@ -8,7 +8,7 @@ from typing import Final
 
 from handrail.shell.classify import roles
 from handrail.shell.classify.arguments import Argument, argument_readings
-from handrail.shell.classify.roles import Site
+from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
 from handrail.shell.parse.syntax import Redirect, Word
 
@@ -17,13 +17,15 @@ _COPIES: Final = frozenset({">&", "<&"})
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/.*")
 
 
-def weigh(redirects: Sequence[Redirect], expander: Expander, site: Site) -> None:
+def classify_redirects(
+    redirects: Sequence[Redirect], expander: Expander, site: ArgumentContext
+) -> None:
     """Adds the redirects of one command to the tally."""
     for redirect in redirects:
         _one(redirect, expander, site)
 
 
-def writes(redirects: Sequence[Redirect]) -> bool:
+def writes_file(redirects: Sequence[Redirect]) -> bool:
     """Whether any of them writes a file, streams such as /dev/null apart."""
     return any(
         ">" in one.operator
@@ -33,11 +35,11 @@ def writes(redirects: Sequence[Redirect]) -> bool:
     )
 
 
-def _one(redirect: Redirect, expander: Expander, site: Site) -> None:
+def _one(redirect: Redirect, expander: Expander, site: ArgumentContext) -> None:
     if redirect.operator in _TEXT:
         word = redirect.target if redirect.body is None else redirect.body
         for argument in _arguments(word, expander, site):
-            roles.text(argument, site)
+            roles.classify_text(argument, site)
         return
     if _copies(redirect):
         return
@@ -47,12 +49,12 @@ def _one(redirect: Redirect, expander: Expander, site: Site) -> None:
             site.danger("the shell opens a connection")
             site.tally.reaches(socket.group(1))
         elif redirect.operator == "<":
-            roles.weigh("read", argument, site)
+            roles.classify_argument("read", argument, site)
         else:
-            roles.weigh("write", argument, site)
+            roles.classify_argument("write", argument, site)
 
 
-def _arguments(word: Word, expander: Expander, site: Site) -> Iterator[Argument]:
+def _arguments(word: Word, expander: Expander, site: ArgumentContext) -> Iterator[Argument]:
     for reading in argument_readings((word,), expander, site.cwd):
         yield from reading
 

@@ -16,8 +16,8 @@ from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze import builtins
 from handrail.shell.classify import hosts, path_location, sed
 from handrail.shell.classify.arguments import Argument
-from handrail.shell.classify.effects import Tally
-from handrail.shell.classify.path_location import Place
+from handrail.shell.classify.effects import EffectCollector
+from handrail.shell.classify.path_location import PathLocation
 
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
@@ -60,7 +60,7 @@ _DENIED: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ArgumentContext:
     """Where an argument stands. `part`: the text of its command. `found`: what a wrapper adds
     are paths that a search inside the workspace has found. `seeks`: by names of files that may
     hold secrets.
@@ -68,7 +68,7 @@ class Site:
 
     where: ExecutionContext
     cwd: str | None
-    tally: Tally
+    tally: EffectCollector
     part: str
     program: str = ""
     found: bool = False
@@ -86,7 +86,7 @@ class Site:
         self.note(CommandClass.DANGEROUS, text)
 
 
-def weigh(role: str, argument: Argument, site: Site) -> None:
+def classify_argument(role: str, argument: Argument, site: ArgumentContext) -> None:
     """Adds what the argument means to the tally."""
     handler = _ROLES.get(role)
     if handler is not None:
@@ -97,7 +97,7 @@ def weigh(role: str, argument: Argument, site: Site) -> None:
         site.danger(f"{argument.source!r} has no meaning that is known")
 
 
-def text(argument: Argument, site: Site) -> None:
+def classify_text(argument: Argument, site: ArgumentContext) -> None:
     """Text that is only printed or compared."""
     if argument.text is not None or argument.found:
         return
@@ -107,13 +107,13 @@ def text(argument: Argument, site: Site) -> None:
         site.note(safety_class, f"nobody here knows what {name!r} holds")
 
 
-def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
+def classify_read(argument: Argument, site: ArgumentContext, *, tree: bool = False) -> None:
     """A file that is read."""
     if argument.found and site.seeks:
         site.danger("the files that are searched for may hold secrets")
     if argument.text == "-" or argument.found:
         return
-    place = path_location.locate(argument, site.cwd, site.where)
+    place = path_location.locate_path(argument, site.cwd, site.where)
     if place.harmless:
         _streams(argument, site)
         return
@@ -126,11 +126,11 @@ def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
     site.tally.reads(_trees(place.paths) if tree else place.paths)
 
 
-def listed(argument: Argument, site: Site) -> None:
+def classify_listed(argument: Argument, site: ArgumentContext) -> None:
     """A file or directory of which only names and facts are shown."""
     if argument.text == "-" or argument.found:
         return
-    place = path_location.locate(argument, site.cwd, site.where)
+    place = path_location.locate_path(argument, site.cwd, site.where)
     if place.harmless:
         return
     if place.wrong:
@@ -138,15 +138,20 @@ def listed(argument: Argument, site: Site) -> None:
     site.tally.reads(place.paths)
 
 
-def write(
-    argument: Argument, site: Site, *, tree: bool = False, follow: bool = True, whole: bool = False
+def classify_write(
+    argument: Argument,
+    site: ArgumentContext,
+    *,
+    tree: bool = False,
+    follow: bool = True,
+    whole: bool = False,
 ) -> None:
     """A file that is created, changed or removed. `whole`: a root itself may be meant."""
     if argument.found:
         site.note(CommandClass.DEV, f"{site.program or 'it'} changes files that a search finds")
         site.tally.open_ended = True
         return
-    place = path_location.locate(argument, site.cwd, site.where, follow=follow)
+    place = path_location.locate_path(argument, site.cwd, site.where, follow=follow)
     if place.harmless:
         return
     if place.wrong:
@@ -159,7 +164,7 @@ def write(
         site.tally.removes(paths)
 
 
-def _inside(argument: Argument, place: Place, site: Site, *, whole: bool) -> None:
+def _inside(argument: Argument, place: PathLocation, site: ArgumentContext, *, whole: bool) -> None:
     reason = next(filter(None, (_protected(path, site) for path in place.paths)), None)
     if reason is not None:
         site.danger(f"it writes {argument.source!r}: {reason}")
@@ -169,7 +174,7 @@ def _inside(argument: Argument, place: Place, site: Site, *, whole: bool) -> Non
         site.note(CommandClass.DEV, f"it writes {argument.source!r}")
 
 
-def _protected(path: str, site: Site) -> str | None:
+def _protected(path: str, site: ArgumentContext) -> str | None:
     for root in site.where.roots:
         if path.startswith(f"{root.rstrip('/')}/"):
             relative = path[len(root.rstrip("/")) + 1 :]
@@ -179,7 +184,7 @@ def _protected(path: str, site: Site) -> str | None:
     return None
 
 
-def _streams(argument: Argument, site: Site) -> None:
+def _streams(argument: Argument, site: ArgumentContext) -> None:
     if argument.text and not path_location.readable_stream(argument.text):
         site.danger(f"reading {argument.text!r} may never end")
 
@@ -188,51 +193,51 @@ def _trees(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
-def _revision(argument: Argument, site: Site) -> None:
+def _revision(argument: Argument, site: ArgumentContext) -> None:
     """A revision, a range, `revision:path` or a path: git tells them apart by looking."""
     value = argument.text
     if value is None:
         if argument.asks or not argument.single:
-            text(argument, site)
+            classify_text(argument, site)
         return
     _, colon, inner = value.partition(":")
     if is_sensitive(inner if colon else value, glob=argument.glob):
         site.danger(f"{argument.source!r} may hold secrets")
     elif argument.tilde or _PATHLIKE.match(value):
-        read(argument, site)
+        classify_read(argument, site)
 
 
-def _any(argument: Argument, site: Site) -> None:
+def _any(argument: Argument, site: ArgumentContext) -> None:
     """An argument of a program that is trusted with the workspace, but not with the rest."""
     value = argument.text
     if value is None:
         return
     if argument.tilde:
-        listed(argument, site)
+        classify_listed(argument, site)
         return
     option = re.match(r"-{1,2}[\w.-]+=", value)
     path = argument.tail(option.end()) if option is not None else argument
     if path.text and _PATHLIKE.match(path.text):
-        place = path_location.locate(path, site.cwd, site.where)
+        place = path_location.locate_path(path, site.cwd, site.where)
         if place.wrong:
             site.danger(f"{argument.source!r} leads elsewhere: {place.wrong}")
-    hosts.gather((argument,), site.tally, strict=True)
+    hosts.collect_hosts((argument,), site.tally, strict=True)
 
 
-def _directory(argument: Argument, site: Site) -> None:
+def _directory(argument: Argument, site: ArgumentContext) -> None:
     if argument.text == "-":
         return
-    place = path_location.locate(argument, site.cwd, site.where)
+    place = path_location.locate_path(argument, site.cwd, site.where)
     if place.wrong:
         site.danger(f"it goes to {argument.source!r}: {place.wrong}")
 
 
-def _script(argument: Argument, site: Site) -> None:
+def _script(argument: Argument, site: ArgumentContext) -> None:
     """A file that is run as a program."""
     if argument.text in (None, "-"):
         site.danger(f"nobody can know which program {argument.source!r} is")
         return
-    place = path_location.locate(argument, site.cwd, site.where)
+    place = path_location.locate_path(argument, site.cwd, site.where)
     if place.wrong or place.harmless:
         site.danger(f"it runs {argument.source!r}: {place.wrong or 'text from elsewhere'}")
     else:
@@ -241,55 +246,55 @@ def _script(argument: Argument, site: Site) -> None:
     site.tally.reads(place.paths)
 
 
-def _code(argument: Argument, site: Site) -> None:
+def _code(argument: Argument, site: ArgumentContext) -> None:
     site.danger(f"it runs the program text {argument.source!r}")
     site.tally.open_ended = True
 
 
-def _sed(argument: Argument, site: Site) -> None:
+def _sed(argument: Argument, site: ArgumentContext) -> None:
     if argument.text is None or not sed.only_prints(argument.text):
         site.danger("the sed script is not known to do nothing but print")
         site.tally.open_ended = True
 
 
-def _archive(argument: Argument, site: Site) -> None:
+def _archive(argument: Argument, site: ArgumentContext) -> None:
     """Tar takes `host:file` for a file on another machine."""
     if ":" in (argument.text or ":"):
         site.danger(f"{argument.source!r} may be on another machine")
-    read(argument, site)
+    classify_read(argument, site)
 
 
-def _output(argument: Argument, site: Site) -> None:
+def _output(argument: Argument, site: ArgumentContext) -> None:
     """A file that is written by a program to which `-` is its standard output."""
     if argument.text != "-":
-        write(argument, site)
+        classify_write(argument, site)
 
 
-def _new_archive(argument: Argument, site: Site) -> None:
+def _new_archive(argument: Argument, site: ArgumentContext) -> None:
     if ":" in (argument.text or ":"):
         site.danger(f"{argument.source!r} may be on another machine")
     _output(argument, site)
 
 
-def _unpacked(argument: Argument, site: Site) -> None:
+def _unpacked(argument: Argument, site: ArgumentContext) -> None:
     """An archive whose files are put into the current directory."""
-    read(argument, site)
-    write(Argument(".", "."), site, tree=True, whole=True)
+    classify_read(argument, site)
+    classify_write(Argument(".", "."), site, tree=True, whole=True)
 
 
-def into(argument: Argument, sources: Sequence[Argument], site: Site) -> None:
+def classify_target(argument: Argument, sources: Sequence[Argument], site: ArgumentContext) -> None:
     """Where files are copied or moved: a new name, or a directory that takes their names."""
     text = argument.text or ""
     last = text.rpartition("/")[2]
     if not text or argument.tilde or last not in ("", ".", ".."):
-        write(argument, site, whole=True)
+        classify_write(argument, site, whole=True)
     if text:
         for source in sources:
             name = posixpath.basename((source.text or "*").rstrip("/"))
-            write(replace(argument, text=f"{text.rstrip('/')}/{name}"), site, whole=True)
+            classify_write(replace(argument, text=f"{text.rstrip('/')}/{name}"), site, whole=True)
 
 
-def _seconds(argument: Argument, site: Site) -> None:
+def _seconds(argument: Argument, site: ArgumentContext) -> None:
     value = argument.text or ""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?|\.\d+)([smhd]?)", value)
     unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -297,10 +302,10 @@ def _seconds(argument: Argument, site: Site) -> None:
         site.danger(f"waiting for {argument.source!r} is too long")
 
 
-def _matching(role: str, argument: Argument, site: Site) -> None:
+def _matching(role: str, argument: Argument, site: ArgumentContext) -> None:
     value = argument.text
     if value is None:
-        text(argument, site)
+        classify_text(argument, site)
         site.note(CommandClass.DEV, f"{argument.source!r} is not known before it runs")
     elif (role in _ALLOWED and not re.fullmatch(_ALLOWED[role], value, re.DOTALL)) or (
         role in _DENIED and re.search(_DENIED[role], value)
@@ -308,34 +313,34 @@ def _matching(role: str, argument: Argument, site: Site) -> None:
         site.danger(f"{argument.source!r} is not known to be harmless for {site.program}")
 
 
-def _reference(argument: Argument, site: Site) -> None:
+def _reference(argument: Argument, site: ArgumentContext) -> None:
     site.note(CommandClass.DEV, f"it makes or changes {argument.source!r}")
     site.tally.git = True
 
 
-def _change(argument: Argument, site: Site) -> None:
+def _change(argument: Argument, site: ArgumentContext) -> None:
     site.danger(f"it changes the configuration to {argument.source!r}")
     site.tally.git = True
 
 
-def _target(argument: Argument, site: Site) -> None:
+def _target(argument: Argument, site: ArgumentContext) -> None:
     """What a link leads to: from elsewhere, it opens a way out of the workspace."""
     if argument.text is None or argument.tilde or argument.text.startswith("/"):
-        listed(argument, site)
+        classify_listed(argument, site)
 
 
-_ROLES: Final[Mapping[str, Callable[[Argument, Site], None]]] = {
-    "text": text,
-    "read": read,
-    "tree": lambda argument, site: read(argument, site, tree=True),
-    "start": lambda argument, site: read(argument, site, tree=True),
-    "list": listed,
-    "write": write,
+_ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
+    "text": classify_text,
+    "read": classify_read,
+    "tree": lambda argument, site: classify_read(argument, site, tree=True),
+    "start": lambda argument, site: classify_read(argument, site, tree=True),
+    "list": classify_listed,
+    "write": classify_write,
     "output": _output,
-    "wtree": lambda argument, site: write(argument, site, tree=True),
-    "swept": lambda argument, site: write(argument, site, tree=True, whole=True),
-    "entry": lambda argument, site: write(argument, site, follow=False),
-    "etree": lambda argument, site: write(argument, site, tree=True, follow=False),
+    "wtree": lambda argument, site: classify_write(argument, site, tree=True),
+    "swept": lambda argument, site: classify_write(argument, site, tree=True, whole=True),
+    "entry": lambda argument, site: classify_write(argument, site, follow=False),
+    "etree": lambda argument, site: classify_write(argument, site, tree=True, follow=False),
     "unpacked": _unpacked,
     "ref": _reference,
     "change": _change,
@@ -352,6 +357,6 @@ _ROLES: Final[Mapping[str, Callable[[Argument, Site], None]]] = {
 }
 
 
-def known() -> frozenset[str]:
+def known_roles() -> frozenset[str]:
     """The roles that have a meaning here."""
     return frozenset((*_ROLES, *_ALLOWED, *_DENIED))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from handrail.core.commands import CommandClass, CommandPart
-from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.classify import environment, redirects
 from handrail.shell.parse.syntax import Word
 
@@ -17,30 +17,33 @@ from handrail.shell.parse.syntax import Word
 _TRANSPARENT: Final = frozenset(("time", "timeout", "nice", "nohup", "stdbuf", "command"))
 
 
-def parts_of(flat: Flat, classes: Sequence[CommandClass]) -> tuple[CommandPart, ...]:
+def command_parts(flat: FlatCommand, classes: Sequence[CommandClass]) -> tuple[CommandPart, ...]:
     """Every program that is started, wrappers taken off, with its class."""
     return tuple(
         CommandPart(
-            tuple(map(_word, one.words)), one.source, safety_class, redirects.writes(one.redirects)
+            tuple(map(_word, one.words)),
+            one.source,
+            safety_class,
+            redirects.writes_file(one.redirects),
         )
         for one, safety_class in zip(flat.invocations, classes, strict=True)
         if not one.wraps
     )
 
 
-def is_plain(flat: Flat, env: Mapping[str, str]) -> bool:
+def is_rule_matchable(flat: FlatCommand, env: Mapping[str, str]) -> bool:
     """Whether the parts tell all of it: see `Judgement.plain`."""
     certain = not (env or flat.doubts or flat.functions or flat.evaluates)
     return certain and all(map(_is_plain, flat.invocations))
 
 
-def is_told(flat: Flat, env: Mapping[str, str]) -> bool:
+def is_fully_listed(flat: FlatCommand, env: Mapping[str, str]) -> bool:
     """Whether they are all programs that are started: see `Judgement.told`."""
     variables = {*env, *(each.name for one in flat.invocations for each in one.assignments)}
     # With a value, arithmetic on it may run something.
     if flat.doubts or not flat.evaluates.isdisjoint(env):
         return False
-    if any(environment.weigh(name) >= CommandClass.DANGEROUS for name in variables):
+    if any(environment.classify_variable(name) >= CommandClass.DANGEROUS for name in variables):
         return False
     return not any(one.extra or one.remote for one in flat.invocations)
 
@@ -48,7 +51,7 @@ def is_told(flat: Flat, env: Mapping[str, str]) -> bool:
 def _is_plain(one: Invocation) -> bool:
     if one.assignments or one.extra or one.remote or one.function is not None:
         return False
-    if one.wraps and redirects.writes(one.redirects):
+    if one.wraps and redirects.writes_file(one.redirects):
         return False
     return _TRANSPARENT.issuperset(one.wrapped_by)
 

@@ -7,23 +7,31 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from handrail.core.commands import UnreadableCommand
-from handrail.shell.parse.shfmt_nodes import Node, Source, check, items, kind_of, offset, text
+from handrail.shell.parse.shfmt_nodes import (
+    Node,
+    SourceText,
+    check_node,
+    items,
+    node_type,
+    offset,
+    text,
+)
 from handrail.shell.parse.syntax import (
+    AndOrList,
     Assignment,
-    Block,
-    Chain,
     Command,
-    Compound,
-    Function,
-    Pipeline,
+    CommandGroup,
+    CompoundCommand,
+    FunctionDefinition,
+    PipelineCommand,
     Redirect,
     Script,
-    Simple,
+    SimpleCommand,
     Statement,
     Text,
     Word,
 )
-from handrail.shell.parse.word_reader import Words
+from handrail.shell.parse.word_reader import WordReader
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # bash expands what stands behind these once more after its quotes are gone, so that the
@@ -38,19 +46,19 @@ _EVALUATING_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", 
 _MAX_CHAIN: Final = 200
 
 
-class Commands:
+class CommandReader:
     """Reads the statements of one text; `words` holds what they do in passing."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self._source = source
-        self.words = Words(source, self.script)
+        self.words = WordReader(source, self.script)
         self._readers: dict[str, Callable[[Node], Command]] = {
             "CallExpr": self._simple,
             "DeclClause": self._declaration,
             "LetClause": self._let,
             "BinaryCmd": self._joined,
-            "Block": lambda node: Block(self.script(items(node, "Stmts")), subshell=False),
-            "Subshell": lambda node: Block(self.script(items(node, "Stmts")), subshell=True),
+            "Block": lambda node: CommandGroup(self.script(items(node, "Stmts")), subshell=False),
+            "Subshell": lambda node: CommandGroup(self.script(items(node, "Stmts")), subshell=True),
             "IfClause": self._if,
             "WhileClause": self._while,
             "ForClause": self._for,
@@ -68,11 +76,11 @@ class Commands:
             return Script(tuple(self._statement(one) for one in statements))
 
     def _statement(self, node: object) -> Statement:
-        known = check(node, "Stmt")
+        known = check_node(node, "Stmt")
         command = known.get("Cmd")
         redirects = tuple(self._redirect(one) for one in items(known, "Redirs"))
         return Statement(
-            self._command(command) if command is not None else Simple(()),
+            self._command(command) if command is not None else SimpleCommand(()),
             self._text_of(known),
             redirects,
             background=bool(known.get("Background")),
@@ -87,15 +95,15 @@ class Commands:
         return self._source.between(start, end).rstrip(" \t\n")
 
     def _command(self, node: object) -> Command:
-        kind = kind_of(node)
+        kind = node_type(node)
         reader = self._readers.get(kind)
         if reader is None:
             raise UnreadableCommand(f"it uses {kind} as a command, which is not understood")
         with self._source:
-            return reader(check(node, kind))
+            return reader(check_node(node, kind))
 
     def _redirect(self, node: object) -> Redirect:
-        known = check(node, "Redirect")
+        known = check_node(node, "Redirect")
         operator = text(known, "Op")
         if operator not in _REDIRECTS:
             raise UnreadableCommand(f"the redirect {operator!r} is not understood")
@@ -115,34 +123,34 @@ class Commands:
                 body = self.words.document(known["Hdoc"], literal=literal, tabs=operator == "<<-")
         return Redirect(operator, target, descriptor, body)
 
-    def _simple(self, node: Node) -> Simple:
-        return Simple(
+    def _simple(self, node: Node) -> SimpleCommand:
+        return SimpleCommand(
             tuple(self.words.word(one, expands_braces=True) for one in items(node, "Args")),
             tuple(self._assignment(one) for one in items(node, "Assigns")),
         )
 
     def _assignment(self, node: object) -> Assignment:
-        known = check(node, "Assign")
+        known = check_node(node, "Assign")
         name = self.words.literal(known.get("Name"))
         if not _NAME.fullmatch(name):
             # The parser takes `]=x` for one, bash for a program.
             raise UnreadableCommand(f"the name {name!r} cannot be assigned")
         inner = list(self.words.subscript(known.get("Index")))
         if "Array" in known:
-            for element in items(check(known["Array"], "ArrayExpr"), "Elems"):
-                part = check(element, "ArrayElem")
+            for element in items(check_node(known["Array"], "ArrayExpr"), "Elems"):
+                part = check_node(element, "ArrayElem")
                 inner += self.words.subscript(part.get("Index"))
                 if "Value" in part:
                     inner.append(self.words.word(part["Value"], expands_braces=True))
         value = self.words.word(known["Value"]) if "Value" in known else None
         return Assignment(name, value, tuple(inner))
 
-    def _declaration(self, node: Node) -> Simple:
+    def _declaration(self, node: Node) -> SimpleCommand:
         name = self.words.literal(node.get("Variant"))
         words = [Word(name, (Text(name),))]
         assignments = []
         for one in items(node, "Args"):
-            known = check(one, "Assign")
+            known = check_node(one, "Assign")
             if "Name" not in known:
                 words.append(self.words.word(known.get("Value"), expands_braces=True))
                 continue
@@ -150,18 +158,18 @@ class Commands:
             assignments.append(assignment)
             source = self._source.of(known)
             words.append(_declared(source, assignment, naked=bool(known.get("Naked"))))
-        return Simple(tuple(words), tuple(assignments), declares=name)
+        return SimpleCommand(tuple(words), tuple(assignments), declares=name)
 
     def _let(self, node: Node) -> Command:
         words: list[Word] = []
         for one in items(node, "Exprs"):
             words += self.words.arithmetic(one)
-        return Compound("let", words=tuple(words))
+        return CompoundCommand("let", words=tuple(words))
 
     def _joined(self, node: Node) -> Command:
         if text(node, "Op") in ("|", "|&"):
             stages = self._spine(node, ("|", "|&"))
-            return Pipeline(tuple(self._statement(one) for _, one in stages))
+            return PipelineCommand(tuple(self._statement(one) for _, one in stages))
         return self._chain(node)
 
     def _chain(self, node: Node) -> Command:
@@ -170,7 +178,7 @@ class Commands:
         start = offset(links[0][1], "Position")
         for index, (operator, link) in enumerate(links[1:], 1):
             second = self._statement(link)
-            chain = Chain(first, operator, second)
+            chain = AndOrList(first, operator, second)
             if index == len(links) - 1:
                 return chain
             first = Statement(chain, self._source.between(start, offset(link, "End")))
@@ -186,13 +194,13 @@ class Commands:
             operator = text(node, "Op")
             if operator not in ("|", "|&", "&&", "||") or len(links) >= _MAX_CHAIN:
                 raise UnreadableCommand(f"a chain of more than {_MAX_CHAIN} commands is not read")
-            links.append((operator, check(node.get("Y"), "Stmt")))
-            left = check(node.get("X"), "Stmt")
+            links.append((operator, check_node(node.get("Y"), "Stmt")))
+            left = check_node(node.get("X"), "Stmt")
             command = left.get("Cmd")
             if not (_bare(left) and _joins(command, operators)):
                 links.append(("", left))
                 return links[::-1]
-            node = check(command, "BinaryCmd")
+            node = check_node(command, "BinaryCmd")
 
     def _if(self, node: Node) -> Command:
         scripts: list[Script] = []
@@ -201,42 +209,42 @@ class Commands:
             fields = [field for field in ("Cond", "Then") if field in branch]
             scripts += [self.script(items(branch, field)) for field in fields]
             other = branch.get("Else")
-            branch = check(other, "IfClause") if other is not None else None
-        return Compound("if", tuple(scripts))
+            branch = check_node(other, "IfClause") if other is not None else None
+        return CompoundCommand("if", tuple(scripts))
 
     def _while(self, node: Node) -> Command:
         kind = "until" if node.get("Until") else "while"
         scripts = (self.script(items(node, "Cond")), self.script(items(node, "Do")))
-        return Compound(kind, scripts)
+        return CompoundCommand(kind, scripts)
 
     def _for(self, node: Node) -> Command:
         body = (self.script(items(node, "Do")),)
         loop = node.get("Loop")
-        if kind_of(loop) == "CStyleLoop":
-            known = check(loop, "CStyleLoop")
+        if node_type(loop) == "CStyleLoop":
+            known = check_node(loop, "CStyleLoop")
             words: tuple[Word, ...] = ()
             for field in ("Init", "Cond", "Post"):
                 words += self.words.arithmetic(known.get(field))
-            return Compound("for ((", body, words)
-        known = check(loop, "WordIter")
+            return CompoundCommand("for ((", body, words)
+        known = check_node(loop, "WordIter")
         words = tuple(self.words.word(one, expands_braces=True) for one in items(known, "Items"))
         name = self.words.literal(known.get("Name"))
-        return Compound("select" if node.get("Select") else "for", body, words, (name,))
+        return CompoundCommand("select" if node.get("Select") else "for", body, words, (name,))
 
     def _case(self, node: Node) -> Command:
         words = [self.words.word(node.get("Word"))]
         scripts = []
         for one in items(node, "Items"):
-            known = check(one, "CaseItem")
+            known = check_node(one, "CaseItem")
             words += [self.words.word(pattern) for pattern in items(known, "Patterns")]
             scripts.append(self.script(items(known, "Stmts")))
-        return Compound("case", tuple(scripts), tuple(words))
+        return CompoundCommand("case", tuple(scripts), tuple(words))
 
     def _test(self, node: Node) -> Command:
-        return Compound("[[", words=self._test_words(node.get("X"), evaluated=False))
+        return CompoundCommand("[[", words=self._test_words(node.get("X"), evaluated=False))
 
     def _test_words(self, node: object, *, evaluated: bool) -> tuple[Word, ...]:
-        kind = kind_of(node)
+        kind = node_type(node)
         if kind == "Word":
             word = self.words.word(node)
             if evaluated:
@@ -244,7 +252,7 @@ class Commands:
             return (word,)
         if kind not in ("BinaryTest", "UnaryTest", "ParenTest"):
             raise UnreadableCommand(f"it uses {kind} in a test, which is not understood")
-        known = check(node, kind)
+        known = check_node(node, kind)
         evaluated = known.get("Op") in _EVALUATING_TESTS
         words: tuple[Word, ...] = ()
         with self._source:
@@ -255,28 +263,30 @@ class Commands:
 
     def _arithmetic(self, node: Node) -> Command:
         words = self.words.arithmetic(node.get("X"))
-        return Compound("((", words=words)
+        return CompoundCommand("((", words=words)
 
     def _time(self, node: Node) -> Command:
         inner = node.get("Stmt")
-        return Compound("time", (self.script([inner] if inner is not None else []),))
+        return CompoundCommand("time", (self.script([inner] if inner is not None else []),))
 
     def _coproc(self, node: Node) -> Command:
         name = self.words.optional(node.get("Name"))
         script = self.script([node.get("Stmt")])
         command = script.statements[0].command
-        if not (isinstance(command, Block) or (_plain(command) and not name)):
+        if not (isinstance(command, CommandGroup) or (_plain(command) and not name)):
             # The parser takes a program before a pipe or a redirect for the coproc's name.
             raise UnreadableCommand("of coproc, only a block or one plain command is understood")
-        return Compound("coproc", (script,), name)
+        return CompoundCommand("coproc", (script,), name)
 
     def _function(self, node: Node) -> Command:
-        return Function(self.words.literal(node.get("Name")), self._statement(node.get("Body")))
+        return FunctionDefinition(
+            self.words.literal(node.get("Name")), self._statement(node.get("Body"))
+        )
 
 
 def _plain(command: Command) -> bool:
     """Whether it begins with the program, and nothing that looks like an assignment."""
-    if not isinstance(command, Simple) or not command.words or command.assignments:
+    if not isinstance(command, SimpleCommand) or not command.words or command.assignments:
         return False
     return "=" not in command.words[0].source
 

@@ -23,7 +23,7 @@ _ANSI: Final = re.compile(
 _HIGHEST_BYTE: Final = 0x7F
 
 
-def bare(text: str) -> tuple[Text, ...]:
+def unquoted_parts(text: str) -> tuple[Text, ...]:
     """Unquoted letters; a backslash quotes the one after it, and joins lines."""
     parts: list[Text] = []
     for index, piece in enumerate(re.split(r"\\(.)", text, flags=re.DOTALL)):
@@ -34,12 +34,12 @@ def bare(text: str) -> tuple[Text, ...]:
     return tuple(parts)
 
 
-def double(text: str) -> str:
+def double_quoted_text(text: str) -> str:
     r"""The text inside `"…"`, where a backslash counts only before `$`, `` ` ``, `"`, `\`."""
     return re.sub(r'\\(?:([$`"\\])|\n)', _kept, text)
 
 
-def document(text: str) -> str:
+def here_document_text(text: str) -> str:
     r"""A here-document's text: as inside `"…"`, but `"` is nothing special."""
     return re.sub(r"\\(?:([$`\\])|\n)", _kept, text)
 
@@ -48,7 +48,7 @@ def _kept(match: re.Match[str]) -> str:
     return match[1] or ""
 
 
-def ansi(text: str) -> str | None:
+def ansi_c_text(text: str) -> str | None:
     """What stands in `$'…'`; None if a part of it depends on encodings or ends the text."""
     whole: list[str] = []
     last = 0

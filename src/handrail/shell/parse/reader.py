@@ -12,8 +12,8 @@ from typing import Final
 
 from handrail.core.commands import ShellParser, UnreadableCommand
 from handrail.shell.parse import trivial
-from handrail.shell.parse.command_reader import Commands
-from handrail.shell.parse.shfmt_nodes import Source, check, items
+from handrail.shell.parse.command_reader import CommandReader
+from handrail.shell.parse.shfmt_nodes import SourceText, check_node, items
 from handrail.shell.parse.syntax import Script
 
 MAX_BYTES: Final = 65_536
@@ -30,16 +30,16 @@ _TORN: Final = re.compile(r"[$(<>]\\\n")
 _OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
 
-def read(command: str, parser: ShellParser) -> Script:
+def parse_command(command: str, parser: ShellParser) -> Script:
     """The tree of a command; raises `UnreadableCommand` with the reason."""
-    script = trivial.read(command)
+    script = trivial.read_trivial(command)
     if script is not None:
         return script
     _refuse_odd_text(command)
-    tree = check(parser.parse(command), "File")
+    tree = check_node(parser.parse(command), "File")
     if "#" in command:
         _refuse_false_comments(tree, command.encode())
-    commands = Commands(Source(command))
+    commands = CommandReader(SourceText(command))
     try:
         script = commands.script(items(tree, "Stmts"))
     except RecursionError:

@@ -66,7 +66,7 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
 _ALWAYS: Final = frozenset({"Type", "Pos", "End"})
 
 
-def check(node: object, kind: str) -> Node:
+def check_node(node: object, kind: str) -> Node:
     """The node, known to be of this kind and to carry nothing that we do not know."""
     if not isinstance(node, Mapping) or node.get("Type", kind) != kind:
         raise UnreadableCommand("the parser's answer has an unexpected shape")
@@ -76,7 +76,7 @@ def check(node: object, kind: str) -> Node:
     return node
 
 
-def kind_of(node: object) -> str:
+def node_type(node: object) -> str:
     """The type that an interface node names itself; only types that we know."""
     kind = node.get("Type") if isinstance(node, Mapping) else None
     if not isinstance(kind, str) or kind not in _FIELDS:
@@ -100,7 +100,7 @@ def text(node: Node, field: str) -> str:
     return value
 
 
-class Source:
+class SourceText:
     """The command's bytes, to cut the exact text of a node out of them."""
 
     def __init__(self, command: str) -> None:

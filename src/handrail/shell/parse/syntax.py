@@ -126,7 +126,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleCommand:
     """A simple command: assignments, words, redirects; any may be missing.
 
     `declares` is the builtin's name where the words are of `export`, `declare`, `local`,
@@ -139,14 +139,14 @@ class Simple:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelineCommand:
     """Stages joined by `|` or `|&`, in order."""
 
     stages: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class AndOrList:
     """Two statements joined by `&&` or `||`."""
 
     first: Statement
@@ -155,7 +155,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CommandGroup:
     """`{ …; }` or, as `subshell`, `( … )`."""
 
     script: Script
@@ -163,7 +163,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Compound:
+class CompoundCommand:
     """`if`, `while`, `until`, `for`, `select`, `case`, `time`, `coproc`, `[[ ]]`, `(( ))`.
 
     What matters of it is what it runs (`scripts`), which words it expands (`words`), and for
@@ -177,14 +177,21 @@ class Compound:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionDefinition:
     """A function is defined; its body runs when it is called."""
 
     name: str
     body: Statement
 
 
-Command = Simple | Pipeline | Chain | Block | Compound | Function
+Command = (
+    SimpleCommand
+    | PipelineCommand
+    | AndOrList
+    | CommandGroup
+    | CompoundCommand
+    | FunctionDefinition
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +220,7 @@ class Script:
     texts: frozenset[str] = frozenset()
 
 
-def statements(script: Script) -> Iterator[Statement]:
+def all_statements(script: Script) -> Iterator[Statement]:
     """Every statement of a script; what stands in substitutions is not among them."""
     waiting = list(reversed(script.statements))
     while waiting:
@@ -222,24 +229,24 @@ def statements(script: Script) -> Iterator[Statement]:
         waiting += reversed(list(_below(statement.command)))
 
 
-def simples(script: Script) -> Iterator[Simple]:
+def all_simple_commands(script: Script) -> Iterator[SimpleCommand]:
     """Every simple command of a script."""
-    for statement in statements(script):
-        if isinstance(statement.command, Simple):
+    for statement in all_statements(script):
+        if isinstance(statement.command, SimpleCommand):
             yield statement.command
 
 
 def _below(command: Command) -> Iterable[Statement]:
     match command:
-        case Pipeline():
+        case PipelineCommand():
             return command.stages
-        case Chain():
+        case AndOrList():
             return (command.first, command.second)
-        case Block():
+        case CommandGroup():
             return command.script.statements
-        case Compound():
+        case CompoundCommand():
             return [one for script in command.scripts for one in script.statements]
-        case Function():
+        case FunctionDefinition():
             return (command.body,)
-        case Simple():
+        case SimpleCommand():
             return ()

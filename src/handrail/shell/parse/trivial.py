@@ -9,7 +9,14 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from handrail.shell.parse.syntax import Pipeline, Script, Simple, Statement, Text, Word
+from handrail.shell.parse.syntax import (
+    PipelineCommand,
+    Script,
+    SimpleCommand,
+    Statement,
+    Text,
+    Word,
+)
 
 # No letter in it means anything to a shell, wherever it stands after the first word.
 _WORD: Final = r"[A-Za-z0-9_./:,+@%^-][A-Za-z0-9_./:=,+@%^-]*"
@@ -25,7 +32,7 @@ _SPECIAL: Final = frozenset(
 MAX_LENGTH: Final = 1000
 
 
-def read(command: str) -> Script | None:
+def read_trivial(command: str) -> Script | None:
     """The tree of a trivial command, None for any other."""
     if len(command) > MAX_LENGTH or not _LINE.fullmatch(command):
         return None
@@ -34,10 +41,10 @@ def read(command: str) -> Script | None:
         words = [Word(text, (Text(text),)) for text in source.split()]
         if words[0].source in _SPECIAL:
             return None
-        stages.append(Statement(Simple(tuple(words)), source.strip(" ")))
+        stages.append(Statement(SimpleCommand(tuple(words)), source.strip(" ")))
     if len(stages) == 1:
         return Script((stages[0],))
-    return Script((Statement(Pipeline(tuple(stages)), command),))
+    return Script((Statement(PipelineCommand(tuple(stages)), command),))
 
 
 # What bash does itself, and other shells otherwise or not at all; `true` and `false` are alike.
@@ -58,6 +65,6 @@ def same_in_any_shell(command: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _same_in_any_shell(command: str) -> bool:
-    if read(command) is None:
+    if read_trivial(command) is None:
         return False
     return all(stage.split()[0] not in _OWN for stage in command.split("|"))

@@ -13,7 +13,15 @@ from typing import Any, Final
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse import quoting
 from handrail.shell.parse.braces import find_braces
-from handrail.shell.parse.shfmt_nodes import Node, Source, check, items, kind_of, offset, text
+from handrail.shell.parse.shfmt_nodes import (
+    Node,
+    SourceText,
+    check_node,
+    items,
+    node_type,
+    offset,
+    text,
+)
 from handrail.shell.parse.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
 
 # Extended globs are kept as one text by the parser: nothing may hide in it.
@@ -28,10 +36,10 @@ _LENGTH: Final = re.compile(r'"?\$\{#\w+(?:\[[\w@*$]*\])?\}"?')
 _COUNTS: Final = frozenset("#?$!")
 
 
-class Words:
+class WordReader:
     """Reads words; what they do in passing is noted in `evaluates`, `assigns` and `texts`."""
 
-    def __init__(self, source: Source, script: Callable[[list[Any]], Script]) -> None:
+    def __init__(self, source: SourceText, script: Callable[[list[Any]], Script]) -> None:
         self.evaluates: set[str] = set()
         self.assigns: set[str] = set()
         self.texts: set[str] = set()
@@ -40,7 +48,7 @@ class Words:
 
     def word(self, node: object, *, expands_braces: bool = False) -> Word:
         """One word as written and as understood."""
-        known = check(node, "Word")
+        known = check_node(node, "Word")
         source = self._source.of(known)
         with self._source:
             parts = self._parts(known, quoted=False)
@@ -52,11 +60,11 @@ class Words:
 
     def literal(self, node: object) -> str:
         """The text of a bare name."""
-        return text(check(node, "Lit"), "Value")
+        return text(check_node(node, "Lit"), "Value")
 
     def document(self, node: object, *, literal: bool, tabs: bool) -> Word:
         """A here-document's content; `tabs`: the leading ones of each line are dropped."""
-        inside = items(check(node, "Word"), "Parts")
+        inside = items(check_node(node, "Word"), "Parts")
         start, end = offset(inside[0], "Pos"), offset(inside[-1], "End")
         # The parser counts the end mark in.
         source = self._source.between(start, end).rpartition("\n")[0] + "\n"
@@ -66,8 +74,8 @@ class Words:
         parts: list[Part] = []
         with self._source:
             for part in inside:
-                if kind_of(part) == "Lit":
-                    letters = quoting.document(self.literal(part))
+                if node_type(part) == "Lit":
+                    letters = quoting.here_document_text(self.literal(part))
                     parts.append(Text(_untabbed(letters, tabs=tabs, first=not parts), quoted=True))
                 else:
                     parts += self._part(part, quoted=True)
@@ -77,13 +85,13 @@ class Words:
         """The words of an arithmetic expression; its names are evaluated, some assigned."""
         if node is None:
             return ()
-        match kind_of(node):
+        match node_type(node):
             case "Word":
-                return (self._operand(check(node, "Word")),)
+                return (self._operand(check_node(node, "Word")),)
             case "BinaryArithm":
-                return self._binary(check(node, "BinaryArithm"))
+                return self._binary(check_node(node, "BinaryArithm"))
             case "UnaryArithm":
-                known = check(node, "UnaryArithm")
+                known = check_node(node, "UnaryArithm")
                 with self._source:
                     inner = self.arithmetic(known.get("X"))
                 if known.get("Op") in ("++", "--"):
@@ -91,7 +99,7 @@ class Words:
                 return inner
             case "ParenArithm":
                 with self._source:
-                    return self.arithmetic(check(node, "ParenArithm").get("X"))
+                    return self.arithmetic(check_node(node, "ParenArithm").get("X"))
             case other:
                 raise UnreadableCommand(f"it uses {other} in arithmetic, which is not understood")
 
@@ -159,8 +167,8 @@ class Words:
         return tuple(parts)
 
     def _part(self, node: object, *, quoted: bool) -> tuple[Part, ...]:
-        kind = kind_of(node)
-        known = check(node, kind)
+        kind = node_type(node)
+        known = check_node(node, kind)
         if kind == "DblQuoted":
             return self._double(known)
         if kind == "Lit" and not quoted:
@@ -168,7 +176,7 @@ class Words:
         return (self._one_part(kind, known, quoted=quoted),)
 
     def _bare(self, letters: str) -> tuple[Part, ...]:
-        parts = quoting.bare(letters)
+        parts = quoting.unquoted_parts(letters)
         if any(not part.quoted and _PROCESS.search(part.text) for part in parts):
             # Inside `${x:-…}` the parser takes it for letters, bash runs it.
             raise UnreadableCommand("it has a process substitution where it could be overlooked")
@@ -178,7 +186,7 @@ class Words:
         part: Part
         match kind:
             case "Lit":
-                part = Text(quoting.double(text(node, "Value")), quoted=True)
+                part = Text(quoting.double_quoted_text(text(node, "Value")), quoted=True)
             case "SglQuoted":
                 part = self._single(node)
             case "ParamExp":
@@ -198,7 +206,7 @@ class Words:
     def _single(self, node: Node) -> Part:
         if not node.get("Dollar"):
             return Text(text(node, "Value"), quoted=True)
-        value = quoting.ansi(text(node, "Value"))
+        value = quoting.ansi_c_text(text(node, "Value"))
         return Opaque(self._source.of(node)) if value is None else Text(value, quoted=True)
 
     def _double(self, node: Node) -> tuple[Part, ...]:
@@ -239,7 +247,7 @@ class Words:
 
     def subscript(self, node: object) -> tuple[Word, ...]:
         """The words of `[…]`: `@`, `*`, a text key, or arithmetic."""
-        if node is None or kind_of(node) != "Word":
+        if node is None or node_type(node) != "Word":
             return self.arithmetic(node)
         word = self.word(node)
         if word.value is not None:
@@ -258,19 +266,19 @@ class Words:
     def _slice(self, node: Node) -> tuple[Word, ...]:
         if node.get("Slice") is None:
             return ()
-        known = check(node["Slice"], "Slice")
+        known = check_node(node["Slice"], "Slice")
         return self.arithmetic(known.get("Offset")) + self.arithmetic(known.get("Length"))
 
     def _replaced(self, node: Node) -> tuple[Word, ...]:
         if node.get("Repl") is None:
             return ()
-        known = check(node["Repl"], "Replace")
+        known = check_node(node["Repl"], "Replace")
         return self.optional(known.get("Orig")) + self.optional(known.get("With"))
 
     def _operator(self, node: Node, name: str) -> tuple[Word, ...]:
         if node.get("Exp") is None:
             return ()
-        known = check(node["Exp"], "Expansion")
+        known = check_node(node["Exp"], "Expansion")
         operator = text(known, "Op")
         inner = self.optional(known.get("Word"))
         if operator == "@" and not (inner and inner[0].value in tuple("QEAaUuLKk")):

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from handrail.shell.parse.syntax import Opaque, Part, Substitution, Text, Variable, Word
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from handrail.shell.parse.syntax import (
+    Braces,
+    Opaque,
+    Part,
+    Script,
+    SimpleCommand,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+)
+
+_MAX_DEPTH: Final = 4
 
 
 def static_prefix(word: Word) -> str:
@@ -74,3 +89,25 @@ def approximate_text(word: Word) -> tuple[str, bool]:
         elif not isinstance(part, Opaque) or part.source:
             letters.append("${_}")
     return "".join(letters), exact
+
+
+def variable_names(words: Iterable[Word], depth: int = 0, *, nested: bool) -> set[str]:
+    """The variables that the words contain; `nested`: inside `${x:-…}` and `$(…)` as well."""
+    names: set[str] = set()
+    if depth > _MAX_DEPTH:
+        return names
+    for part in (part for word in words for part in word.parts):
+        match part:
+            case Variable(name=name, plain=plain, inner=inner) if plain or nested:
+                names |= {name} | variable_names(inner, depth + 1, nested=nested)
+            case Braces(alternatives):
+                names |= variable_names(alternatives, depth + 1, nested=nested)
+            case Substitution(script) if nested:
+                names |= variable_names(_simple_words(script), depth + 1, nested=nested)
+    return names
+
+
+def _simple_words(script: Script) -> Iterator[Word]:
+    for statement in script.statements:
+        if isinstance(statement.command, SimpleCommand):
+            yield from statement.command.words

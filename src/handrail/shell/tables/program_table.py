@@ -22,7 +22,7 @@ Entry = Mapping[str, Any]
 _HEADER: Final = re.compile(r'^\[(?:"([^"\n]+)"|([\w-]+))', re.MULTILINE)
 
 
-class Tables(Mapping[str, Entry]):
+class ProgramEntries(Mapping[str, Entry]):
     """Entries by the name of a program; one entry may stand for several programs."""
 
     def __init__(self, texts: Iterator[str]) -> None:
@@ -61,11 +61,13 @@ class Tables(Mapping[str, Entry]):
 
 
 @lru_cache(maxsize=1)
-def tables() -> Tables:
+def program_entries() -> ProgramEntries:
     """The tables as they ship."""
     folder = resources.files("handrail.shell.tables") / "programs"
     files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return Tables(file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml"))
+    return ProgramEntries(
+        file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml")
+    )
 
 
 def _with_groups(entry: Any, groups: Mapping[str, str]) -> Any:
@@ -86,7 +88,7 @@ _COUNTS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 ANY: Final = "*"
 
 
-class Slot(NamedTuple):
+class OperandSlot(NamedTuple):
     """A place for operands: what they mean, and how many may stand there (None: any)."""
 
     role: str
@@ -94,7 +96,7 @@ class Slot(NamedTuple):
     most: int | None = 1
 
 
-class Option(NamedTuple):
+class OptionSpec(NamedTuple):
     """An option. `roles`: what its values mean, none for a flag. `attached`: the value is
     optional and only ever part of the same word.
     """
@@ -104,7 +106,7 @@ class Option(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class ArgumentGrammar:
     """How a program reads its arguments. `options` None: any option may stand there.
 
     `style`: "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`),
@@ -115,8 +117,8 @@ class Grammar:
     it change something it otherwise shows.
     """
 
-    options: Mapping[str, Option] | None = None
-    slots: tuple[Slot, ...] = ()
+    options: Mapping[str, OptionSpec] | None = None
+    slots: tuple[OperandSlot, ...] = ()
     style: str = "letters"
     drops: frozenset[str] = frozenset()
     turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -127,7 +129,7 @@ class Grammar:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramSpec:
     """A program, or a subcommand of one.
 
     `answers`: words that make it print and stop (`--version`). `default`: the role with which
@@ -144,24 +146,24 @@ class Program:
     name: str
     safety_class: CommandClass
     why: str
-    grammar: Grammar
+    grammar: ArgumentGrammar
     answers: frozenset[str] = frozenset()
     default: str = ""
     default_with: frozenset[str] = frozenset()
     traits: frozenset[str] = frozenset()
     deny: str = ""
     clears: str = ""
-    subcommands: Mapping[str, Program] = field(default_factory=dict)
+    subcommands: Mapping[str, ProgramSpec] = field(default_factory=dict)
 
 
-class Programs:
+class ProgramTable:
     """The programs that are known, by name. Entries are read when they are first asked for."""
 
     def __init__(self, raw: Mapping[str, Entry]) -> None:
         self._raw = raw
-        self._read: dict[str, Program] = {}
+        self._read: dict[str, ProgramSpec] = {}
 
-    def find(self, name: str) -> Program | None:
+    def find(self, name: str) -> ProgramSpec | None:
         """The program of that name, None if it is not known."""
         known = self._read.get(name)
         if known is None and name in self._raw:
@@ -173,22 +175,22 @@ class Programs:
         return sorted(self._raw)
 
 
-def load(extra: Mapping[str, Entry] | None = None) -> Programs:
+def load_programs(extra: Mapping[str, Entry] | None = None) -> ProgramTable:
     """The tables, and what a configuration adds to them.
 
     An entry that says `class` stands in place of ours; else its options and subcommands are
     added to ours. Raises ValueError for a class that does not exist.
     """
-    ours = tables()
+    ours = program_entries()
     added: dict[str, Entry] = {}
     for name, entry in (extra or {}).items():
         if entry.get("class", "dev") not in _CLASSES:
             raise ValueError(f"{name!r}: class must be 'safe', 'dev' or 'dangerous'")
-        added[name] = _joined(ours.get(name), _tidied(entry))
-    return Programs(ChainMap(added, ours))  # type: ignore[arg-type] # never written to
+        added[name] = _merged_entry(ours.get(name), _normalized_entry(entry))
+    return ProgramTable(ChainMap(added, ours))  # type: ignore[arg-type] # never written to
 
 
-def _tidied(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _normalized_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A person's entry in the shape of ours: lists are written as words."""
     tidy: dict[str, Any] = {
         key: " ".join(value) if isinstance(value, list) else value for key, value in entry.items()
@@ -196,11 +198,11 @@ def _tidied(entry: Mapping[str, Any]) -> dict[str, Any]:
     if "subcommands" in tidy:
         inner: Mapping[str, Mapping[str, Any]] = entry["subcommands"]
         del tidy["subcommands"]
-        tidy["sub"] = {name: _tidied(one) for name, one in inner.items()}
+        tidy["sub"] = {name: _normalized_entry(one) for name, one in inner.items()}
     return tidy
 
 
-def _joined(ours: Mapping[str, Any] | None, theirs: dict[str, Any]) -> Mapping[str, Any]:
+def _merged_entry(ours: Mapping[str, Any] | None, theirs: dict[str, Any]) -> Mapping[str, Any]:
     if ours is None:
         return {"class": "dangerous", "options": ANY, "operands": "any*", **theirs}
     if "class" in theirs and "sub" not in theirs:
@@ -211,15 +213,15 @@ def _joined(ours: Mapping[str, Any] | None, theirs: dict[str, Any]) -> Mapping[s
     if "sub" in theirs:
         known = _subcommands(ours)
         joined["sub"] = known | {
-            name: _joined(known.get(name), entry) for name, entry in theirs["sub"].items()
+            name: _merged_entry(known.get(name), entry) for name, entry in theirs["sub"].items()
         }
     return joined
 
 
-def _program(name: str, raw: Mapping[str, Any]) -> Program:
+def _program(name: str, raw: Mapping[str, Any]) -> ProgramSpec:
     safety_class = _CLASSES[raw.get("class", "safe")]
     answers = raw.get("answers", "--help --version" if safety_class is CommandClass.SAFE else "")
-    return Program(
+    return ProgramSpec(
         name=name,
         safety_class=safety_class,
         why=raw.get("why", ""),
@@ -257,10 +259,10 @@ def _subcommands(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {**dev, **danger, **raw.get("sub", {})}
 
 
-def _grammar(raw: Mapping[str, Any], usual: str) -> Grammar:
+def _grammar(raw: Mapping[str, Any], usual: str) -> ArgumentGrammar:
     written = raw.get("options", usual if "operands" not in raw or usual == ANY else "")
     style = raw.get("style", "letters")
-    return Grammar(
+    return ArgumentGrammar(
         options=None if written == ANY else dict(_options(written, style)),
         slots=tuple(_slots(raw.get("operands", ""))),
         style=style,
@@ -277,22 +279,22 @@ def _grammar(raw: Mapping[str, Any], usual: str) -> Grammar:
     )
 
 
-def _options(written: str, style: str) -> Iterator[tuple[str, Option]]:
+def _options(written: str, style: str) -> Iterator[tuple[str, OptionSpec]]:
     """`-abc` are three flags, `-n=num` takes a value, `--color[=text]` may take one."""
     for token in written.split():
         name, _, roles = token.partition("=")
         attached = name.endswith("[")
         name = name.removesuffix("[")
-        option = Option(tuple(roles.removesuffix("]").split(",")) if roles else (), attached)
+        option = OptionSpec(tuple(roles.removesuffix("]").split(",")) if roles else (), attached)
         if name.startswith("--") or style == "words" or roles:
             yield name, option
         else:
             yield from ((f"-{letter}", option) for letter in name[1:])
 
 
-def _slots(written: str) -> Iterator[Slot]:
+def _slots(written: str) -> Iterator[OperandSlot]:
     for token in written.split():
         if token[-1] in _COUNTS:
-            yield Slot(token[:-1], *_COUNTS[token[-1]])
+            yield OperandSlot(token[:-1], *_COUNTS[token[-1]])
         else:
-            yield Slot(token)
+            yield OperandSlot(token)

@@ -17,7 +17,7 @@ _LISTS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapper:
+class WrapperSpec:
     """How one program's words are read; the head of `wrapper_options.toml` tells what each means."""
 
     flags: str = ""
@@ -50,14 +50,14 @@ class Wrapper:
 
 
 @cache
-def table() -> Mapping[str, Wrapper]:
+def wrapper_specs() -> Mapping[str, WrapperSpec]:
     """Every known wrapper by the name of its program."""
     text = Path(__file__).with_name("wrapper_options.toml").read_text("utf-8")
     return {name: _wrapper(row) for name, row in tomllib.loads(text).items()}
 
 
-def _wrapper(row: Mapping[str, Any]) -> Wrapper:
+def _wrapper(row: Mapping[str, Any]) -> WrapperSpec:
     fields: dict[str, Any] = {
         key: frozenset(value.split()) if key in _LISTS else value for key, value in row.items()
     }
-    return Wrapper(**fields)
+    return WrapperSpec(**fields)
