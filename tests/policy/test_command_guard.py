@@ -44,7 +44,7 @@ def test_a_refusal_names_the_part_and_what_to_do_instead():
         "the command is blocked: it deletes or moves away the whole file system, in 'rm -rf /'",
         "commands:blocklist",
         code="blocked",
-        hint="name the files; no mode or setting lifts this; a person can run it outside Handrail",
+        hint="name the files; no mode or setting allows it; the user can run it outside Handrail",
     )
 
 

@@ -448,7 +448,9 @@ async def test_a_function_of_the_persons_says_which_announcement_fits_a_call(ope
 
     async with open_runtime(mode="default") as rt:
         rt.grants.match_prompts(fits)
-        rt.grants.foresee([AllowedPrompt("Bash", "make test"), AllowedPrompt("Bash", "deploy")])
+        rt.grants.remember_plan(
+            [AllowedPrompt("Bash", "make test"), AllowedPrompt("Bash", "deploy")]
+        )
         refused = await rt.call("run_command", {"command": "make test"})
 
     assert refused.problem.code == "needs_approval"

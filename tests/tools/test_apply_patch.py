@@ -61,7 +61,7 @@ async def test_a_path_argument_names_the_file_of_bare_hunks(workspace):
     "patch",
     [
         unified("other.py", "@@ -1 +1 @@", "-a", "+b"),
-        unified("assembly/runtime_opener.py", "@@ -1 +1 @@", "-a", "+b"),
+        unified("app.py", "@@ -1 +1 @@", "-a", "+b"),
         unified("src/app.py", "@@ -1 +1 @@", "-a", "+b")
         + unified("other.py", "@@ -1 +1 @@", "-a", "+b"),
         "rename from src/app.py\nrename to other.py\n",
@@ -70,7 +70,7 @@ async def test_a_path_argument_names_the_file_of_bare_hunks(workspace):
 )
 async def test_with_a_path_argument_the_patch_must_be_about_that_file_only(workspace, patch):
     workspace.write("src/app.py", "a\n")
-    workspace.write("assembly/runtime_opener.py", "a\n")
+    workspace.write("app.py", "a\n")
     workspace.write("other.py", "a\n")
 
     problem = await workspace.problem("apply_patch", path="src/app.py", patch=patch)

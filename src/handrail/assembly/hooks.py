@@ -19,7 +19,6 @@ from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.nesting import nested_deeper
-from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.dialects.canonical import CANONICAL
 from handrail.dialects.known import DIALECTS, vocabulary_of
@@ -35,7 +34,7 @@ from handrail.engine.hooking.dispatcher import (
 )
 from handrail.engine.hooking.runner import HookRunner
 from handrail.engine.pipeline import Pipeline
-from handrail.hooks import self_test
+from handrail.hooks import messages, self_test
 from handrail.hooks.claude_format import (
     ClaudeSettingsFile,
     claude_settings_files,
@@ -168,17 +167,14 @@ def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> Pa
     path = Path(file.path).expanduser()
     if not path.is_absolute():
         # What it means would depend on the workspace, whose author would then choose the hooks.
-        raise file.where.problem("the path must be absolute, or begin with ~/")
+        raise file.where.problem(messages.RELATIVE_PATH)
     real = real_path(path)
     inside = next((root for root in around.roots if f"{real}/".startswith(f"{root}/")), None)
     if inside is not None and protected_reason(real[len(inside) + 1 :]) is None:
-        raise file.where.problem(
-            f"the model can write {real!r}, so it would choose its own hooks",
-            hint="move the file out of the workspace, or into .claude",
-        )
+        raise file.where.problem(messages.WRITABLE_BY_MODEL, path=real)
     text = read_user_file(path)
     if text is None:
-        raise file.where.problem(f"there is no file {str(path)!r}")
+        raise file.where.problem(messages.NO_SUCH_FILE, path=str(path))
     # Whoever wrote the workspace wrote a file in it.
     own = file._replace(path=str(path), where=file.where._replace(user_owned=inside is None))
     return parse_claude_settings(_load_json(text.text, own), own, around)
@@ -187,11 +183,12 @@ def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> Pa
 def _load_json(text: str, file: ClaudeSettingsFile) -> Any:
     where = SettingLocation(file.path, "hooks", user_owned=True)
     if nested_deeper(text, _MAX_NESTING, strings=True):
-        raise where.problem(f"it is nested deeper than {_MAX_NESTING} levels")
+        raise where.problem(messages.NESTED_TOO_DEEPLY, limit=_MAX_NESTING)
     try:
         return json.loads(text)
     except ValueError as error:
-        raise where.problem(f"it is not JSON: {safe_text(str(error), one_line=True)}") from error
+        reason = safe_text(str(error), one_line=True)
+        raise where.problem(messages.NOT_JSON, reason=reason) from error
 
 
 def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> None:
@@ -201,11 +198,8 @@ def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> No
     for spec in parsed.specs:
         found = self_test.check_hook_command(spec, around)
         if found.errors and spec.is_guard:
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"{spec.where}: the hook {spec.name!r} cannot work: {found.errors[0]}",
-                hint="mend its command, or set enabled = false",
-                field="hooks",
+            raise messages.BROKEN_GUARD.error(
+                source=spec.where, name=spec.name, reason=found.errors[0], field="hooks"
             )
         for said in (*found.errors, *found.warnings):
             line = f"{spec.where}: hook {spec.name}: {said}"
@@ -266,9 +260,7 @@ def _commands_for_hooks(machine: Machine, loaded: LoadedSettings) -> Commands:
     places = Places(machine.home, machine.files, machine.own, machine.hidden)
     commands = open_commands(places, settings, machine.ends)
     if commands is None:
-        raise ProblemRaised(
-            "unavailable", "hooks cannot be run: there is no bash", hint="install bash"
-        )
+        raise messages.NO_SHELL.error()
     return commands
 
 

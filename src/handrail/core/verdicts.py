@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Final
+from typing import Final, Self
+
+from handrail.core.problems import ProblemTemplate
 
 
 class Risk(IntEnum):
@@ -50,6 +52,14 @@ class Verdict:
     rule: str
     code: str = "denied"
     hint: str | None = None
+
+    @classmethod
+    def from_template(
+        cls, effect: Effect, template: ProblemTemplate, rule: str, **values: object
+    ) -> Self:
+        """A verdict with the code, the message and the hint of a template."""
+        problem = template.fill(field=None, **values)
+        return cls(effect, problem.message, rule, problem.code, problem.hint)
 
 
 _STRICTNESS: Final = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}

@@ -22,6 +22,7 @@ from handrail.engine.call_state import CallState
 from handrail.engine.planning.preview import full_preview
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
+from handrail.policy.approval import messages
 from handrail.policy.approval.approvers import parse_reply
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.policy_input import PolicyInput
@@ -222,12 +223,9 @@ def _text(value: object) -> str | None:
 def _nobody(state: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
-    ways = [verdict.hint or "run where a person can be asked (give an approver)"]
+    ways = [verdict.hint or messages.NO_APPROVER_HINT]
     if rule is not None:
         ways.append(f"or allow exactly this in your own configuration: {config_line(rule)}")
-    return ProblemRaised(
-        "needs_approval",
-        f"{state.prepared.name} needs a person's approval ({verdict.reason}) and nobody can be "
-        "asked",
-        hint="; ".join(ways),
+    return messages.NEEDS_APPROVAL.error(
+        tool=state.prepared.name, reason=verdict.reason, ways="; ".join(ways)
     )

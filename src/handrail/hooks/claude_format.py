@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.verdicts import Effect
+from handrail.hooks import messages
 from handrail.hooks.fields import (
     EVENT_NAMES,
     HOOK_FIELDS,
@@ -55,19 +56,14 @@ def claude_settings_files(
         return
     if isinstance(given, Mapping):
         # Tables of several layers join, so that nobody could tell who said which part.
-        raise place("hooks.claude").problem(
-            "it is a path, or a list", hint="write [[hooks.claude]] for a path with options"
-        )
+        raise place("hooks.claude").problem(messages.NOT_A_PATH_OR_LIST)
     many = given if isinstance(given, list | tuple) else [given]
     for number, one in enumerate(many):
         where = place(f"hooks.claude[{number}]" if many is given else "hooks.claude")
         table = {"file": one} if isinstance(one, str) else one
         fields = HookFields(table, where, ("file", *_USER_OPTIONS))
         if not where.user_owned:
-            raise where.problem(
-                "only your own settings can name a file of hooks",
-                hint="copy the hooks into the workspace's own configuration",
-            )
+            raise where.problem(messages.FILE_FROM_WORKSPACE)
         options = {name: value for name, value in table.items() if name != "file"}
         yield ClaudeSettingsFile(fields.text("file"), where, options)
 
@@ -79,7 +75,7 @@ def parse_claude_settings(
     where = SettingLocation(file.path, "hooks", user_owned=file.where.user_owned)
     found = settings.get("hooks", {}) if isinstance(settings, Mapping) else None
     if not isinstance(found, Mapping):
-        raise where.problem("it has no table of hooks")
+        raise where.problem(messages.NO_HOOKS_TABLE)
     if settings.get("disableAllHooks") is True:
         return ParsedHooks((), (f"{file.path}: all hooks are switched off in it",))
     specs: list[HookSpec] = []

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemRaised, ProblemTemplate
 from handrail.core.safe_text import safe_text
 from handrail.core.verdicts import Effect
+from handrail.hooks import messages
 from handrail.hooks.matching import FilePatterns, ToolMatcher, file_patterns, tool_matcher
 from handrail.hooks.spec import CALL_EVENTS, HookEvent, HookSpec
 
@@ -37,11 +38,13 @@ class SettingLocation(NamedTuple):
     def __str__(self) -> str:
         return f"{self.place}: {self.key}" if self.place else self.key
 
-    def problem(self, why: str, *, hint: str | None = None) -> ProblemRaised:
-        """What stands here cannot be used."""
+    def problem(self, template: ProblemTemplate, **values: object) -> ProblemRaised:
+        """The exception for a setting that cannot be used; its message begins with the location."""
+        problem = template.fill(field=None, **values)
         key = safe_text(self.key, one_line=True)[:200]
         place = f"{safe_text(self.place, one_line=True)}: " if self.place else ""
-        return ProblemRaised("invalid_arguments", f"{place}{key}: {why}", hint=hint, field=key)
+        message = f"{place}{key}: {problem.message}"
+        return ProblemRaised(problem.code, message, hint=problem.hint, field=key)
 
 
 class HookFields:
@@ -49,13 +52,14 @@ class HookFields:
 
     def __init__(self, table: Any, where: SettingLocation, known: Collection[str] | None) -> None:
         if not isinstance(table, Mapping):
-            raise where.problem("a hook is a table with a command in it")
+            raise where.problem(messages.NOT_A_TABLE)
         self.where = where
         self._table = table
         unknown = [] if known is None else [key for key in table if key not in known]
         if known is not None and unknown:
-            why = f"there is no such field{did_you_mean(unknown[0], known)}"
-            raise where.below(f".{unknown[0]}").problem(why)
+            suggestion = did_you_mean(unknown[0], known)
+            location = where.below(f".{unknown[0]}")
+            raise location.problem(messages.UNKNOWN_FIELD, suggestion=suggestion)
 
     def has(self, key: str) -> bool:
         """Whether it is given."""
@@ -65,7 +69,7 @@ class HookFields:
         """Text that is not empty and can be seen; without a default it must be there."""
         value = self._table.get(key, default)
         if not isinstance(value, str) or (not value.strip() and default is None):
-            raise self.problem(key, "it must be text")
+            raise self.problem(key, messages.NOT_TEXT)
         return value
 
     def name(self, key: str, default: str) -> str:
@@ -77,23 +81,24 @@ class HookFields:
         value = self._table.get(key, [])
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
-            raise self.problem(key, "it must be a list of texts")
+            raise self.problem(key, messages.NOT_TEXTS)
         return listed
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
         value = self._table.get(key, default)
         if not isinstance(value, bool):
-            raise self.problem(key, "it must be true or false")
+            raise self.problem(key, messages.NOT_A_FLAG)
         return value
 
     def seconds(self, key: str, default: float, least: float, most: float) -> float:
         """A number within its bounds."""
         value = self._table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.problem(key, "it must be a number of seconds")
+            raise self.problem(key, messages.NOT_SECONDS)
         if not least <= value <= most:
-            raise self.problem(key, f"it must be {least:g} to {most:g} seconds, not {value:g}")
+            template = messages.SECONDS_OUT_OF_RANGE
+            raise self.problem(key, template, least=least, most=most, value=value)
         return float(value)
 
     def effect(self, key: str) -> Effect | None:
@@ -102,23 +107,19 @@ class HookFields:
             return None
         value = self._table[key]
         if not isinstance(value, str) or value not in _ON_FAILURE:
-            raise self.problem(key, "it must be deny, ask or allow")
+            raise self.problem(key, messages.NOT_AN_EFFECT)
         return _ON_FAILURE[value]
 
     def user_only_flag(self, key: str) -> bool:
         """A flag that only the person's own settings may raise."""
         raised = self.flag(key, False)
         if raised and not self.where.user_owned:
-            raise self.problem(
-                key,
-                "only your own settings can say this, not the workspace's",
-                hint="write the hook into your own configuration file",
-            )
+            raise self.problem(key, messages.USER_SETTING_ONLY)
         return raised
 
-    def problem(self, key: str, why: str, *, hint: str | None = None) -> ProblemRaised:
-        """A field cannot be used."""
-        return self.where.below(f".{key}").problem(why, hint=hint)
+    def problem(self, key: str, template: ProblemTemplate, **values: object) -> ProblemRaised:
+        """The exception for a field that cannot be used."""
+        return self.where.below(f".{key}").problem(template, **values)
 
 
 def did_you_mean(given: str, known: Collection[str]) -> str:
@@ -160,7 +161,7 @@ class ParsedHooks(NamedTuple):
 def require_list(given: Any, where: SettingLocation) -> Sequence[Any]:
     """A list of hooks."""
     if not isinstance(given, list | tuple):
-        raise where.problem("it must be a list of hooks", hint="write [[hooks.<event>]] above each")
+        raise where.problem(messages.NOT_A_LIST)
     return given
 
 
@@ -182,19 +183,22 @@ def parse_matcher(
     try:
         matcher = tool_matcher(text)
     except ProblemRaised as raised:
-        raise fields.problem("matcher", raised.problem.message) from raised
+        raise fields.problem(
+            "matcher", messages.INVALID_FIELD, reason=raised.problem.message
+        ) from raised
     if matcher.text == "*":
         return matcher
     if event not in CALL_EVENTS:
         if not lenient:
-            raise fields.problem("matcher", "this event is not about a tool")
+            raise fields.problem("matcher", messages.EVENT_WITHOUT_TOOL)
         return matcher
     unknown = [one for one in matcher.names if one not in around.known and not _is_mcp_name(one)]
     if unknown and not lenient:
         raise fields.problem(
             "matcher",
-            f"there is no tool named {unknown[0]!r}{did_you_mean(unknown[0], around.known)}",
-            hint=f"for a tool that is registered later write a pattern, such as {unknown[0]}*",
+            messages.UNKNOWN_TOOL,
+            name=unknown[0],
+            suggestion=did_you_mean(unknown[0], around.known),
         )
     if not matcher.matches(around.known) and not any(map(_is_mcp_name, matcher.names)):
         notices.append(f"{fields.where}.matcher: {text!r:.80} fits no tool that there is now")
@@ -209,7 +213,9 @@ def parse_file_patterns(fields: HookFields, around: HookParseContext) -> FilePat
     try:
         return file_patterns(globs, around.roots)
     except ProblemRaised as raised:
-        raise fields.problem("file_patterns", raised.problem.message) from raised
+        raise fields.problem(
+            "file_patterns", messages.INVALID_FIELD, reason=raised.problem.message
+        ) from raised
 
 
 def hook_name(fields: HookFields, command: str) -> str:
@@ -222,7 +228,7 @@ def check_hook_count(
 ) -> ParsedHooks:
     """All of them, unless they are absurdly many."""
     if len(specs) > _MAX_HOOKS:
-        raise where.problem(f"there are more than {_MAX_HOOKS} hooks")
+        raise where.problem(messages.TOO_MANY_HOOKS, limit=_MAX_HOOKS)
     return ParsedHooks(tuple(specs), tuple(notices))
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
+from handrail.hooks import messages
 from handrail.hooks.claude_format import parse_claude_group
 from handrail.hooks.fields import (
     EVENT_NAMES,
@@ -114,11 +115,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _placeholder_problem(where: str) -> ProblemRaised:
-    return ProblemRaised(
-        "invalid_arguments",
-        f"{FILE_PLACEHOLDER} cannot stand {where}",
-        hint='write "$1" where the file is meant, as an argument of its own',
-    )
+    return messages.FILE_PLACEHOLDER_REFUSED.error(where=where)
 
 
 DEFAULT_TIMEOUT_S: Final = 10.0
@@ -164,10 +161,11 @@ def _parse_event(
     if isinstance(given, list) and given and all(map(is_claude_group, given)):
         notices.append(f"{where}: hooks of this event are not run here")
         return None
-    hint = f"events: {', '.join(HookEvent)}"
+    events = ", ".join(HookEvent)
     if key in _AGENT_LOOP_EVENTS:
-        raise where.problem("this event comes with the agent loop", hint=hint)
-    raise where.problem(f"there is no such event{did_you_mean(key, EVENT_NAMES)}", hint=hint)
+        raise where.problem(messages.AGENT_LOOP_EVENT, events=events)
+    suggestion = did_you_mean(key, EVENT_NAMES)
+    raise where.problem(messages.UNKNOWN_EVENT, suggestion=suggestion, events=events)
 
 
 def _parse_own_format(
@@ -203,7 +201,7 @@ def _parse_on_failure(fields: HookFields, event: HookEvent, *, background: bool)
     asked = fields.effect("on_failure")
     stops = event is HookEvent.PRE_TOOL_USE and not background
     if asked not in (None, Effect.ALLOW) and not stops:
-        raise fields.problem("on_failure", "only a hook that a call waits for can stop it")
+        raise fields.problem("on_failure", messages.CANNOT_STOP_CALL)
     return asked or (Effect.DENY if stops else Effect.ALLOW)
 
 
@@ -212,4 +210,6 @@ def _parse_script(fields: HookFields, command: str) -> str:
         return substitute_file_parameter(command)
     except ProblemRaised as raised:
         problem = raised.problem
-        raise fields.problem("command", problem.message, hint=problem.hint) from raised
+        raise fields.problem(
+            "command", messages.INVALID_COMMAND, reason=problem.message, advice=problem.hint
+        ) from raised

@@ -16,6 +16,7 @@ from typing import Any, Final
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import check_name_list
 from handrail.core.tool_traits import READ_ONLY_PROFILES
+from handrail.policy import messages
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import tools_in_profile
 
@@ -123,9 +124,7 @@ class Agents:
             self._limits.pop(agent, None)
             return
         if parent is not None and agent in self._line(parent):
-            raise ProblemRaised(
-                "invalid_arguments", f"the agent {agent!r} cannot be above itself", field="parent"
-            )
+            raise messages.OWN_PARENT.error(agent=agent, field="parent")
         listed: tuple[str, ...] | None = None
         if tools is not None and ALL not in tools:
             listed = tuple(self._canonical(name) or name for name in tools)
@@ -179,16 +178,16 @@ def unknown_tools(section: Mapping[str, Any], canonical: CanonicalName) -> list[
 
 def _access(key: str, table: Any, canonical: CanonicalName, where: SettingPlace) -> AgentAccess:
     if not isinstance(table, Mapping):
-        raise _invalid(key, "is no table", where, 'write `tools = ["read_file"]` below it')
+        raise _invalid(key, "is not a table", where, 'write `tools = ["read_file"]` below it')
     for name in table:
         if name not in _KEYS:
             raise _invalid(f"{key}.{name}", "is not known", where, f"known: {', '.join(_KEYS)}")
     given = [name for name in _TOOLS if name in table]
     if len(given) > 1:
         hint = "`tools` and `allowed_tools` are two names of one list; write one"
-        raise _invalid(f"{key}.{given[1]}", "says it a second time", where, hint)
+        raise _invalid(f"{key}.{given[1]}", "is given twice", where, hint)
     if not given and "policy" not in table:
-        raise _invalid(key, "says nothing", where, 'write `tools = ["*"]` for no limit')
+        raise _invalid(key, "is empty", where, 'write `tools = ["*"]` for no limit')
     tools: tuple[str, ...] | None = None
     if given:
         names = _name_list(f"{key}.{given[0]}", table[given[0]], where)
@@ -205,22 +204,26 @@ def _actions(key: str, table: Mapping[str, Any], where: SettingPlace) -> frozens
         action = known.get(name.casefold())
         if action is None:
             hint = f"actions: {', '.join(AgentAction)}"
-            raise _invalid(key, f"names {name!r}, which is no action", where, hint)
+            raise _invalid(key, f"names {name!r}, which is not an action", where, hint)
         found.add(action)
     return frozenset(found)
 
 
 def _name_list(key: str, value: Any, where: SettingPlace) -> list[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise _invalid(key, "is no list of names", where, 'such as ["read_file", "Grep"]')
+        raise _invalid(key, "is not a list of names", where, 'such as ["read_file", "Grep"]')
     if not all(one.strip() for one in value):
-        raise _invalid(key, "has an empty name in it", where, "an empty list means no tool at all")
+        raise _invalid(key, "contains an empty name", where, "an empty list means no tool at all")
     if any(len(one) > _MAX_NAME_CHARS for one in value):
         raise _invalid(
-            key, f"has a name of more than {_MAX_NAME_CHARS} letters", where, "use shorter ones"
+            key,
+            f"contains a name of more than {_MAX_NAME_CHARS} characters",
+            where,
+            "use shorter ones",
         )
     return [one.strip() for one in value]
 
 
 def _invalid(key: str, what: str, where: SettingPlace, hint: str) -> ProblemRaised:
-    return ProblemRaised("invalid_arguments", f"{where(key)}: {key} {what}", hint=hint, field=key)
+    template = messages.INVALID_AGENT_SETTING
+    return template.error(place=where(key), key=key, reason=what, advice=hint, field=key)

@@ -9,18 +9,14 @@ from typing import Final, Protocol
 from handrail.core.footprint import NOTHING
 from handrail.core.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
+from handrail.policy import messages
 from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, mode_verdict
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
 from handrail.policy.rules.rule_set import RuleSet
 
-_ENTERING: Final = Verdict(Effect.ALLOW, "it only makes things stricter", "plan:enter")
-_LEAVING: Final = Verdict(
-    Effect.ASK,
-    "the person decides whether plan mode is over",
-    "plan:leave",
-    hint="run where a person can be asked; they can also end it themselves (`handrail plan`)",
-)
+_ENTERING: Final = Verdict(Effect.ALLOW, "plan mode only restricts the session", "plan:enter")
+_LEAVING: Final = Verdict.from_template(Effect.ASK, messages.LEAVE_PLAN_MODE, "plan:leave")
 _SAFE_READ: Final = PolicyInput("", Risk.SAFE, NOTHING, True, None, False)
 
 

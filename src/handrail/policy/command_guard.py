@@ -7,12 +7,13 @@ from typing import Final, Literal
 
 from handrail.core.commands import CommandAnalysis, CommandClass, Reason
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 from handrail.shell.classify.allowlist import allowlist_refusals
 
 CommandListPolicy = Literal["classify", "allowlist", "blocklist"]
 
-_LAST_RESORT: Final = "no mode or setting lifts this; a person can run it outside Handrail"
+_LAST_RESORT: Final = "no mode or setting allows it; the user can run it outside Handrail"
 
 
 class CommandGuard:
@@ -44,12 +45,7 @@ class CommandGuard:
         if analysis is None:
             return None
         if not self._enabled:
-            return Verdict(
-                Effect.DENY,
-                "commands are switched off here",
-                "commands:off",
-                hint="a person may switch them on with the setting `commands`",
-            )
+            return Verdict.from_template(Effect.DENY, messages.COMMANDS_OFF, "commands:off")
         if analysis.safety_class is CommandClass.BLOCKED:
             return _blocked_verdict(analysis)
         return self._unlisted(analysis) or self._too_dangerous(analysis)
@@ -61,11 +57,12 @@ class CommandGuard:
         if not reasons:
             return None
         listed = ", ".join(sorted(self._allowed)) or "nothing"
-        return Verdict(
+        return Verdict.from_template(
             Effect.DENY,
-            f"only listed commands may run: {_reason_text(reasons[0])}",
+            messages.COMMAND_NOT_LISTED,
             "commands:allowlist",
-            hint=f"`allowed_commands` lists {listed}; write one plain command after the other",
+            reason=_reason_text(reasons[0]),
+            listed=listed,
         )
 
     def _too_dangerous(self, analysis: CommandAnalysis) -> Verdict | None:
@@ -76,23 +73,24 @@ class CommandGuard:
             if analysis.reasons
             else "it is not known to be harmless"
         )
-        return Verdict(
+        return Verdict.from_template(
             Effect.DENY,
-            f"the command is {analysis.safety_class.word}: {why}",
+            messages.COMMAND_TOO_DANGEROUS,
             "commands:allowed_only",
-            hint="use a command of class safe or dev, or a file tool; see `handrail explain`",
+            word=analysis.safety_class.word,
+            reason=why,
         )
 
 
 def _blocked_verdict(analysis: CommandAnalysis) -> Verdict:
     reason = analysis.reasons[0] if analysis.reasons else Reason("it is a catastrophe", "")
     what, _, instead = reason.text.partition("; ")
-    return Verdict(
+    return Verdict.from_template(
         Effect.DENY,
-        f"the command is blocked: {_reason_text(Reason(what, reason.part))}",
+        messages.COMMAND_BLOCKED,
         "commands:blocklist",
-        code="blocked",
-        hint=f"{instead}; {_LAST_RESORT}" if instead else _LAST_RESORT,
+        reason=_reason_text(Reason(what, reason.part)),
+        advice=f"{instead}; {_LAST_RESORT}" if instead else _LAST_RESORT,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from handrail.core.processes import Strength
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 
 # Where these hold, a command can neither write outside, nor talk to anybody, nor plant a
@@ -55,19 +56,18 @@ class SandboxGuard:
             measured = self._measured()
             missing = [name for name in self._required if measured.get(name) not in _EFFECTIVE]
             if missing or analysis.unconfined:
-                return Verdict(
+                listed = ", ".join(missing)
+                return Verdict.from_template(
                     Effect.DENY,
-                    f"the sandbox must hold {', '.join(self._required)}, and here "
-                    + (f"{', '.join(missing)} does not hold" if missing else "it would be left"),
+                    messages.SANDBOX_REQUIRED,
                     "commands:require",
-                    code="unavailable",
-                    hint="see `handrail doctor`; the setting is sandbox_require",
+                    required=", ".join(self._required),
+                    reason=f"the sandbox on this machine does not enforce {listed}"
+                    if missing
+                    else "the command would run outside the sandbox",
                 )
         if analysis.unconfined:
-            return Verdict(
-                Effect.ASK,
-                "the command would run outside the sandbox",
-                "commands:unconfined",
-                hint="leave unconfined out; a person is asked each time",
+            return Verdict.from_template(
+                Effect.ASK, messages.UNCONFINED_COMMAND, "commands:unconfined"
             )
         return None

@@ -8,8 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from handrail.core.problems import ProblemRaised
+from handrail.core.commands import CommandClass
 from handrail.core.verdicts import Effect, Risk, Verdict
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 
 
@@ -48,9 +49,7 @@ def parse_mode(text: str) -> Mode:
         return ALIASES[name] if name in ALIASES else Mode(name)
     except ValueError:
         known = ", ".join(Mode)
-        raise ProblemRaised(
-            "invalid_arguments", f"{text!r} is not a mode", hint=f"use one of: {known}"
-        ) from None
+        raise messages.UNKNOWN_MODE.error(name=text, known=known) from None
 
 
 def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
@@ -63,7 +62,7 @@ def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
     if mode is Mode.PLAN:
         return Verdict(
             Effect.DENY,
-            "plan mode only looks; nothing may be changed",
+            "plan mode is read-only",
             f"mode:{mode}",
             QUEUED,
             hint=_suggest_mode(subject, asks=False),
@@ -107,7 +106,9 @@ def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
     if analysis is None:
         return _tool_reason(mode, subject)
     if not subject.confined and _command_runs_without_asking(mode, subject._replace(confined=True)):
-        return "the sandbox does not hold commands here (see `handrail doctor`)"
+        return "the sandbox on this machine does not confine commands (run `handrail doctor`)"
+    if analysis.safety_class is CommandClass.DEV:
+        return "the command builds or tests the project, so it needs approval in this mode"
     why = f": {analysis.reasons[0].text}" if analysis.reasons else ""
     return f"the command is {analysis.safety_class.word}{why}"
 
@@ -136,5 +137,5 @@ def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
 
 
 _ALLOWED: Final = {
-    mode: Verdict(Effect.ALLOW, "nothing speaks against it", f"mode:{mode}") for mode in Mode
+    mode: Verdict(Effect.ALLOW, "nothing restricts it", f"mode:{mode}") for mode in Mode
 }

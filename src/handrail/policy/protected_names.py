@@ -13,6 +13,7 @@ from handrail.core.globs import fits, split_glob
 from handrail.core.protected_names import OBEYED_NAMES, PROTECTED_NAMES, fold_name
 from handrail.core.protected_table import REPOSITORY_ENTRIES, REPOSITORY_REASON
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 
 # The names that are looked up as links, spelled as programs look for them; a link there makes
@@ -86,7 +87,8 @@ class ProtectedNames:
     def _judge(self, absolute: str) -> Verdict | None:
         relative = self._relative(absolute)
         if any(f"{absolute}/".startswith(_with_slash(own)) for own in self._own):
-            return _verdict(relative, "it belongs to Handrail itself", "own")
+            template = messages.PROTECTED_HANDRAIL_PATH
+            return Verdict.from_template(Effect.ASK, template, "protected:own", path=relative)
         if self._is_allowed(relative):
             return None
         reason = protected_reason(relative)
@@ -94,11 +96,12 @@ class ProtectedNames:
             return _verdict(relative, reason, "name")
         memory = None if self._obeyed is None else self._obeyed.reason(relative)
         if memory is not None:
-            return Verdict(
+            return Verdict.from_template(
                 Effect.ASK,
-                f"{relative!r}: {memory}",
+                messages.INSTRUCTION_FILE,
                 "protected:memory",
-                hint=f"a person may allow it with allow_protected=[{relative!r}]",
+                path=relative,
+                reason=memory,
             )
         return None
 
@@ -138,13 +141,8 @@ def protected_reason(relative: str) -> str | None:
 
 
 def _verdict(relative: str, reason: str, rule: str) -> Verdict:
-    lift = f"a person may allow it with allow_protected=[{relative!r}]"
-    return Verdict(
-        Effect.ASK,
-        f"{relative!r} is protected: {reason}",
-        f"protected:{rule}",
-        code="protected",
-        hint=None if rule == "own" else lift,
+    return Verdict.from_template(
+        Effect.ASK, messages.PROTECTED_NAME, f"protected:{rule}", path=relative, reason=reason
     )
 
 

@@ -19,6 +19,7 @@ from handrail.core.plan import Plan
 from handrail.core.sensitive import is_sensitive
 from handrail.core.shadows import SENSITIVE, Removal, UnkeptFile
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 
 RULE: Final = "undo:unkept"
@@ -123,10 +124,6 @@ def _ask_verdict(lost: Sequence[UnkeptFile]) -> Verdict | None:
         return None
     named = ", ".join(f"{shown(one.path)} ({one.why})" for one in lost[:_NAMED])
     more = f" and {len(lost) - _NAMED} or more others" if len(lost) > _NAMED else ""
-    return Verdict(
-        Effect.ASK,
-        f"undo could not bring back what it deletes: {named}{more}",
-        RULE,
-        hint="a user can approve it; a larger shadow_file_mb or shadow_mb keeps larger files, "
-        "and files that hold secrets can be copied elsewhere first",
+    return Verdict.from_template(
+        Effect.ASK, messages.DELETION_NOT_UNDOABLE, RULE, files=f"{named}{more}"
     )

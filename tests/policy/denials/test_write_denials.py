@@ -110,9 +110,9 @@ def test_a_command_that_can_write_nothing_keeps_every_rule_about_writing():
 @pytest.mark.parametrize(
     ("text", "helps"),
     [
-        ("deny write_file(migrations/**)", "held read-only"),
+        ("deny write_file(migrations/**)", "is read-only for commands"),
         ("deny write_file(*.lock)", "`migrations/**`"),
-        ("deny read_file(.env)", "hidden from them"),
+        ("deny read_file(.env)", "hidden from commands"),
     ],
 )
 def test_a_question_says_what_would_help(text, helps):

@@ -140,7 +140,7 @@ def test_what_cannot_be_read_may_be_the_denied_command():
     verdict = rules("deny Bash(rm:*)").judge(unreadable)
 
     assert verdict.effect.value == ASK
-    assert "cannot be read" in verdict.reason
+    assert "cannot be parsed" in verdict.reason
     assert effect(rules("allow Bash(rm:*)"), unreadable) is None
 
 

@@ -65,10 +65,9 @@ def test_a_verdict_names_the_rule_its_place_and_what_to_do():
     verdict = denied.judge(call("write_file", "src/a"))
 
     assert verdict.rule == "rule:project:deny Edit(src/**)"
-    assert verdict.reason == (
-        "it would write '/ws/src/a', and the rule 'deny Edit(src/**)' speaks of that"
-    )
-    assert verdict.hint == "leave it; only a person can change the rule in conf.toml:3"
+    assert "'/ws/src/a'" in verdict.reason
+    assert '"deny Edit(src/**)"' in verdict.reason
+    assert "conf.toml:3" in verdict.hint
 
 
 def test_what_comes_with_a_workspace_can_forbid_and_not_allow():

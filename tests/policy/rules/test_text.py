@@ -55,7 +55,7 @@ def test_a_rule_is_read_in_any_vocabulary(text, effect, tool, pattern):
         ("deny run_command(rm $HOME)", "names words"),
         ("deny execute_code(x)", "takes no pattern"),
         ("deny mcp__s__t(x)", "takes no pattern"),
-        ("deny edit_file(a\nb)", "that can be seen"),
+        ("deny edit_file(a\nb)", "printable"),
         ("deny edit_file(" + "a" * 5000 + ")", "at most"),
         ("deny job_*", "there is no tool"),
         # Allowing anything at all is never a rule.

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.context import Session
-from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.hooking.callbacks import HookCall
@@ -23,6 +22,7 @@ from handrail.engine.hooking.hook_input import (
     resolved_arguments,
     truncated_output,
 )
+from handrail.hooks import messages
 from handrail.hooks.spec import HookEvent
 
 _MODES: Final = {
@@ -122,9 +122,7 @@ class ClaudeTranslator:
         """Canonical arguments from changed ones; raises `invalid_arguments`."""
         view = shown.view
         if view is None:
-            raise ProblemRaised(
-                "invalid_arguments", f"a hook cannot change the arguments of {call.tool} here"
-            )
+            raise messages.NO_REWRITE.error(tool=call.tool)
         read = self._vocabulary.translate(view, updated).arguments
         return {
             name: value

@@ -18,6 +18,7 @@ from handrail.engine.hooking.callbacks import HookCall, Opinion, Rewrite
 from handrail.engine.hooking.claude_input import ClaudeCall
 from handrail.engine.hooking.dispatcher import HookDispatcher, HookRun
 from handrail.engine.hooking.hook_input import HookInput
+from handrail.hooks import messages
 from handrail.hooks.output import BLOCK_EXIT_CODE, truncate_message
 from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
@@ -150,13 +151,17 @@ class CommandHook:
         if effect is not self.spec.on_failure:
             unconfined = " or unconfined = true" if hindered else ""
             hint = f'; to change that set on_failure = "allow"{unconfined} for it'
-        reason = f"the hook {name!r} that guards it failed: {why}"
+        reason = messages.HOOK_FAILED.format(name=name, reason=why)
         return Opinion(self._verdict(effect, reason, hint))
 
     def _verdict(self, effect: Effect, reason: str, more: str = "") -> Verdict:
         spec = self.spec
-        hint = f"so says the hook {spec.name!r} ({spec.where}){more}"
-        return Verdict(effect, reason, f"hook:{spec.name}", code="blocked", hint=hint)
+        deny = effect is Effect.DENY
+        template = messages.BLOCKED_BY_HOOK if deny else messages.APPROVAL_BY_HOOK
+        source = f"{spec.name!r} ({spec.where}){more}"
+        return Verdict.from_template(
+            effect, template, f"hook:{spec.name}", reason=reason, source=source
+        )
 
     def _words(self, ran: HookRun) -> list[str]:
         name, answer, code = self.spec.name, ran.answer, ran.heard.exit_code
@@ -189,7 +194,9 @@ class HookVotes:
         verdict, may_allow = self.asks, False
         if verdict is None and spec.may_allow and self.allows and all(self.allows):
             verdict = Verdict(
-                Effect.ALLOW, f"the hook {spec.name!r} allows it", f"hook:{spec.name}"
+                Effect.ALLOW,
+                messages.ALLOWED_BY_HOOK.format(name=spec.name),
+                f"hook:{spec.name}",
             )
             may_allow = True
         words = "\n".join(dict.fromkeys(self.messages))

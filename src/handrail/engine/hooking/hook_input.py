@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.context import Session
-from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.engine.hooking.callbacks import HookCall
+from handrail.hooks import messages
 from handrail.hooks.spec import HookEvent
 
 PREFIXES: Final = ("HANDRAIL", "ARCHITECT")
@@ -113,7 +113,7 @@ def check_environment(env: Mapping[str, str]) -> Mapping[str, str]:
     """Variables that a program can be given; raises `too_large`."""
     for name, value in env.items():
         if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > _MAX_VARIABLE_BYTES:
-            raise ProblemRaised("too_large", f"{name} cannot be handed to a program")
+            raise messages.VARIABLE_TOO_LARGE.error(name=name)
     return env
 
 

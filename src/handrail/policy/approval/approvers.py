@@ -11,7 +11,7 @@ from typing import Any
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.ports import Approver
-from handrail.core.problems import ProblemRaised
+from handrail.policy.approval import messages
 
 Callback = Callable[[ApprovalRequest], "bool | Answer | Reply | Awaitable[bool | Answer | Reply]"]
 
@@ -35,13 +35,7 @@ def make_approver(given: Approver | Callback | None) -> Approver | None:
     if given is None or hasattr(given, "ask"):
         return given
     if not callable(given):
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the approver is {given!r}, which can be neither asked nor called",
-            hint="give a function that takes the request and returns True or False, "
-            'or "terminal" or "approvals"',
-            field="approver",
-        )
+        raise messages.INVALID_APPROVER.error(given=given, field="approver")
     return CallbackApprover(given)
 
 
@@ -54,9 +48,4 @@ def parse_reply(given: Any, approver: Approver) -> Reply:
         return Reply(given, via)
     if type(given) is bool:
         return Reply(Answer.YES if given else Answer.NO, via)
-    raise ProblemRaised(
-        "denied",
-        f"the approver returned {given!r:.80}, which counts as no",
-        hint="this is a defect in the program around the tools: an approver returns True, False "
-        "or an Answer",
-    )
+    raise messages.INVALID_APPROVER_REPLY.error(given=f"{given!r:.80}")

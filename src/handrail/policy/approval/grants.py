@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from handrail.core.problems import ProblemRaised
 from handrail.core.results import PermissionGranted
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.approval import suggest_rule
+from handrail.policy.approval import messages, suggest_rule
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.notices import find_stricter_rule
 from handrail.policy.rules.overbroad_rules import ungrantable_reason
@@ -120,7 +119,7 @@ class SessionGrants:
         question; raises like `grant`.
         """
         rule = self._grant(text, Scope.SESSION, None)
-        self._used.setdefault(rule.source_text, set()).add(call_id)
+        self._used.setdefault(rule.spelled, set()).add(call_id)
         return rule
 
     def _grant(self, text: str, scope: Scope, for_s: float | None) -> Rule:
@@ -129,11 +128,7 @@ class SessionGrants:
         )
         broad = ungrantable_reason(rule.tool, rule.pattern)
         if broad is not None:
-            raise ProblemRaised(
-                "denied",
-                f"{text!r} cannot be granted: {broad}",
-                hint="allow this one call, or grant something narrower",
-            )
+            raise messages.GRANT_TOO_BROAD.error(rule=text, reason=broad)
         self._check_effective(rule, text)
         rule = rule._replace(confined=rule.family is RuleFamily.RUN)
         until = None if for_s is None else self._clock() + for_s
@@ -145,18 +140,12 @@ class SessionGrants:
         """Raise `invalid_arguments` or `denied` for a grant that could never allow a call."""
         useless = self._obstacle(rule)
         if useless is not None:
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"{text!r} cannot be granted: {useless}",
-                hint=f"grant {rule.tool} without a pattern, or allow this one call",
-            )
+            template = messages.GRANT_WITHOUT_EFFECT
+            raise template.error(rule=text, reason=useless, tool=rule.tool)
         stricter = find_stricter_rule(self._base.rules, rule)
         if stricter is not None:
-            raise ProblemRaised(
-                "denied",
-                f"{text!r} cannot be granted: the rule {stricter.text!r} in {stricter.origin} "
-                "stands above every grant",
-                hint="change that rule in the settings",
+            raise messages.GRANT_BELOW_RULE.error(
+                rule=text, stricter=stricter.text, origin=stricter.origin
             )
 
     def apply_tool_grant(self, granted: PermissionGranted, *, trusted: bool) -> Rule:
@@ -164,16 +153,13 @@ class SessionGrants:
         that (servers and skills never are).
         """
         if not trusted:
-            raise ProblemRaised(
-                "denied",
-                f"only built-in tools may grant {granted.tool}({granted.pattern})",
-                hint="a person may grant it instead",
-            )
+            template = messages.GRANT_BY_FOREIGN_TOOL
+            raise template.error(tool=granted.tool, pattern=granted.pattern)
         return self.grant(granted.tool, granted.pattern)
 
     def revoke(self, text: str) -> bool:
         """Take back every grant of that rule, by its text; False if there was none."""
-        left = [one for one in self._grants if one.rule.source_text != " ".join(text.split())]
+        left = [one for one in self._grants if one.rule.spelled != " ".join(text.split())]
         gone = len(left) < len(self._grants)
         self._keep(left)
         return gone
@@ -182,7 +168,7 @@ class SessionGrants:
         """The call happens and leaves something running: remember which grants it needed."""
         for grant in self._grants:
             if self._needed(grant, subject):
-                self._used.setdefault(grant.rule.source_text, set()).add(call_id)
+                self._used.setdefault(grant.rule.spelled, set()).add(call_id)
 
     def calls_under(self, text: str) -> frozenset[str]:
         """The calls that left something running and needed a grant, by its text."""

@@ -15,6 +15,7 @@ from handrail.core.protected_names import fold_name
 from handrail.core.read_denials import PathGlob
 from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
+from handrail.policy import messages
 from handrail.policy.rules.paths.glob import WildcardPart, compile_glob
 from handrail.policy.rules.paths.index import RankedRule, RestrictionIndex
 from handrail.policy.rules.paths.pattern import (
@@ -107,11 +108,8 @@ def _pattern_rule(pattern: ReadDenyPattern) -> Rule:
     try:
         check_path_pattern(pattern.text)
     except ProblemRaised as raised:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the path pattern {pattern.text!r} in {pattern.origin} cannot be used: "
-            f"{raised.problem.message}",
-            hint="write it as in a rule, like 'secrets/**' or '*.pem'",
+        raise messages.INVALID_DENY_PATTERN.error(
+            pattern=pattern.text, origin=pattern.origin, reason=raised.problem.message
         ) from raised
     origin = RuleOrigin(RuleSource.USER, file=pattern.origin)
     traits = ToolTraits(RuleFamily.READ)

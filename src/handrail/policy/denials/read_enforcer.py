@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox
 from handrail.core.read_denials import HiddenPaths
+from handrail.policy import messages
 from handrail.policy.confinement import sandbox_hides_paths
 
 
@@ -50,11 +50,7 @@ class ReadDenialEnforcer:
         if measured:
             self._gap, self._searched = gap, True
         if gap is not None and not (approved and known) and self.may_affect(analysis):
-            raise ProblemRaised(
-                "denied",
-                f"what rules withhold cannot be hidden from the command: {gap}",
-                hint="call it again, and a person is asked; or name files and programs plainly",
-            )
+            raise messages.READ_DENIAL_NOT_ENFORCEABLE.error(gap=gap)
         return hidden.paths
 
     def _measured(self, analysis: CommandAnalysis) -> bool:

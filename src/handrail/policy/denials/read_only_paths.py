@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from handrail.core.globs import literal_prefix
 from handrail.core.leases import Lease
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox
+from handrail.policy import messages
 
 
 class ReadOnlyPaths(NamedTuple):
@@ -54,12 +54,9 @@ def protect_leased_paths(
     result = add_read_only_paths(confinement, paths, sandbox, roots)
     if result.unprotected:
         path = result.unprotected[0]
-        message = f"the command may write {path!r}, which {paths[path].owner} has reserved"
-        hint = "run it when it is free, or a command that says what it writes"
-        if not confinement.off and not exists(path):
-            message += "; it does not exist, and only what does can be held read-only meanwhile"
-            hint += "; or make it first"
-        raise ProblemRaised("conflict", message, hint=hint, retryable=True)
+        missing = not confinement.off and not exists(path)
+        template = messages.MISSING_PATH_LEASED if missing else messages.PATH_LEASED
+        raise template.error(path=path, owner=paths[path].owner)
     return result.confinement
 
 

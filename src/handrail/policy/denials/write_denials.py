@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox, Strength
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect
+from handrail.policy import messages
 from handrail.policy.denials.read_only_paths import ReadOnlyPaths, add_read_only_paths
 from handrail.policy.rules.paths.pattern import exact_denied_paths
 from handrail.policy.rules.rule import Rule
@@ -99,12 +99,8 @@ class WriteDenialEnforcer:
         self._unprotected = frozenset(filter(self.probe.exists, unprotected))
         if unprotected and not (approved and known) and self.denials.may_affect(analysis):
             path = unprotected[0]
-            raise ProblemRaised(
-                "denied",
-                f"{path!r} cannot be held as it is while the command runs, and the rule "
-                f"{self.denials.paths[path]!r} forbids to write it",
-                hint="call it again, and a person is asked; or name files and programs plainly",
-            )
+            rule = self.denials.paths[path]
+            raise messages.WRITE_DENIAL_NOT_ENFORCEABLE.error(path=path, rule=rule)
         return result.confinement
 
     def enforce_if_possible(self, confinement: Confinement) -> Confinement:

@@ -12,6 +12,7 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.safe_text import safe_text
+from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.added_text import AddedText, added_text
 from handrail.policy.guardrails.omissions import may_omit, omissions
 from handrail.policy.guardrails.settings import CodeRule, Omissions
@@ -19,7 +20,6 @@ from handrail.policy.rules.paths.glob import Glob, fold_path, matches_path_or_pa
 from handrail.policy.rules.paths.pattern import PathBase, broad_globs
 
 _MAX_SHOWN: Final = 120
-_PLACEHOLDER: Final = "write out the code it stands for, or change only the lines that differ"
 
 
 class CodeFault(NamedTuple):
@@ -119,16 +119,15 @@ def _matching_lines(rule: _FileRule, block: bytes) -> Iterator[bytes]:
 
 
 def _rule_fault(rule: CodeRule, line: bytes, where: str) -> CodeFault:
-    return CodeFault(
-        f"{where}: {_quoted(line)}: {rule.message}",
-        f"code_rules:{rule.expression.text}",
-        f"write it another way; the rule stands in {rule.expression.place}",
+    problem = messages.CODE_RULE.fill(
+        where=where, line=_quoted(line), message=rule.message, place=rule.expression.place
     )
+    return CodeFault(problem.message, f"code_rules:{rule.expression.text}", problem.hint or "")
 
 
 def _omission_fault(line: bytes, where: str) -> CodeFault:
-    reason = f"{where}: {_quoted(line)} stands for code that is left out"
-    return CodeFault(reason, "omissions", _PLACEHOLDER)
+    problem = messages.PLACEHOLDER.fill(where=where, line=_quoted(line))
+    return CodeFault(problem.message, "omissions", problem.hint or "")
 
 
 def _quoted(line: bytes) -> str:

@@ -97,7 +97,7 @@ class GitSafety:
         hits = sorted(self._rules.find(told), key=lambda hit: (-hit.fit, hit.entry.order))
         if not hits:
             return None
-        rule = hits[0].entry.rule.source_text
+        rule = hits[0].entry.rule.spelled
         part = hits[0].part or "the command"
         if hits[0].fit is MatchCertainty.SURE:
             return rule, f"{part!r} {_RULES[rule]}"

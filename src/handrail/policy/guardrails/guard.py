@@ -6,10 +6,12 @@ It only ever forbids or asks. Nothing that a model can call changes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault
 from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch
 from handrail.policy.guardrails.gates import GateResult, Runner, run_quality_gates
@@ -26,7 +28,6 @@ from handrail.policy.rules.rule_set import RuleSet
 RuleSets = Callable[[Sequence[Rule], PathBase], RuleSet]
 # What makes changes final; it waits for tests where they are required.
 _FINAL: Final = ("git commit:*", "git push:*", "gh pr create:*")
-_UNTESTED: Final = "run the tests as a command of their own (no pipe, nothing behind them)"
 
 
 class Guardrails:
@@ -148,11 +149,9 @@ class Guardrails:
         if careful is None:
             return None
         rule, reason = careful
-        return Verdict(
-            Effect.ASK,
-            f"Guardrail: {reason}",
-            f"guardrail:git_safety:{rule}",
-            hint="do it another way, or leave it to the person; they are asked each time",
+        template = messages.GIT_SAFETY
+        return Verdict.from_template(
+            Effect.ASK, template, f"guardrail:git_safety:{rule}", reason=reason
         )
 
     def _by_tests(self, subject: PolicyInput) -> Verdict | None:
@@ -167,13 +166,13 @@ class Guardrails:
         if not fits:
             return None
         count, sure = len(self.ledger.untested), MatchCertainty.SURE in fits
-        return Verdict(
+        verdict = Verdict.from_template(
             Effect.DENY if sure else Effect.ASK,
-            f"Guardrail: {_files(count)} untested, and require_test_after_edit holds",
+            messages.UNTESTED_CHANGES,
             "guardrail:require_test_after_edit:commit",
-            code="blocked" if sure else "denied",
-            hint=_UNTESTED,
+            files=_files(count),
         )
+        return replace(verdict, code="blocked") if sure else verdict
 
     def _by_code(self, subject: PolicyInput) -> Verdict | None:
         return next(map(_broken, _faults(self._blocking, subject)), None)
@@ -200,25 +199,22 @@ def _rule(family: RuleFamily, key: str, pattern: FilePattern) -> Rule:
 
 
 def _kind(rule: Rule) -> str:
-    return f"{rule.source_text.partition('(')[0]}:{rule.pattern}"
+    return f"{rule.spelled.partition('(')[0]}:{rule.pattern}"
 
 
 def _met(hit: BlockedMatch) -> Verdict:
-    text = hit.expression.text
+    pattern = hit.expression.text
+    rule = f"guardrail:blocked_commands:{pattern}"
     if not hit.sure:
-        return Verdict(
-            Effect.ASK,
-            f"Guardrail: the command cannot be read in full, and may be what {text!r} blocks",
-            f"guardrail:blocked_commands:{text}",
-            hint="write the words of the command plainly",
-        )
-    shown = hit.part if len(hit.part) <= 200 else f"{hit.part[:200]}…"
-    return Verdict(
+        template = messages.POSSIBLY_BLOCKED_COMMAND
+        return Verdict.from_template(Effect.ASK, template, rule, pattern=pattern)
+    return Verdict.from_template(
         Effect.DENY,
-        f"Guardrail: {shown!r} is what blocked_commands forbids with {text!r}",
-        f"guardrail:blocked_commands:{text}",
-        code="blocked",
-        hint=f"leave it; only a person can change {hit.expression.place}",
+        messages.BLOCKED_COMMAND,
+        rule,
+        part=hit.part if len(hit.part) <= 200 else f"{hit.part[:200]}…",
+        pattern=pattern,
+        place=hit.expression.place,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.policy.guardrails.settings import Limits
 from handrail.policy.guardrails.test_commands import runs_tests
@@ -196,20 +197,19 @@ def _applies(words: tuple[str | None, ...]) -> bool:
 
 
 def _over(key: str, limit: int, count: int, what: str) -> Verdict:
-    return Verdict(
+    return Verdict.from_template(
         Effect.DENY,
-        f"Guardrail: {what} would be {count}, and {key} allows {limit}",
+        messages.LIMIT_EXCEEDED,
         f"guardrail:{key}:{limit}",
-        code="blocked",
-        hint=f"stop here and tell the person what is left to do: only they can raise guardrails.{key},"
-        " or begin a new count in a session of another name (`handrail --session NAME`)",
+        what=what,
+        count=count,
+        key=key,
+        limit=limit,
     )
 
 
 def _unknown(key: str, what: str) -> Verdict:
-    return Verdict(
-        Effect.ASK,
-        f"Guardrail: nobody can count the {what} that the command changes, and {key} holds",
-        f"guardrail:{key}:uncounted",
-        hint="change files with the file tools, which are counted",
+    template = messages.LIMIT_UNKNOWN
+    return Verdict.from_template(
+        Effect.ASK, template, f"guardrail:{key}:uncounted", what=what, key=key
     )

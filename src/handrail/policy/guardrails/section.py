@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from handrail.core.problems import ProblemRaised
+from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.settings import (
     OFF,
     BadExpression,
@@ -110,8 +111,11 @@ class _SectionTable:
 
     def wrong(self, key: str, why: str, hint: str | None = None) -> ProblemRaised:
         name = f"{self._prefix}{key}"
-        message = f"{self._where(name)}: guardrails.{name}: {why}"
-        return ProblemRaised("invalid_arguments", message, hint=hint, field=f"guardrails.{name}")
+        values = {"place": self._where(name), "key": name, "reason": why}
+        field = f"guardrails.{name}"
+        if hint is None:
+            return messages.INVALID_SETTING.error(field=field, **values)
+        return messages.INVALID_SETTING_WITH_ADVICE.error(field=field, advice=hint, **values)
 
     def only(self, known: Sequence[str]) -> None:
         for key in self._table:
@@ -123,7 +127,7 @@ class _SectionTable:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.wrong(key, f"{value!r} is neither true nor false")
+            raise self.wrong(key, f"{value!r} is not true or false")
         return value
 
     def limit(self, key: str) -> int | None:
@@ -133,7 +137,7 @@ class _SectionTable:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise self.wrong(
                 key,
-                f"{value!r} is no whole number of at least 0",
+                f"{value!r} is not a whole number of at least 0",
                 "0 allows nothing; leave the key out for no limit",
             )
         return value
@@ -144,7 +148,9 @@ class _SectionTable:
             return default
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 1 <= value <= _MAX_TIMEOUT_S:
-            raise self.wrong(key, f"{value!r} is no number of seconds from 1 to {_MAX_TIMEOUT_S}")
+            raise self.wrong(
+                key, f"{value!r} is not a number of seconds from 1 to {_MAX_TIMEOUT_S}"
+            )
         return float(value)
 
     def choice(self, key: str, choices: Sequence[str], *, default: str) -> Any:
@@ -152,13 +158,13 @@ class _SectionTable:
         if value is None:
             return default
         if value not in choices:
-            raise self.wrong(key, f"{value!r} is none of {', '.join(choices)}")
+            raise self.wrong(key, f"{value!r} is not one of {', '.join(choices)}")
         return value
 
     def text(self, key: str) -> str:
         value = self._table.get(key)
         if not isinstance(value, str) or not value.strip():
-            what = "it is missing" if value is None else f"{value!r} is no text"
+            what = "it is missing" if value is None else f"{value!r} is not text"
             raise self.wrong(key, what)
         return value
 
@@ -168,7 +174,7 @@ class _SectionTable:
             try:
                 check_path_pattern(text)
             except ProblemRaised as raised:
-                why = f"{text!r} is no pattern for paths: {raised.problem.message}"
+                why = f"{text!r} is not a path pattern: {raised.problem.message}"
                 raise self.wrong(name, why) from raised
             found.append(FilePattern(text, self._where(f"{self._prefix}{name}")))
         return tuple(found)
@@ -184,13 +190,13 @@ class _SectionTable:
     def tables(self, key: str) -> Iterator[_SectionTable]:
         for name, value in self._items(key):
             if not isinstance(value, Mapping):
-                raise self.wrong(name, f"{value!r} is no table")
+                raise self.wrong(name, f"{value!r} is not a table")
             yield _SectionTable(value, f"{name}.", self._where)
 
     def _expression(self, name: str, text: str, *, ignore_case: bool) -> Expression:
         if len(text) > _MAX_EXPRESSION_CHARS:
             raise self.wrong(
-                name, f"the expression is longer than {_MAX_EXPRESSION_CHARS:,} letters"
+                name, f"the expression is longer than {_MAX_EXPRESSION_CHARS:,} characters"
             )
         try:
             regex = compiled(text, ignore_case=ignore_case)
@@ -205,7 +211,7 @@ class _SectionTable:
     def _texts(self, key: str) -> Iterator[tuple[str, str]]:
         for name, value in self._items(key):
             if not isinstance(value, str) or not value.strip():
-                raise self.wrong(name, f"{value!r} is no text")
+                raise self.wrong(name, f"{value!r} is not text")
             yield name, value
 
     def _items(self, key: str) -> Iterator[tuple[str, Any]]:
@@ -213,6 +219,6 @@ class _SectionTable:
         if value is None:
             return
         if not isinstance(value, list | tuple):
-            raise self.wrong(key, f"{value!r} is no list")
+            raise self.wrong(key, f"{value!r} is not a list")
         for index, one in enumerate(value):
             yield f"{key}[{index}]", one

@@ -13,6 +13,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Risk
 from handrail.policy.policy_input import PolicyInput
+from handrail.policy.rules import messages
 from handrail.policy.rules.parse import CanonicalName, split_call
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule, declared_traits
@@ -81,8 +82,4 @@ def _example_path(text: str, grounds: PathBase) -> str:
 
 
 def _invalid_example(rule: Rule, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "invalid_arguments",
-        f"the rule {rule.text!r} in {rule.origin} cannot be used: {why}",
-        hint="mend the rule or the example",
-    )
+    return messages.FAILED_EXAMPLE.error(rule=rule.text, origin=rule.origin, reason=why)

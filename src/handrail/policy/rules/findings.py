@@ -1,113 +1,114 @@
-"""What a rule's match means for a call, in words: the verdict names the rule and its place."""
+"""Rule matches as findings: what a match means for a call, and the verdict that follows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
+from handrail.core.problems import Problem, ProblemTemplate
 from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.rules import messages
 from handrail.policy.rules.command_match import CommandRuleMatch
 from handrail.policy.rules.command_pattern import MatchCertainty
 from handrail.policy.rules.paths.glob import Overlap
 from handrail.policy.rules.paths.index import PathMatch, RankedRule
 from handrail.policy.rules.rule import Rule
 
-# What would let a command run unasked although nobody knows what it touches.
-_HIDABLE: Final = (
-    "a person may approve it; where bubblewrap confines commands, what no call may read is "
-    "hidden from them and nobody is asked"
-)
-_CLOSABLE: Final = (
-    "a person may approve it; where bubblewrap confines commands and what the rule names "
-    "exists, it is held read-only for them and nobody is asked"
-)
-_ABSENT: Final = (
-    "a person may approve it; once {!r} is made, it is held read-only for commands and nobody is "
-    "asked"
-)
-_UNCLOSABLE: Final = (
-    "a person may approve it; a rule about one folder or file (`migrations/**`, `./uv.lock`) is "
-    "kept by the sandbox without asking, one that may mean files anywhere (`*.lock`) is not"
-)
+_ACTIONS: Final = {"read": "reading", "write": "write to", "touch": "access to"}
+_TREE_ACTIONS: Final = {"read": "it would read", "write": "it would write", "touch": "it touches"}
 
 
 class Finding(NamedTuple):
-    """What one rule says about a call; of several, the least counts."""
+    """What one rule says about a call; of several findings, the first by `sort_key` counts."""
 
+    # 0: a certain deny; 1: a certain ask; 2: a possible match; 3: unknown effects of a command.
     rank: int
     order: int
-    reason: str
     effect: Effect
     rule: Rule
-    hint: str = ""
+    problem: Problem
+
+    @property
+    def sort_key(self) -> tuple[int, int, str]:
+        """The order among findings: the strictest and most certain first."""
+        return self.rank, self.order, self.problem.message
 
 
 def tool_finding(entry: RankedRule, tool: str) -> Finding:
     """A rule about every call of a tool."""
-    return _finding(entry, f"{tool} is what {_quote_rule(entry)} speaks of")
+    return _certain(entry, action=tool)
 
 
 def path_finding(hit: PathMatch, verb: str) -> Finding:
-    """A rule about a path that would be read or written."""
+    """A rule about a path that would be read, written or touched."""
     if hit.meeting is Overlap.MAYBE:
-        reason = f"{hit.path!r} may stand for what {_quote_rule(hit.entry)} speaks of"
-        return _finding(hit.entry, reason, sure=False)
+        return _possible(hit.entry, repr(hit.path))
     if hit.meeting is Overlap.WITHIN:
-        reason = f"it would {verb} all of {hit.path!r}, where {_quote_rule(hit.entry)} has a say"
-    else:
-        reason = f"it would {verb} {hit.path!r}, and {_quote_rule(hit.entry)} speaks of that"
-    return _finding(hit.entry, reason)
+        deny = hit.entry.rule.effect is Effect.DENY
+        template = messages.TREE_DENIED_BY_RULE if deny else messages.TREE_APPROVAL_BY_RULE
+        return _finding(hit.entry, template, action=_TREE_ACTIONS[verb], path=hit.path)
+    return _certain(hit.entry, action=f"{_ACTIONS[verb]} {hit.path!r}")
 
 
 def command_finding(hit: CommandRuleMatch) -> Finding:
-    """A rule about a program of a command."""
+    """A rule about a program that a command starts."""
     if hit.fit is MatchCertainty.SURE:
-        return _finding(hit.entry, f"{hit.part!r} is what {_quote_rule(hit.entry)} speaks of")
-    what = f"{hit.part!r} is computed in part" if hit.part else "the command cannot be read"
-    return _finding(
-        hit.entry, f"{what}, and may be what {_quote_rule(hit.entry)} means", sure=False
-    )
+        return _certain(hit.entry, action=repr(hit.part))
+    if hit.part:
+        return _possible(hit.entry, f"{hit.part!r} is computed in part and")
+    return _possible(hit.entry, "the command cannot be parsed completely and")
 
 
 def unknown_effects_finding(
-    entry: RankedRule, closed: Sequence[str] | None, absent: str | None = None
+    entry: RankedRule, exact: Sequence[str] | None, missing: str | None = None
 ) -> Finding:
-    """A deny about paths, for a command of which nobody knows what it touches. `closed` are
-    the paths that would have to be held; None: the rule has none. `absent` is one of them that
-    would be held if it were there.
+    """A deny about paths, for a command whose reads and writes are not known. `exact` are the
+    paths that the sandbox would have to protect; None: the rule has none. `missing` is one of
+    them that would be protected if it existed.
     """
-    reason = f"nobody can know what the command reads and writes, and {_quote_rule(entry)} holds"
-    if absent is not None:
-        said = f"{reason}; {absent!r} does not exist, and only what does is held read-only"
-        return _finding(entry, said, sure=False)._replace(rank=3, hint=_ABSENT.format(absent))
-    help_ = _CLOSABLE if closed else _HIDABLE if closed is not None else _UNCLOSABLE
-    return _finding(entry, reason, sure=False)._replace(rank=3, hint=help_)
+    if missing is not None:
+        template = messages.UNKNOWN_EFFECTS_MISSING_PATH
+    elif exact is None:
+        template = messages.UNKNOWN_EFFECTS
+    else:
+        template = (
+            messages.UNKNOWN_EFFECTS_PROTECTABLE if exact else messages.UNKNOWN_EFFECTS_HIDEABLE
+        )
+    finding = _finding(entry, template, sure=False, missing=missing)
+    return finding._replace(rank=3)
 
 
 def finding_verdict(finding: Finding) -> Verdict:
     """The verdict that a finding leads to."""
-    rule = finding.rule
-    if finding.effect is Effect.DENY:
-        hint = f"leave it; only a person can change the rule in {rule.origin}"
-    elif rule.effect is Effect.DENY:
-        hint = finding.hint or "name the files and programs plainly, or use a file tool"
-    else:
-        hint = f"a person is asked each time; the rule stands in {rule.origin}"
-    return Verdict(finding.effect, finding.reason, rule.name, hint=hint)
+    problem = finding.problem
+    return Verdict(finding.effect, problem.message, finding.rule.name, hint=problem.hint)
 
 
 def allow_verdict(rule: Rule) -> Verdict:
     """The verdict of an allow rule that covers a call."""
-    return Verdict(Effect.ALLOW, f"{rule.text!r} covers it", rule.name)
+    return Verdict(Effect.ALLOW, f'allowed by the rule "{rule.text}"', rule.name)
 
 
-def _finding(entry: RankedRule, reason: str, *, sure: bool = True) -> Finding:
-    deny = sure and entry.rule.effect is Effect.DENY
-    effect = Effect.DENY if deny else Effect.ASK
-    # Of two that ask, the one that surely means the call says more.
+def _certain(entry: RankedRule, *, action: str) -> Finding:
+    deny = entry.rule.effect is Effect.DENY
+    template = messages.DENIED_BY_RULE if deny else messages.APPROVAL_BY_RULE
+    return _finding(entry, template, action=action)
+
+
+def _possible(entry: RankedRule, what: str) -> Finding:
+    template = messages.POSSIBLE_RULE_MATCH
+    if entry.rule.effect is not Effect.DENY:
+        template = replace(template, hint=messages.APPROVAL_BY_RULE.hint)
+    return _finding(entry, template, sure=False, what=what)
+
+
+def _finding(
+    entry: RankedRule, template: ProblemTemplate, *, sure: bool = True, **values: object
+) -> Finding:
+    rule = entry.rule
+    deny = sure and rule.effect is Effect.DENY
+    problem = template.fill(field=None, rule=rule.text, origin=rule.origin, **values)
+    # Of two findings that ask, the certain one explains more.
     rank = 0 if deny else 1 if sure else 2
-    return Finding(rank, entry.order, reason, effect, entry.rule)
-
-
-def _quote_rule(entry: RankedRule) -> str:
-    return f"the rule {entry.rule.text!r}"
+    return Finding(rank, entry.order, Effect.DENY if deny else Effect.ASK, rule, problem)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import TOOL_NAME
 from handrail.core.verdicts import Effect
+from handrail.policy.rules import messages
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, Rule
 
@@ -29,11 +29,7 @@ def accept_later(canonical: CanonicalName, known: Iterable[str]) -> CanonicalNam
             return found
         close = get_close_matches(name[:64], names, n=1, cutoff=_TYPO_SIMILARITY)
         if close:
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"there is no tool named {name!r}; did you mean {close[0]!r}?",
-                hint=f"for a tool of your own named {name!r}, open with tools=[…]",
-            )
+            raise messages.MISSPELLED_TOOL.error(name=name, suggestion=close[0])
         return name if TOOL_NAME.fullmatch(name) else None
 
     return name_or_later

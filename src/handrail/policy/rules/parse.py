@@ -8,6 +8,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
+from handrail.policy.rules import messages
 from handrail.policy.rules.command_pattern import parse_command_pattern
 from handrail.policy.rules.overbroad_rules import overbroad_reason
 from handrail.policy.rules.paths.pattern import check_path_pattern
@@ -27,7 +28,6 @@ _RULE_FORM: Final = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _MCP_TOOL: Final = re.compile(r"mcp__[A-Za-z0-9_.-]+(?:__\*)?|mcp__\*")
 _MAX_RULE_CHARS: Final = 4000
 _DEFAULT_ORIGIN: Final = RuleOrigin(RuleSource.SESSION)
-_HINT: Final = "write it as tool or tool(pattern), such as edit_file(src/**) or run_command(ls:*)"
 
 
 def parse_rule(
@@ -46,7 +46,7 @@ def parse_rule(
     named = text if effect is None else f"{effect} {text}"
     try:
         if len(text) > _MAX_RULE_CHARS or not text.isprintable():
-            raise _invalid(f"a rule is at most {_MAX_RULE_CHARS} letters that can be seen")
+            raise _invalid(f"a rule is at most {_MAX_RULE_CHARS} printable characters")
         if effect is None:
             effect, text = _split_effect(text)
         tool, pattern = _split_rule(text, canonical)
@@ -57,10 +57,11 @@ def parse_rule(
             raise _invalid(f"it is too broad: {broad}")
     except ProblemRaised as raised:
         problem = raised.problem
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the rule {named!r:.200} in {origin} cannot be used: {problem.message}",
-            hint=problem.hint or _HINT,
+        raise messages.INVALID_RULE.error(
+            rule=f"{named!r:.200}",
+            origin=origin,
+            reason=problem.message,
+            advice=problem.hint or messages.RULE_SYNTAX,
         ) from raised
     spelled = " ".join(text.split())
     return Rule(
@@ -93,7 +94,7 @@ def _split_rule(text: str, canonical: CanonicalName) -> tuple[str, str | None]:
     if pattern is None:
         return tool, None
     if not pattern.strip():
-        raise _invalid("its pattern is empty; leave the brackets out to mean every call")
+        raise _invalid("its pattern is empty; leave the parentheses out to match every call")
     pattern = pattern.strip()
     every_command = declared_traits(tool).matches_commands and pattern in ("*", ":*")
     return tool, None if every_command else pattern

@@ -55,7 +55,7 @@ class Rule(NamedTuple):
     effect: Effect
     tool: str
     pattern: str | None
-    source_text: str
+    spelled: str
     origin: RuleOrigin
     examples: tuple[str, ...] = ()
     confined: bool = False
@@ -69,7 +69,7 @@ class Rule(NamedTuple):
     @property
     def text(self) -> str:
         """The rule as a person would write it, with its effect."""
-        return f"{self.effect.value} {self.source_text}"
+        return f"{self.effect.value} {self.spelled}"
 
     @property
     def name(self) -> str:

@@ -146,7 +146,7 @@ class RuleSet:
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the strictest rule that speaks of the call; None if none does."""
-        strictest = min(self._findings(subject), default=None)
+        strictest = min(self._findings(subject), key=lambda one: one.sort_key, default=None)
         if strictest is not None:
             return finding_verdict(strictest)
         entry = self._cover(subject)
