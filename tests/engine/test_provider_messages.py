@@ -208,7 +208,7 @@ def test_a_call_that_could_not_be_answered_is_refused(broken):
     with pytest.raises(ProblemRaised) as caught:
         read_calls({"role": "assistant", "tool_calls": [{**call, **broken}]})
 
-    assert "has no id or no name" in caught.value.problem.message
+    assert "id or no name" in caught.value.problem.message
 
 
 # --- answering ----------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def test_rows_are_shown_as_they_come_and_none_keeps_the_others_away(tmp_path, mo
     assert [one.measure.shown_before for one in measures.values()] == [0, 1, 2, 3, 4]
     assert len(rows) == 5
     assert "a defect" in capsys.readouterr().err
-    assert "not measured: needs the package mcp" in shown[1]
+    assert "needs the package mcp" in shown[1]
     assert "not measured: needs ripgrep" in shown[2]
     assert shown[3].startswith("d  FAILED")
     assert shown[4].endswith("not measured: needs bubblewrap")

@@ -162,7 +162,7 @@ async def test_a_name_that_no_tool_has_is_said_at_the_start(open_runtime, caplog
         shown = rt.declare("mcp", agent="a")
 
     assert shown == []
-    assert "there is no tool 'raed_file' yet" in caplog.text
+    assert "there is no tool 'raed_file'" in caplog.text
 
 
 async def test_a_cloned_workspace_cannot_give_its_agents_tools(workspace):

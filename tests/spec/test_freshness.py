@@ -69,7 +69,7 @@ async def test_warn_applies_an_edit_of_shown_lines_after_drift_elsewhere(workspa
         own = await rt.call("edit_file", {**EDIT, "old_string": "2", "new_string": "zwei"})
 
     assert edit.ok
-    assert "had changed since it was read" in edit.text
+    assert "changed since it was read" in edit.text
     assert beside.ok, beside.text
     assert own.ok, own.text
     assert workspace.read("a.txt") == b"one\nzwei\n3\nfour\n"

@@ -182,7 +182,7 @@ async def test_a_hook_that_hangs_leaves_nothing_running(open_runtime, workspace)
     async with open_runtime(config=config) as rt:
         result = await rt.call("write_file", {"path": "a", "content": "x"})
 
-    assert "did not finish within 1 s" in result.problem.message
+    assert "within 1 s" in result.problem.message
     assert [pid for pid in os.listdir("/proc") if _runs(pid, mark)] == []
 
 

@@ -15,7 +15,7 @@ async def test_a_call_repeated_without_progress_is_told_then_refused(open_runtim
     told = ["[handrail: this is call number" in one.text for one in made]
     assert told == [False] * (WARN_AT - 1) + [True] * (STOP_AT - WARN_AT) + [False]
     refused = made[-1].problem
-    assert refused.message.startswith("Handrail's loop guard refused it: read_file was called 7")
+    assert refused.message.startswith("Handrail's loop guard refused")
     assert "ends after a minute" in refused.hint
     assert "loop_guard" in refused.hint
     assert "ends after a minute" in made[-1].text

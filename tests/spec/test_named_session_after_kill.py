@@ -173,7 +173,7 @@ async def test_a_change_whose_end_was_cut_off_is_reported_as_it_would_have_been(
 
     assert recovered.status == "ok"
     assert result.ok
-    assert result.text.startswith("a.txt: 1 replacement at line 1\n--- a/a.txt\n+++ b/a.txt\n")
+    assert result.text.startswith("a.txt: 1 replacement at")
     assert "\n-one\n+1\n" in result.text
     assert [(one.path, one.operation) for one in result.changes] == [("a.txt", "write")]
     assert result.data["replacements"] == 1

@@ -319,7 +319,7 @@ async def test_a_model_goes_in_unasked_and_comes_out_into_the_mode_it_had(
     assert (entered.ok, wrote.ok, left.ok) == (True, True, True)
     assert (during, after) == ("plan", mode)
     (question,) = person.asked
-    assert "  │ # Plan\n  │ 1. Do it" in question.preview
+    assert "│ 1. Do it" in question.preview
     assert "the model's own words" in question.preview
     assert left.data == {"mode": mode, "plan": "# Plan\n1. Do it\n", "waiting": 0}
     assert left.meta["ignored"] == ["pushToRemote", "remoteSessionId"]

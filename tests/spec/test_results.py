@@ -43,7 +43,7 @@ async def test_an_oversized_text_is_kept_whole_and_shown_in_part(open_runtime, k
     assert result.text.startswith("line 0\n") == first
     assert result.text.endswith("line 999\n") == last
     cut = result.meta["oversize"]["cut"]
-    assert f"[{cut} characters cut here; full text kept as output:evil:id]" in result.text
+    assert f"{cut} characters cut here;" in result.text
     assert ".." not in saved
     assert result.display == "for people"
     assert result.data == {"n": len(LINES)}

@@ -83,8 +83,8 @@ async def test_files_that_hold_secrets_are_not_copied_and_undo_says_so(workspace
         written = await rt.call("write_file", {"path": ".env", "content": "A=2\n"})
         undone = await rt.undo()
 
-    assert "the full text could not be kept" in read.text
-    assert ".env cannot be undone: files that hold secrets are not copied" in written.text
+    assert "full text could" in read.text
+    assert "undone: files that hold secrets" in written.text
     assert undone.problem.code == "not_found"
     assert workspace.read(".env") == b"A=2\n"
     copies = [one for one in home.rglob("*") if one.is_file() and "store.db" not in one.name]

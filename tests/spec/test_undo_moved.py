@@ -37,7 +37,7 @@ async def test_a_folder_made_anew_does_not_inherit_what_can_be_undone(workspace,
     assert after == {"a.txt": b"1"}
     assert own.ok, own.text
     assert named.ok, named.text
-    assert "a folder that stood here before" in named.text
+    assert "folder that stood here before" in named.text
     assert workspace.tree() == {}
 
 

@@ -108,7 +108,7 @@ def test_the_command_line_says_what_was_found_and_where_to_look(workspace, tmp_p
 
     assert (found["call_id"], found["status"], found["whole"]) == ("c", "unknown", True)
     assert "log.txt" in found["paths"]
-    assert again.startswith("nothing was left unfinished\nfound by an earlier opening")
+    assert again.startswith("nothing to recover\nrecovered earlier")
 
 
 @pytest.mark.needs_bubblewrap

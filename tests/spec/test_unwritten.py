@@ -90,7 +90,7 @@ async def test_a_failure_names_the_rule(open_runtime, project):
     async with open_runtime(mode="sandboxed", config=DENY) as rt:
         result = await rt.call("run_command", {"command": ATTACKS[0]})
 
-    assert "the rule 'deny write_file(migrations/**)' forbids it" in result.text
+    assert "'deny write_file(migrations/**)' forbids" in result.text
     assert "allow_protected" not in result.text
 
 
@@ -285,6 +285,6 @@ async def test_a_folder_that_does_not_exist_is_named_and_making_it_helps(
         ran = await rt.call("run_command", call)
 
     assert asked.problem.code == "needs_approval"
-    assert "'migrations' does not exist, and only what does is held read-only" in asked.text
-    assert "once 'migrations' is made, it is held read-only for commands" in asked.problem.hint
+    assert "'migrations' does not exist," in asked.text
+    assert "held read-only for commands" in asked.problem.hint
     assert ran.ok, ran.text

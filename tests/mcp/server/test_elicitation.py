@@ -69,7 +69,7 @@ async def test_a_client_that_cannot_ask_is_told_what_to_do_with_the_exact_rule(c
 
     problem = result.meta["handrail/result"]["problem"]
     assert problem["code"] == "needs_approval"
-    assert '"write_file(/b.txt)" in the list allow under [permissions]' in problem["hint"]
+    assert "list allow under [permissions]" in problem["hint"]
     assert not (root / "b.txt").exists()
 
 

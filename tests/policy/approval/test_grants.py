@@ -272,7 +272,7 @@ def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
     verdict = clearance.judge(command("rm -rf build", safety_class=CommandClass.DANGEROUS))
 
     assert verdict.effect.value == ASK
-    assert "in the model's words: 'run the tests'" in verdict.hint
+    assert "model's words: 'run" in verdict.hint
     other = clearance.judge(call("write_file", "a"))
     assert "run the tests" not in (other.hint or "")
 

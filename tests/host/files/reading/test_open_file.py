@@ -125,7 +125,7 @@ def test_a_device_is_refused_without_being_opened(monkeypatch):
 
     problem = refusal(files.read, files.locate("zero"))
 
-    assert problem.message == "'zero' is a device, not a regular file"
+    assert "device, not a regular file" in problem.message
     assert open_file.READ not in opened
     files.close()
 
@@ -136,7 +136,7 @@ def test_a_file_that_became_a_pipe_is_refused_without_waiting(work, files):
     (work / "a").unlink()
     os.mkfifo(work / "a")
 
-    assert refusal(files.read, place).message == "'a' is a named pipe, not a regular file"
+    assert "named pipe, not a regular" in refusal(files.read, place).message
 
 
 def test_a_file_that_became_a_socket_is_refused(work, files):
