@@ -362,7 +362,7 @@ def test_what_is_over_is_told_with_what_to_do(workspace, capsys, monkeypatch):
     code = main([*here, "letters", "retry", "1"])
     said = capsys.readouterr().err
 
-    assert "letter     1, pending, failed once\n" in once
+    assert "id         1, pending, failed once\n" in once
     assert "1, pending, failed 2 times" in twice
     assert code == 1
     assert "taken: it is abandoned" in said
