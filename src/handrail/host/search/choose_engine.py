@@ -1,4 +1,4 @@
-"""Which engine searches on this machine."""
+"""Chooses the search engine of this machine."""
 
 from __future__ import annotations
 

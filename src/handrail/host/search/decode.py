@@ -1,4 +1,4 @@
-"""The bytes of a file as a search reads them: UTF-8 without its mark, or not text at all."""
+"""The bytes of a file as a search reads them: UTF-8 without BOM, or binary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.core.places import Kind, Place
 from handrail.host.search.messages import BINARY_NOT_SEARCHED
 from handrail.host.search.search_roots import SearchRoot, open_beneath
 
-# ripgrep looks for NUL in pieces of this size, and forgets a file in whose first it finds one.
+# ripgrep looks for NUL in blocks of this size, and skips a file with one in its first block.
 PIECE: Final = 64 << 10
 MAX_FILE: Final = 256 << 20
 
@@ -19,7 +19,7 @@ _UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def check_text(root: SearchRoot, place: Place) -> None:
-    """Raise `not_text` for a file that is searched by its own name but is binary."""
+    """Raise `not_text` for a binary file that is searched by its own name."""
     if place.kind is not Kind.FILE:
         return
     handle = open_beneath(root, place.rel)
@@ -34,12 +34,12 @@ def check_text(root: SearchRoot, place: Place) -> None:
 
 
 def binary_start(start: bytes) -> bool:
-    """Whether the first piece of a file shows that it is not text."""
+    """Whether the first block of a file shows that it is binary."""
     return b"\0" in to_utf8(start)
 
 
 class Binary(Enum):
-    """From where on a file is binary."""
+    """From which offset on a file is binary."""
 
     NOWHERE = "nowhere"
     AT_ONCE = "at once"
@@ -47,8 +47,8 @@ class Binary(Enum):
 
 
 def binary_from(root: SearchRoot, rel: str, offset: int) -> Binary:
-    """Whether a file is binary as ripgrep sees it, which looks at the first piece and says
-    that there is a NUL around the offset. A name can forge what it says, so it is checked.
+    """Whether a file is binary as ripgrep sees it, by its first block and by the NUL that ripgrep
+    reported near `offset`. File names can forge such a report, so it is checked.
     """
     handle = open_beneath(root, rel)
     if handle is None:
@@ -60,18 +60,18 @@ def binary_from(root: SearchRoot, rel: str, offset: int) -> Binary:
 
 
 def binary_behind(handle: int, offset: int) -> Binary:
-    """The same for an open file."""
+    """`binary_from` for an open file."""
     start = os.pread(handle, PIECE, 0)
     around = os.pread(handle, 2 * PIECE, max(offset - PIECE, 0))
     if binary_start(start):
         return Binary.AT_ONCE
-    # In UTF-16 the offset counts other bytes than those of the file.
+    # In UTF-16 the offset does not count the bytes of the file.
     later = b"\0" in around or start.startswith(_UTF16_MARKS)
     return Binary.LATER if later else Binary.NOWHERE
 
 
 def contains_nul(handle: int) -> bool:
-    """Whether an open file has a NUL anywhere in its text; True if it is too large to say."""
+    """Whether an open file contains a NUL; True if it is too large to check."""
     start = os.pread(handle, PIECE, 0)
     if start.startswith(_UTF16_MARKS):
         os.lseek(handle, 0, os.SEEK_SET)
@@ -86,7 +86,7 @@ def contains_nul(handle: int) -> bool:
 
 
 def to_utf8(data: bytes) -> bytes:
-    """UTF-16 with a mark becomes UTF-8; a UTF-8 mark goes; anything else stays as it is."""
+    """UTF-16 with a BOM becomes UTF-8; a UTF-8 BOM is removed; anything else is unchanged."""
     if data.startswith(codecs.BOM_UTF8):
         return data[len(codecs.BOM_UTF8) :]
     if data.startswith(_UTF16_MARKS):
@@ -95,9 +95,9 @@ def to_utf8(data: bytes) -> bytes:
 
 
 def read_all(handle: int) -> bytes | None:
-    """All of a file as UTF-8, None if it is far too large.
+    """A whole file as UTF-8; None if it is far too large.
 
-    Of one that is binary from the start only a NUL, by which the reader knows it as such.
+    For a file that is binary from the start only a NUL, which marks it as binary.
     """
     start = os.read(handle, PIECE)
     if binary_start(start):

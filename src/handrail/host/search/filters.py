@@ -34,31 +34,31 @@ class PathFilter:
     _hides: Callable[[str], bool] | None = None
 
     def accepts(self, rel: str) -> bool:
-        """Whether a file belongs to the answer."""
+        """Whether a file belongs to the result."""
         return self.wants(rel) and (self._hides is None or not self._hides(rel))
 
     def wants(self, rel: str) -> bool:
-        """Whether it would, were nothing withheld."""
+        """Whether a file would belong to the result without read denials."""
         if self._keep is not None and self._keep.fullmatch(rel) is None:
             return False
         return self._drop is None or self._drop.fullmatch(rel) is None
 
     def prunes(self, rel: str) -> bool:
-        """Whether nothing beneath a directory belongs to the answer."""
+        """Whether nothing beneath a directory belongs to the result."""
         if self._drop is not None and self._drop.fullmatch(f"{rel}/") is not None:
             return True
         return self._hides is not None and self._hides(rel)
 
     def without(self, hints: Sequence[str], hides: Callable[[str], bool]) -> PathFilter:
-        """The same without the paths that `hides` tells; an engine can skip by the hints."""
+        """A filter without the paths for which `hides` is true."""
         return replace(self, hints_decide=False, withheld=tuple(hints), _hides=hides)
 
 
 def path_filter(root: SearchRoot, place: Place, globs: Sequence[str], field: str) -> PathFilter:
-    """What the globs of a query mean below its place; a `!` in front excludes.
+    """The filter for a query's globs beneath its place; a leading `!` excludes.
 
-    A file that is searched by its own name passes whatever the globs say. Raises
-    `invalid_arguments` and `outside_workspace`.
+    A file that is searched by its own name always passes. Raises `invalid_arguments` and
+    `outside_workspace`.
     """
     if place.kind is Kind.FILE:
         globs = ()
@@ -90,7 +90,7 @@ def _expand(glob: str, given: str, field: str) -> tuple[str, ...]:
 
 
 def _from_root(glob: str, root: SearchRoot, place: Place, given: str, field: str) -> str:
-    """The glob as seen from the root; without a `/` it matches names anywhere below."""
+    """The glob relative to the root; without a `/` it matches names anywhere below."""
     for path in (root.path, *root.aliases):
         own = path.rstrip("/") + "/"
         if glob.startswith(own):
@@ -115,7 +115,7 @@ def _names(wanted: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _beneath(glob: str) -> str:
-    """A glob that ends in `/` means everything below that directory."""
+    """A glob that ends in `/` matches everything below that directory."""
     glob = glob.removeprefix("./")
     return f"{glob}**" if glob.endswith("/") else glob
 

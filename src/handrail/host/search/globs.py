@@ -1,7 +1,7 @@
-"""Globs as patterns over paths: `*`, `?`, `[a-z]`, `{a,b}`, `**` and backslash.
+"""Globs as regular expressions for paths: `*`, `?`, `[a-z]`, `{a,b}`, `**` and backslash.
 
-Globs come from models and from repositories, so the patterns made here never backtrack
-further than one part of a path: no glob can be made slow.
+Globs come from models and repositories, so the expressions never backtrack further than one part
+of a path: no glob can be slow.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _TOKEN: Final = re.compile(
     r"\\(?P<escaped>.)|(?P<star>\*+)|(?P<any>\?)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<char>.)",
     re.DOTALL,
 )
-# What an escape or a set holds is passed over as one piece.
+# An escape or a set is skipped as a whole.
 _BRACE: Final = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]", re.DOTALL)
 
 
 class BadGlob(ValueError):
-    """The glob cannot be understood; the text says why."""
+    """The glob is malformed; the text says why."""
 
 
 def expand(glob: str) -> tuple[str, ...]:
-    """The glob without its braces: one glob per alternative."""
+    """The glob with its braces expanded: one glob per alternative."""
     if len(glob) > _MAX_LENGTH:
         raise BadGlob(f"is longer than {_MAX_LENGTH} characters")
     pending, done = [glob], []
@@ -46,7 +46,7 @@ def expand(glob: str) -> tuple[str, ...]:
 def widened(name: str) -> str:
     """A glob for base names that matches at least as much, made of `*` and characters only.
 
-    A colon becomes `*` too: it separates the fields where ripgrep takes such globs.
+    A colon becomes `*` too: ripgrep uses it as a separator in such globs.
     """
     return "".join(
         "*" if text == ":" or kind not in ("escaped", "char") else literal(text)
@@ -60,10 +60,10 @@ def literal(text: str) -> str:
 
 
 def pattern(glob: str) -> str:
-    """A regular expression for a whole path; the glob has no braces any more.
+    """A regular expression for a whole path; the glob has no braces.
 
-    Between two `**` the leftmost place that fits is as good as any other, so each stretch
-    is an atomic group; the same holds between two `*` in one part of a path.
+    Between two `**` the leftmost match is as good as any other, so each stretch is an atomic
+    group; likewise between two `*` in one part of a path.
     """
     stretches: list[list[str]] = [[]]
     for part in glob.split("/"):
@@ -117,7 +117,7 @@ def _set(content: str) -> str:
 
 
 def _inner_group(glob: str) -> tuple[int, int, list[str]] | None:
-    """The first `{…}` that holds no other: where it stands, and its alternatives."""
+    """The first `{…}` without another inside: its position and alternatives."""
     commas: list[int] = []
     start: int | None = None
     for found in _BRACE.finditer(glob):

@@ -1,4 +1,4 @@
-"""How much a search may take and say, and the words for what was left out."""
+"""Limits of a search, and the notes on what was left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOO_SLOW: Final = f"stopped because it took too long: {_NARROW}"
 
 
 def cut_line(text: str) -> str:
-    """A line without its ending, short enough to be shown."""
+    """A line without its ending, short enough to show."""
     text = text.rstrip("\r\n")
     if len(text) <= MAX_LINE:
         return text
@@ -24,34 +24,34 @@ def cut_line(text: str) -> str:
 
 
 def too_much(found: int, what: str) -> str:
-    """The search was stopped because it found too much."""
+    """The note on a search that found too much."""
     return f"stopped at {found:,} {what}: {_NARROW}"
 
 
 def broke_off(signal: int) -> str:
-    """The program died on the way, for want of memory most likely."""
+    """The note on a search program that died, most likely for lack of memory."""
     return f"the search broke off (signal {signal}): {_NARROW}"
 
 
 def unreadable(count: int) -> str:
-    """Some files are not in the answer because they could not be read."""
+    """The note on files that could not be read."""
     return f"{count} {'file' if count == 1 else 'files'} could not be read"
 
 
 def turned_binary(count: int) -> str:
-    """Some files were searched only up to their first binary data."""
+    """The note on files that were searched only up to their first binary data."""
     files = "1 file" if count == 1 else f"{count} files"
     return f"searched {files} only up to where binary data begins"
 
 
 def unclear(count: int) -> str:
-    """Some names hold line breaks and can be taken for other files."""
+    """The note on names with line breaks that can be taken for other files."""
     return f"left out {count} {'file' if count == 1 else 'files'} with a misleading name"
 
 
 def withheld(count: int, *, whole: bool = True) -> str | None:
-    """Some paths are not in the answer because a rule says so. Not `whole`: the withheld files
-    could not all be listed, so that files with several names are left out.
+    """The note on denied paths. Not `whole`: the denied files could not all be listed, so files
+    with several names are left out.
     """
     names = f"{count} {'path' if count == 1 else 'paths'} withheld by rule" if count else None
     links = None if whole else "files with several hard links are not searched"
@@ -59,5 +59,5 @@ def withheld(count: int, *, whole: bool = True) -> str | None:
 
 
 def join(notes: Iterable[str | None]) -> str | None:
-    """One sentence of what is missing from an answer; None if nothing is."""
+    """One sentence on what is missing from a result; None if nothing is."""
     return "; ".join(note for note in notes if note) or None

@@ -1,4 +1,4 @@
-"""What both engines check of a query before they start."""
+"""Checks of a query that both engines make before they start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_place(place: Place) -> None:
 
 
 def check_pattern(query: GrepQuery) -> None:
-    """Raise `invalid_arguments` for a pattern that no engine could be given."""
+    """Raise `invalid_arguments` for a pattern that no engine accepts."""
     complaint = None
     if "\0" in query.pattern:
         complaint = "holds a NUL character; grep searches text"
@@ -55,7 +55,7 @@ def bad_pattern(query: GrepQuery, reason: str) -> ProblemRaised:
 
 
 def unknown_type(name: str, known: Collection[str]) -> ProblemRaised:
-    """The problem of a file type that nobody knows."""
+    """The problem of an unknown file type."""
     close = difflib.get_close_matches(name, known, n=3)
     meant = f"did you mean {' or '.join(map(repr, close))}?"
     hint = meant if close else "use a glob like '*.py' instead"
@@ -63,9 +63,9 @@ def unknown_type(name: str, known: Collection[str]) -> ProblemRaised:
 
 
 def understands_crlf(query: GrepQuery) -> bool:
-    """Whether `$` should also match before a CRLF, as a person would expect.
+    """Whether `$` should also match before a CRLF, as users expect.
 
-    Not where the pattern names the carriage return itself: it looks for exactly those.
+    Not if the pattern contains the carriage return itself.
     """
     return not query.literal and "$" in query.pattern and "\\r" not in query.pattern
 

@@ -1,4 +1,4 @@
-"""Putting answers together, the same way for both engines: sorted, shown, within limits."""
+"""Builds results for both engines: sorted, with paths as shown, within limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.host.search.search_roots import SearchRoot
 def found_files(
     root: SearchRoot, rels: Sequence[str], notes: Iterable[str | None], engine: str
 ) -> FilesFound:
-    """Names in the order given."""
+    """Files in the order given."""
     kept = rels[:MAX_HITS]
     plain = not root.prefix and "".join(kept).isascii()
     paths = tuple(kept) if plain else tuple(map(root.show, kept))
@@ -25,7 +25,7 @@ def found_files(
 def found_counts(
     root: SearchRoot, counts: Mapping[str, int], notes: Iterable[str | None], engine: str
 ) -> GrepFound:
-    """Files with how many lines match in each; 0 means that nobody counted."""
+    """Files with the number of matching lines in each; 0: not counted."""
     ordered = sorted((root.show(rel), count) for rel, count in counts.items())
     kept = ordered[:MAX_HITS]
     return GrepFound(
@@ -72,8 +72,8 @@ _KIND: Final = 0o170000
 
 
 def newest_first(root: SearchRoot, rels: Iterable[str]) -> list[str]:
-    """Regular files, the last changed first, equal times by path; what is gone is left out."""
-    # Names bound once and the kind by its bits: this runs a hundred thousand times.
+    """Regular files, last modified first, equal times by path; missing files are left out."""
+    # Names bound once, and the kind by its bits: this runs a hundred thousand times.
     look, handle = os.stat, root.fd
     dated: list[tuple[int, str]] = []
     for rel in rels:

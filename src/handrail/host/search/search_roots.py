@@ -1,7 +1,7 @@
-"""The roots as a search sees them: a handle each, and opening that never leaves one.
+"""The roots of a search: a handle each, and opening that never leaves one.
 
-Every name is opened relative to a handle and no symlink is followed, so a directory that
-is swapped for a link while we walk leads nowhere.
+Every name is opened beneath a handle without following links, so a directory that is exchanged for
+a link leads nowhere.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from handrail.host.files.paths.openat2 import choose_opener, open_canonical
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Non-blocking, so that opening a FIFO comes back.
+# Non-blocking, so that opening a FIFO returns.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRoot:
-    """One root: its canonical path, a handle, how paths in it are shown, and which
-    directories in it nobody may find anything in (paths from the root).
+    """One root: its canonical path, a handle, how its paths are shown, and hidden directories in
+    it (paths beneath the root).
     """
 
     path: str
@@ -34,9 +34,9 @@ class SearchRoot:
     aliases: tuple[str, ...] = ()
 
     def show(self, rel: str) -> str:
-        """The path as the model sees it: relative in the workspace, absolute elsewhere.
+        """The path as shown to the model: relative in the workspace, absolute elsewhere.
 
-        A name that is not UTF-8 can not be asked for by anybody; it is shown with marks.
+        A name that is not UTF-8 is shown with replacement characters; it cannot be requested.
         """
         shown = self.prefix + rel
         return shown if shown.isascii() else os.fsencode(shown).decode("utf-8", "replace")
@@ -50,8 +50,8 @@ def open_roots(
 ) -> tuple[SearchRoot, ...]:
     """A handle per root (canonical paths), the workspace first.
 
-    `handles` are those that others have on the same roots: then exactly these directories
-    are searched. Raises OSError if one is not a directory, or reached through a link.
+    `handles` are existing handles of the roots: then exactly these directories are searched.
+    Raises OSError if one is not a directory, or reached through a link.
     """
     roots: list[SearchRoot] = []
     try:
@@ -72,13 +72,13 @@ def _inside(path: str, hidden: Sequence[str]) -> tuple[str, ...]:
 
 
 def close_roots(roots: Sequence[SearchRoot]) -> None:
-    """Let go of the handles."""
+    """Close the handles."""
     for root in roots:
         os.close(root.fd)
 
 
 def open_directory(root: SearchRoot, rel: str) -> int:
-    """A readable handle of a directory beneath the root; OSError if a part is a link."""
+    """Open a directory beneath the root; OSError if a part is a link."""
     handle = os.open(".", DIRECTORY, dir_fd=root.fd)
     for part in Path(rel).parts:
         try:
@@ -90,7 +90,7 @@ def open_directory(root: SearchRoot, rel: str) -> int:
 
 
 def open_file(name: str, directory: int) -> int | None:
-    """A handle of a regular file in an open directory; None if it is anything else."""
+    """Open a regular file in an open directory; None if it is anything else."""
     try:
         handle = os.open(name, _FILE, dir_fd=directory)
     except OSError:
@@ -102,7 +102,7 @@ def open_file(name: str, directory: int) -> int | None:
 
 
 def open_beneath(root: SearchRoot, rel: str) -> int | None:
-    """A handle of a regular file beneath the root; None if there is none."""
+    """Open a regular file beneath the root; None if there is none."""
     parent, _, name = rel.rpartition("/")
     try:
         directory = open_directory(root, parent)
@@ -117,7 +117,7 @@ def open_beneath(root: SearchRoot, rel: str) -> int | None:
 def repository_above(root: str) -> tuple[str, ...]:
     """The directories above a root up to the top of its git repository, nearest first.
 
-    Empty if the root is the top itself or lies in no repository.
+    Empty if the root is the top or lies in no repository.
     """
     if Path(root, ".git").exists():
         return ()

@@ -1,4 +1,4 @@
-"""Search in a text that is no file: it is put into a private directory for as long as it takes."""
+"""Searches a text that is not a file, through a temporary private directory."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _NAME: Final = "output.txt"
 
 
 class TextEngine(Protocol):
-    """A search over roots of its own."""
+    """A search over its own roots."""
 
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Lines that match."""
 
     def close(self) -> None:
-        """Let go of the roots."""
+        """Close the roots."""
 
 
 async def grep_text(
     open_engine: Callable[[str], TextEngine], query: GrepQuery, text: str
 ) -> GrepFound:
-    """Search a text as a file is searched; findings carry the query's own path."""
+    """Search a text like a file; results carry the query's own path."""
     with TemporaryDirectory(prefix="handrail-text-") as directory:
         real = await anyio.to_thread.run_sync(_put, directory, text)
         engine = open_engine(real)
@@ -47,9 +47,9 @@ async def grep_text(
 
 
 def _put(directory: str, text: str) -> str:
-    """Write the text there; returns the directory's real path."""
+    """Write the text into the directory; returns the directory's resolved path."""
     real = os.path.realpath(directory)
-    # A file with NUL bytes would pass for a binary one.
+    # A file with NUL bytes would count as binary.
     data = text.replace("\0", "\ufffd").encode("utf-8", "replace")
     Path(real, _NAME).write_bytes(data)
     return real

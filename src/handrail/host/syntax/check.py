@@ -1,7 +1,7 @@
-"""The syntax check of this machine: finds the language, the errors, and which are new.
+"""The syntax check: finds the language, the errors, and which of them are new.
 
-Parsers that could be made to hang or crash by what is in a file stand behind limits of size
-and depth, or in a process of their own (`treesitter`); none of them ever runs the file.
+Parsers that a file could make hang or crash are guarded by limits of size and depth, or run in a
+process of their own (`treesitter`); no parser runs the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ _Near = tuple[str, str, str]
 def new_faults(
     old: Sequence[SyntaxFault], before: SourceText, now: Sequence[SyntaxFault], after: SourceText
 ) -> list[SyntaxFault]:
-    """The errors of `after` that `before`, with its own errors, does not explain."""
+    """The errors of `after` that are not among those of `before`.
+
+    Line numbers do not count, because edits move lines. In a file that was broken before, most
+    parsers stop at the old error.
+    """
     if not old:
         return list(now)
     known = Counter(map(_what, old))
@@ -82,12 +86,12 @@ _PARSERS: Final[Mapping[Language, _Parser]] = {
 
 
 class LocalSyntaxCheck:
-    """The port `SyntaxCheck`, by parsers in this process and grammars beside it."""
+    """Implements `SyntaxCheck` with parsers in this process and grammars in another."""
 
     async def new_errors(
         self, path: str, before: Content | None, after: Content
     ) -> tuple[SyntaxFault, ...]:
-        """What the change broke, at most ten places."""
+        """The errors that the change introduced, at most ten."""
         language = detect_language(path)
         if language is None or not _small(language, before, after):
             return ()
@@ -129,7 +133,7 @@ def _parsed(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFau
     known = None if before is None else _PARSERS[language].faults(before)
     if before is None or known is None:
         return []
-    # Not every file in which comments are usual has a name that says so.
+    # Comments are usual in some JSON files whose names do not show it.
     if language is JSON and known and json_text.faults_with_comments(before) == []:
         return json_text.faults_with_comments(after) or []
     return new_faults(known, before, now, after)

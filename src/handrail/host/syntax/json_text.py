@@ -11,10 +11,10 @@ from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 1_000_000
 _MAX_DEPTH: Final = 200
-# Values are thrown away, so numbers are not worked out: some take long, some are refused.
+# Values are discarded, so numbers are not converted: some take long, some are refused.
 _DECODER: Final = json.JSONDecoder(parse_int=len, parse_float=len)
 _STRING: Final = r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)'
-# An unclosed comment runs to the end; possessive, because a file may be nothing but `/*`.
+# An unclosed comment extends to the end; possessive, because a file may be nothing but `/*`.
 _COMMENT: Final = re.compile(
     _STRING + r"|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?", re.DOTALL
 )
@@ -28,7 +28,7 @@ def faults(source: SourceText) -> Faults:
 
 
 def faults_with_comments(source: SourceText) -> Faults:
-    """The first error of a JSON file in which comments and trailing commas are usual."""
+    """The first error of a JSON file that allows comments and trailing commas."""
     text = _COMMENT.sub(_blank, source.text)
     return _faults(source, _LAST_COMMA.sub(_blank, text))
 

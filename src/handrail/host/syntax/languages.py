@@ -1,4 +1,4 @@
-"""Which language a file is in, by its name; a closed table. What is not in it is not checked."""
+"""The language of a file, by its name; files of other languages are not checked."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class LanguageGrammar(NamedTuple):
 
 
 class Language(NamedTuple):
-    """How a file is checked: by a parser of ours, or by grammars, of which one must read it."""
+    """How a file is checked: by a parser of ours, or by grammars, one of which must accept it."""
 
     name: str
     grammars: tuple[LanguageGrammar, ...] = ()
 
     @property
     def reader(self) -> str:
-        """Who reads the file. A grammar knows neither macros nor every dialect."""
+        """The name of the parser. A grammar knows neither macros nor every dialect."""
         if self.grammars:
             return f"tree-sitter's grammar of {self.name}"
         if self == PYTHON:
@@ -41,8 +41,8 @@ _JAVASCRIPT: Final = LanguageGrammar("tree_sitter_javascript")
 _TYPESCRIPT: Final = LanguageGrammar("tree_sitter_typescript", "language_typescript")
 _TSX: Final = LanguageGrammar("tree_sitter_typescript", "language_tsx")
 
-# No `.h`: most headers hold macros that no grammar without a preprocessor can read.
-# JavaScript with type annotations (Flow) reads like TypeScript.
+# No `.h`: most headers contain macros that no grammar without a preprocessor can parse. JavaScript
+# with type annotations (Flow) parses like TypeScript.
 _JS: Final = Language("JavaScript", (_JAVASCRIPT, _TSX))
 _TS: Final = Language("TypeScript", (_TYPESCRIPT,))
 _CXX: Final = Language("C++", (LanguageGrammar("tree_sitter_cpp"),))
@@ -74,7 +74,7 @@ _BY_NAME: Final[dict[str, Language]] = {
     **dict.fromkeys(("pipfile", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock"), TOML),
     **dict.fromkeys(("gemfile", "rakefile"), _RUBY),
 }
-# Programs that read these take comments and trailing commas.
+# Programs that read these accept comments and trailing commas.
 _COMMENTED: Final = re.compile(
     r"(?:.*/)?(?:\.vscode|\.devcontainer|\.zed)/.*\.json"
     r"|(?:.*/)?(?:[tj]sconfig(?:[.-][^/]*)?|\.?devcontainer|\.eslintrc|\.oxlintrc|\.babelrc"
@@ -84,7 +84,7 @@ _COMMENTED: Final = re.compile(
 
 
 def detect_language(path: str) -> Language | None:
-    """The language of a file, None if there is no check for it."""
+    """The language of a file; None if there is no check for it."""
     folded = path.lower()
     name = PurePosixPath(folded)
     found = _BY_NAME.get(name.name) or _BY_SUFFIX.get(name.suffix)
@@ -94,15 +94,17 @@ def detect_language(path: str) -> Language | None:
 
 
 _DATA: Final = frozenset({JSON.name, JSON_WITH_COMMENTS.name, TOML.name, YAML.name, "HTML"})
-# `${{ }}` is no template: GitHub's workflows are YAML, and their expressions are strings.
+# `${{ }}` is no template: GitHub workflows are YAML, and their expressions are strings.
 _IN_DATA: Final = re.compile(r"(?<!\$)\{\{|\{%|<%")
-# Braces and percent signs mean something in most languages; a whole line of it does not.
+# Braces and percent signs are common in most languages; a whole line of them is not.
 _IN_CODE: Final = re.compile(r"^[ \t]*+(?:\{%.*%\}|<%.*%>|\{\{[^{}\n]*\}\})[ \t\r]*$", re.MULTILINE)
 _GENERATORS: Final = ("{{ cookiecutter.", "{{cookiecutter.")
 
 
 def is_template(text: str, language: Language) -> bool:
-    """Whether a file that cannot be read looks like a template."""
+    """Whether a file that cannot be parsed looks like a template, from which another program makes
+    the real file.
+    """
     if language.name in _DATA:
         return _IN_DATA.search(text) is not None
     return any(mark in text for mark in _GENERATORS) or _IN_CODE.search(text) is not None

@@ -1,6 +1,6 @@
-"""Python, by the parser of the Python that runs us; nothing is executed.
+"""Python, by the parser of the running Python; nothing is executed.
 
-A file may be meant for a newer Python: what that would accept is not called an error.
+A file may be meant for a newer Python: what that would accept is not reported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 512_000
-# The parser counts its own levels, and needs most of this for as many as it allows.
+# The parser limits its nesting, and needs most of this for the deepest allowed.
 _LEAST_STACK: Final = 1 << 20
 _NAME: Final = "<handrail syntax check>"
 
 
 class _Newer(NamedTuple):
-    """A form of `since`: what an older parser says about it, and what its line looks like."""
+    """Syntax new in `since`: the message of an older parser, and the form of the line."""
 
     since: tuple[int, int]
     message: re.Pattern[str]
@@ -60,7 +60,7 @@ _NEWER: Final = (
 
 
 def faults(source: SourceText) -> Faults:
-    """The first error of a Python file; None if it cannot be judged."""
+    """The first error of a Python file; None if it cannot be checked."""
     if b"\0" in source.data or 0 < threading.stack_size() < _LEAST_STACK:
         return None
     _silence_warnings()
@@ -70,7 +70,7 @@ def faults(source: SourceText) -> Faults:
         message = error.msg.replace(f" in file {_NAME}", "")
         fault = source.fault(error.lineno or 1, error.offset or 1, message)
         return None if _is_newer(message, fault.text) else [fault]
-    # Nesting beyond what the parser takes; whatever that is, it is no mistyped bracket.
+    # Nesting beyond the parser's limit, which is no typing mistake.
     except (RecursionError, MemoryError, ValueError):
         return None
     return []
@@ -84,8 +84,8 @@ def _is_newer(message: str, line: str) -> bool:
 
 
 def _silence_warnings() -> None:
-    """Let the parser not warn of escapes and the like; where warnings are errors, it would
-    refuse valid files. By a filter for our file name alone: `catch_warnings` is not for threads.
+    """Suppress warnings of the parser, for example on escapes: where warnings are errors, it would
+    refuse valid files. By a filter for our file name, because `catch_warnings` is not thread-safe.
     """
     pattern = re.compile(re.escape(_NAME))
     if not any(one[0] == "ignore" and one[3] == pattern for one in warnings.filters):

@@ -1,4 +1,4 @@
-"""A file's content as the checkers see it, and what a checker may answer."""
+"""A file's content for the checkers, and the type of their results."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from handrail.core.text import detect
 
 _WIDEST: Final = 200
 
-# None: it could not be found out, which is not the same as no errors.
+# None: could not be checked, in contrast to no errors.
 Faults: TypeAlias = list[SyntaxFault] | None
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """The bytes of a file and the text that they are."""
+    """The bytes of a file and their text."""
 
     data: bytes
     text: str
 
     @classmethod
     def of(cls, data: bytes) -> Self | None:
-        """The source, None if the bytes are no text."""
+        """The source; None if the bytes are not text."""
         form = detect(data)
         return None if form is None else cls(data, form.show(form.decode(data)))
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines, as everybody here counts them: only a line feed ends one."""
+        """The lines; only a line feed ends one."""
         return self.text.split("\n")
 
     def fault(self, line: int, column: int, message: str) -> SyntaxFault:
-        """A fault at a place, which is moved into the file if it lies outside."""
+        """An error at a position, which is moved into the file if it lies outside."""
         line = min(max(line, 1), len(self.lines))
         return SyntaxFault(line, max(column, 1), message, self.line(line))
 

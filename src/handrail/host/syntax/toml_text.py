@@ -12,13 +12,13 @@ from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 256_000
 _MAX_DEPTH: Final = 50
-# tomllib takes time by the square of a key's parts; whole minutes for some kilobytes.
+# tomllib takes quadratic time in the parts of a key: minutes for some kilobytes.
 _MAX_DOTS: Final = 40
 _PLACE: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
 def faults(source: SourceText) -> Faults:
-    """The first error of a TOML file; None if it cannot be judged."""
+    """The first error of a TOML file; None if it cannot be checked."""
     if nested_deeper(source.text, _MAX_DEPTH, strings=False):
         return None
     if any(line.count(".") > _MAX_DOTS for line in source.lines):
@@ -27,7 +27,7 @@ def faults(source: SourceText) -> Faults:
         tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         return [_fault(source, str(error))]
-    # ValueError: a number with more digits than Python reads, which is no mistake.
+    # ValueError: a number with more digits than Python accepts, which is no mistake.
     except (RecursionError, ValueError):
         return None
     return []

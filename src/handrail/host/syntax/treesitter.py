@@ -1,7 +1,7 @@
 """Languages of the `syntax` extra, by tree-sitter in a process of its own.
 
-Not in this one: five kilobytes can keep a grammar busy for ten seconds without a chance to
-stop it, and deep nesting can crash it. The process reads its input and nothing else.
+Not in this process: five kilobytes can keep a grammar busy for ten seconds without a way to stop
+it, and deep nesting can crash it. The process reads only its input.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORKER: Final = Path(__file__).with_name("treesitter_worker.py")
 
 
 class GrammarFaults(NamedTuple):
-    """The errors of a file now and before; both empty where they could not be found out."""
+    """The errors of a file now and before; both empty if they could not be determined."""
 
     now: list[SyntaxFault]
     old: list[SyntaxFault]
@@ -36,7 +36,7 @@ _NOTHING: Final = GrammarFaults([], [])
 
 
 async def faults(language: Language, before: SourceText | None, after: SourceText) -> GrammarFaults:
-    """What the grammars of a language say of a file; `old` is looked at only if need be."""
+    """The errors that a language's grammars find; `old` is parsed only if needed."""
     places = _places(("tree_sitter", *(grammar.module for grammar in language.grammars)))
     if places is None:
         return _NOTHING
@@ -80,7 +80,7 @@ def _bytes(source: SourceText) -> bytes:
 
 
 def _interpreter() -> str:
-    # Behind a virtual environment's link: with -S there is no use for the environment.
+    # Resolved: with -S the virtual environment is not used.
     return os.path.realpath(sys.executable)
 
 
@@ -91,7 +91,7 @@ def _standard_library() -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _places(modules: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The folders from which these modules are imported, None if one is not installed."""
+    """The directories from which these modules are imported; None if one is not installed."""
     if not (spawn.supported() and Path(sys.executable).name.startswith("python")):
         return None
     folders: list[str] = []

@@ -1,6 +1,6 @@
-"""Run as a program by `treesitter`: reads two versions of a file, writes where each is broken.
+"""Run as a program by `treesitter`: parses two versions of a file and prints their errors.
 
-Imports nothing of Handrail and little else: it starts anew for every file.
+Imports nothing of Handrail and little else: it is started for every file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _MOST: Final = 50
 
 
 def main(folders: str, grammars: str, size: str) -> None:
-    """The first `size` bytes of the input are the file now, the others what it was before."""
+    """The first `size` bytes of the input are the new version, the rest is the old one."""
     sys.path += folders.split(os.pathsep)
     content = sys.stdin.buffer.read()
     now, before = content[: int(size)], content[int(size) :]
     parsers = [_parser(*grammar.split(":")) for grammar in grammars.split(",")]
     if any(not parser.parse(now).root_node.has_error for parser in parsers):
         return
-    # The grammar that could read the file before is the one that it is written for.
+    # The grammar that accepted the old version is the right one.
     sound = (one for one in parsers if not one.parse(before).root_node.has_error)
     parser = next(sound, parsers[0])
     for which, data in (("now", now), ("old", before)):
@@ -45,7 +45,7 @@ def _faults(tree: Any, data: bytes) -> Iterator[str]:
 
 
 def _broken(tree: Any) -> Iterator[Any]:
-    """The outermost nodes that are broken, in order; without recursion, since trees are deep."""
+    """The outermost nodes with errors, in order; without recursion, because trees are deep."""
     waiting = [tree.root_node]
     found = 0
     while waiting and found < _MOST:

@@ -1,6 +1,6 @@
-"""YAML, as events only: no object is ever made of them, so tags of any kind are welcome.
+"""YAML, parsed into events only: no objects are constructed, so any tag is accepted.
 
-Never by the C loader, which nesting can crash, and never composed, which recurses.
+Not with the C loader, which deep nesting can crash, and not composed, which recurses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_S: Final = 1.0
 
 
 def faults(source: SourceText) -> Faults:
-    """The first error of a YAML file; None if it cannot be judged, or not in time."""
+    """The first error of a YAML file; None if it cannot be checked in time."""
     import yaml  # noqa: PLC0415 - only a changed YAML file needs it
 
     if nested_deeper(source.text, _MAX_DEPTH, strings=False):
@@ -32,7 +32,7 @@ def faults(source: SourceText) -> Faults:
         fault = source.fault(line + 1, column + 1, error.problem or "invalid YAML")
     except yaml.reader.ReaderError as error:
         fault = _unreadable(source, error.position)
-    # An escape for a character that Unicode does not have, a version of many digits, no time.
+    # An escape for a character outside Unicode, a version of many digits, or a timeout.
     except (ValueError, OverflowError, TimeoutError):
         return None
     return [] if fault is None else [fault]

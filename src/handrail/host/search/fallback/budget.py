@@ -1,4 +1,4 @@
-"""How long a search in a thread may go on, and how it is told to stop."""
+"""The time limit of a search in a thread, and its cancellation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class Budget:
-    """Asked often by the thread; stopped by whoever no longer wants the answer."""
+    """Polled by the searching thread; stopped when the answer is no longer needed."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -14,11 +14,11 @@ class Budget:
         self._stopped = False
 
     def stop(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Cancel the search."""
         self._stopped = True
 
     @property
     def over(self) -> bool:
-        """Whether to stop here and answer with what there is."""
+        """Whether to stop and return what was found so far."""
         self.timed_out = self.timed_out or time.monotonic() > self._end
         return self.timed_out or self._stopped

@@ -1,7 +1,7 @@
-"""What ignore files hide, by git's rules as ripgrep reads them.
+"""Ignore files by git's rules, as ripgrep implements them.
 
-In each directory .rgignore goes before .ignore before .gitignore before git's own
-info/exclude; in each of them the last line that matches decides, the nearest file first.
+In each directory .rgignore takes precedence over .ignore, .gitignore and git's info/exclude;
+within a file the last matching line decides, and the nearest file comes first.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """One ignore file; `base` is its directory as seen from the root, with a slash."""
+    """One ignore file; `base` is its directory beneath the root, with a slash."""
 
     base: str
     rules: tuple[IgnoreRule, ...]
 
     def verdict(self, rel: str, *, directory: bool) -> bool | None:
-        """True: hidden, False: shown after all, None: says nothing about it."""
+        """True: ignored; False: explicitly included; None: no line matches."""
         path = rel[len(self.base) :]
         for rule in reversed(self.rules):
             if (directory or not rule.only_directories) and rule.matches.fullmatch(path):
@@ -48,17 +48,17 @@ class IgnoreFile:
 
 @dataclass(frozen=True, slots=True)
 class Ignores:
-    """All ignore files that count in one directory: per kind, the nearest first.
+    """All ignore files that apply in one directory: per kind, the nearest first.
 
-    `above` is the path from the top of the repository to the root, which files above the
-    root see in front of every path.
+    `above` is the path from the top of the repository to the root, which ignore files above the
+    root see before every path.
     """
 
     above: str
     kinds: tuple[tuple[IgnoreFile, ...], ...]
 
     def hides(self, rel: str, *, directory: bool) -> bool:
-        """Whether a path from the root is left out of a search."""
+        """Whether a path beneath the root is ignored."""
         full = self.above + rel
         for kind in self.kinds:
             for rules in kind:
@@ -68,7 +68,7 @@ class Ignores:
         return False
 
     def inside(self, rel: str, handle: int, names: Iterable[str]) -> Ignores:
-        """What counts in a directory, given its open handle and the names in it."""
+        """The ignore files that apply in a directory, given its open handle and its names."""
         texts = _texts(handle, set(names))
         if not any(texts):
             return self
@@ -83,7 +83,7 @@ class Ignores:
 
 
 def ignores_above(root: str, above: Sequence[str]) -> Ignores:
-    """The .gitignore files between a root and the top of its repository (nearest first)."""
+    """The .gitignore files between a root and the top of its repository, nearest first."""
     kinds: list[tuple[IgnoreFile, ...]] = [()] * len(NAMES)
     top = above[-1] if above else root
     for directory in above:
@@ -97,7 +97,7 @@ def ignores_above(root: str, above: Sequence[str]) -> Ignores:
 
 
 def parse(text: str) -> tuple[IgnoreRule, ...]:
-    """The rules of an ignore file; a line that cannot be read is left out."""
+    """The rules of an ignore file; lines that cannot be parsed are skipped."""
     rules: list[IgnoreRule] = []
     for line in text.removeprefix("\ufeff").split("\n"):
         rule = _rule(line)

@@ -18,12 +18,12 @@ from handrail.host.search.fallback.budget import Budget
 from handrail.host.search.limits import MAX_HITS, MAX_LINE, cut_line
 from handrail.host.search.query import bad_pattern, understands_crlf
 
-# More bytes than this are more characters than we show, whatever they are.
+# More bytes than this are more characters than are shown.
 _ENOUGH: Final = 4 * MAX_LINE + 4
 
 
 class MatchSpan(NamedTuple):
-    """The lines of a match: the number of the first, and where they begin and end in the text."""
+    """The lines of a match: the number of the first, start and end offset."""
 
     number: int
     start: int
@@ -31,7 +31,7 @@ class MatchSpan(NamedTuple):
 
 
 def line_end(data: bytes, position: int) -> int:
-    """Where the line that holds a position ends, without its line break."""
+    """The end of the line at a position, without its line break."""
     end = data.find(b"\n", position)
     return len(data) if end < 0 else end
 
@@ -52,7 +52,7 @@ def lines_around(
 
 
 class _Cursor:
-    """The next line that was not shown yet: its number and where it begins."""
+    """The next line that was not shown: its number and offset."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -60,7 +60,7 @@ class _Cursor:
         self._at = 0
 
     def move(self, span: MatchSpan, before: int) -> None:
-        """Go to so many lines before a span, or to where we are if that is nearer."""
+        """Move to `count` lines before a span, but never back."""
         number, at = span.number, span.start
         while before > 0 and at > self._at:
             at = max(self._at, self._data.rfind(b"\n", self._at, at - 1) + 1)
@@ -71,7 +71,7 @@ class _Cursor:
     def take(
         self, most: int, until: int, *, matched: bool = False
     ) -> Iterator[tuple[int, bool, str]]:
-        """Lines from here on that begin before a position."""
+        """The lines from here that begin before a position."""
         while most > 0 and self._at < until:
             end = line_end(self._data, self._at)
             text = self._data[self._at : min(end, self._at + _ENOUGH)]
@@ -84,21 +84,21 @@ _LINE_BREAK: Final = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 
 
 class FileMatches(NamedTuple):
-    """What a file holds: how often the pattern matches, the lines to show, how it ended."""
+    """The matches in a file: their number, the lines to show, whether it turned out binary."""
 
     times: int
     lines: list[tuple[int, bool, str]]
     turned_binary: bool
 
 
-# Linear is not fast: what a pattern takes follows its own length as well, and its groups.
+# Linear is not fast: the time also depends on the pattern's length and groups.
 _LONGEST: Final = 10_000
 _MOST_GROUPS: Final = 100
 _NOTHING: Final = FileMatches(0, [], turned_binary=False)
 
 
 class Matcher:
-    """A query's pattern, ready to be used on many files."""
+    """A query's compiled pattern."""
 
     def __init__(self, query: GrepQuery) -> None:
         self._query = query
@@ -106,7 +106,7 @@ class Matcher:
         self._crlf = understands_crlf(query)
 
     def match(self, data: bytes, budget: Budget) -> FileMatches:
-        """What the text of one file holds; nothing if it is binary."""
+        """The matches in the text of one file; none if it is binary."""
         mode = self._query.mode
         nul = data.find(b"\0")
         if nul >= 0:
@@ -124,7 +124,7 @@ class Matcher:
         return FileMatches(sum(1 for _ in found), [], turned_binary=False)
 
     def _rows(self, data: bytes, budget: Budget) -> Iterator[MatchSpan]:
-        """The lines that match, one by one."""
+        """The matching lines, one by one."""
         position, number = 0, 1
         while position < len(data) and not budget.over:
             found = self._pattern.search(data, position)
@@ -139,7 +139,7 @@ class Matcher:
             position, number = end + 1, number + 1
 
     def _groups(self, data: bytes, budget: Budget) -> Iterator[MatchSpan]:
-        """The lines of each match; matches that share a line are one."""
+        """The lines of each match; matches that share a line are merged."""
         number, start, seen = 1, 0, 0
         group: tuple[int, int, int] | None = None
         for found in self._pattern.finditer(data):

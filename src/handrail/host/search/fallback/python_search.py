@@ -1,4 +1,4 @@
-"""Search without ripgrep: slower, the same answers, in a thread of its own."""
+"""Search without ripgrep, in a thread: slower, with equal results."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _GLOBS: Final = {
 
 
 def type_globs(name: str) -> tuple[str, ...] | None:
-    """The globs for base names of that type; None if the type is unknown."""
+    """The globs for base names of a type; None if the type is unknown."""
     globs = _GLOBS.get(name)
     if globs is None:
         return None
@@ -89,7 +89,7 @@ def type_pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def type_names() -> tuple[str, ...]:
-    """The types that are known."""
+    """The known types."""
     return tuple(_GLOBS)
 
 
@@ -99,7 +99,7 @@ _T = TypeVar("_T")
 
 
 class PythonSearch:
-    """The `Search` port on the standard library and RE2."""
+    """Implements the `Search` port with the standard library and RE2."""
 
     def __init__(
         self,
@@ -115,21 +115,21 @@ class PythonSearch:
         self._left_out: ReadDenyFilter | None = None
 
     def withhold(self, left_out: ReadDenyFilter) -> None:
-        """From now on leave out of every search of contents what no call may read."""
+        """Exclude denied files from every content search from now on."""
         self._left_out = left_out
 
     @property
     def root_handles(self) -> tuple[RootHandle, ...]:
-        """The directories that are searched, by path and handle."""
+        """The searched directories."""
         return tuple(RootHandle(root.path, root.fd) for root in self._roots)
 
     @property
     def withholds(self) -> bool:
-        """Whether something is left out of searches of contents."""
+        """Whether denied files are excluded from content searches."""
         return self._left_out is not None
 
     async def grep(self, query: GrepQuery) -> GrepFound:
-        """Lines that match; see the port."""
+        """Matching lines; see the port."""
         check_pattern(query)
         check_place(query.place)
         root = self._roots[query.place.root]
@@ -142,18 +142,18 @@ class PythonSearch:
         return await self._aside(partial(_grep, root, query, allowed, Matcher(query), left_out))
 
     async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
-        """The same in one text; see the port."""
+        """Matching lines of one text; see the port."""
         return await grep_text(lambda top: PythonSearch([top]), query, text)
 
     async def files(self, query: FilesQuery) -> FilesFound:
-        """Files whose names match; see the port."""
+        """Files with matching names; see the port."""
         check_place(query.place)
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.patterns, "pattern")
         return await self._aside(partial(_files, root, query, allowed))
 
     def close(self) -> None:
-        """Let go of the roots' handles."""
+        """Close the root handles."""
         close_roots(self._roots)
 
     async def _aside(self, work: Callable[[Budget], _T]) -> _T:
@@ -203,7 +203,7 @@ def _files(root: SearchRoot, query: FilesQuery, allowed: PathFilter, budget: Bud
 
 
 class _Results:
-    """What a search has found so far."""
+    """The results so far."""
 
     def __init__(self) -> None:
         self.matched: dict[str, FileMatches] = {}
@@ -213,7 +213,7 @@ class _Results:
         self.turned_binary = 0
 
     def add(self, rel: str, inode: Inode, matched: FileMatches) -> None:
-        """Take the result of one file."""
+        """Add the result of one file."""
         if matched.times:
             self.matched[rel] = matched
             self._inodes[rel] = inode
@@ -221,7 +221,7 @@ class _Results:
             self.turned_binary += matched.turned_binary
 
     def drop(self, withheld: InodeSet) -> None:
-        """Forget the files that turned out to be withheld meanwhile."""
+        """Drop files that turned out to be denied."""
         for rel, inode in self._inodes.items():
             if inode in withheld.inodes:
                 del self.matched[rel]
@@ -240,7 +240,7 @@ def _of_type(walk: FileWalk, query: GrepQuery) -> Iterator[WalkedFile]:
 def _search(
     found: WalkedFile, matcher: Matcher, withheld: InodeSet, budget: Budget, results: _Results
 ) -> None:
-    """Add what one file holds, unless it is withheld by another of its names."""
+    """Add the matches of one file, unless it is denied under another of its names."""
     handle = open_file(found.name, found.directory)
     if handle is None:
         results.unreadable += 1

@@ -1,4 +1,4 @@
-"""Walking a tree by handles: ignore files are heeded, links and special files passed over."""
+"""Walks a tree by handles, applying ignore files and skipping links and special files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.host.search.search_roots import SearchRoot, open_directory, reposi
 
 
 class WalkedFile(NamedTuple):
-    """A regular file, as a name in an open directory; the handle lives until the next one."""
+    """A regular file as a name in an open directory; the handle is valid until the next file."""
 
     rel: str
     directory: int
@@ -25,7 +25,7 @@ class WalkedFile(NamedTuple):
 
 @dataclass(slots=True)
 class FileWalk:
-    """One walk; `unreadable` counts the directories that would not open."""
+    """One walk; `unreadable` counts directories that could not be opened."""
 
     root: SearchRoot
     place: Place

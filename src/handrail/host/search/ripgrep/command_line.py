@@ -1,7 +1,7 @@
-"""The command lines for ripgrep. What a model wrote is only ever an operand.
+"""The command lines for ripgrep. Text from a model is only ever an operand.
 
-A pattern follows `-e`, a path follows `--` and begins with `./`, a glob is glued to its
-option: none of them can be taken for an option.
+A pattern follows `-e`, a path follows `--` and begins with `./`, a glob is glued to its option:
+none of them can be taken for an option.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.host.search.filters import PathFilter
 from handrail.host.search.limits import MAX_LINE
 from handrail.host.search.query import understands_crlf
 
-# A line of more bytes than this has more characters than we show, whatever they are.
+# A line of more bytes has more characters than are shown.
 _MAX_COLUMNS: Final = 4 * MAX_LINE + 4
 
 _ALWAYS: Final = (
@@ -62,7 +62,7 @@ class WalkOptions(NamedTuple):
 
 
 def grep_command(query: GrepQuery, allowed: PathFilter, way: WalkOptions) -> list[str]:
-    """Arguments that search for text."""
+    """Arguments of a content search."""
     arguments = [*_matching(query), *_walk(query.place, allowed, way)]
     if query.type is not None:
         arguments.append(f"--type={query.type}")
@@ -74,8 +74,8 @@ def grep_command(query: GrepQuery, allowed: PathFilter, way: WalkOptions) -> lis
 
 
 def reread_command(query: GrepQuery, operands: Sequence[str]) -> list[str]:
-    """Arguments that search these very files, in the order given; whether a file matches is
-    told by a count, so that each record ends where a name does not.
+    """Arguments that search exactly these files, in this order. Whether a file matches is printed
+    as a count, so that each record ends where a name cannot.
     """
     counts = replace(query, mode=GrepMode.COUNT) if query.mode is GrepMode.FILES else query
     first = ("--max-count=1",) if query.mode is GrepMode.FILES else ()
@@ -84,7 +84,7 @@ def reread_command(query: GrepQuery, operands: Sequence[str]) -> list[str]:
 
 
 def _matching(query: GrepQuery) -> list[str]:
-    """Arguments that say what matches and what is printed of it."""
+    """Arguments for what matches and what is printed."""
     arguments = [*_ALWAYS, *_GREP, *_MODES[query.mode]]
     if query.mode is GrepMode.CONTENT:
         arguments += [f"--before-context={max(query.before, 0)}"]
@@ -122,7 +122,7 @@ def _walk(place: Place, allowed: PathFilter, way: WalkOptions) -> list[str]:
 def _named(allowed: PathFilter) -> list[str]:
     if allowed.names is None:
         return []
-    # A type, because types narrow what ignore files leave; --glob would overrule them.
+    # A type, because types narrow what ignore files leave; --glob would override them.
     return [*(f"--type-add=handrail:{name}" for name in allowed.names), "--type=handrail"]
 
 

@@ -1,4 +1,4 @@
-"""From what ripgrep printed to an answer."""
+"""Turns ripgrep's output into a result."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _Ask = Callable[[str], bool]
 
 
 class LinesSource(NamedTuple):
-    """What is known of the files whose lines ripgrep printed: the path from the root for what it
-    calls a file, whether there is such a file, and from where on one is binary.
+    """How to interpret the files in ripgrep's output: the path beneath the root, whether there is
+    such a file, and from where on one is binary.
     """
 
     rel_of: Callable[[bytes], str]
@@ -47,8 +47,8 @@ class LinesSource(NamedTuple):
 
 
 class LinesRead(NamedTuple):
-    """Lines (number, matched, text) by path from the root. `binary` counts the files of which
-    only the beginning is text, `unclear` the names that could be read in two ways.
+    """Lines (number, matched, text) by path beneath the root. `binary` counts files that are text
+    only at the beginning, `unclear` names that are ambiguous.
     """
 
     by_rel: dict[str, list[tuple[int, bool, str]]]
@@ -57,7 +57,7 @@ class LinesRead(NamedTuple):
 
     @property
     def notes(self) -> list[str | None]:
-        """What is missing."""
+        """The notes on what is missing."""
         return [
             limits.turned_binary(self.binary) if self.binary else None,
             limits.unclear(self.unclear) if self.unclear else None,
@@ -71,8 +71,8 @@ def grep_answer(
     ended: HelperResult,
     note: str | None = None,
 ) -> GrepFound:
-    """The answer of a search for text that the kernel held to the root; `note` says what was
-    left out on purpose.
+    """The result of a content search that the kernel confined to the root; `note` says what was
+    left out deliberately.
     """
     if query.mode is GrepMode.CONTENT:
         return _lines_answer(root, query.place, _asked(query, allowed), ended, note)
@@ -86,14 +86,14 @@ def grep_answer(
 
 
 def candidates(query: GrepQuery, allowed: PathFilter, ended: HelperResult) -> list[str]:
-    """The paths that ripgrep reported and that the query and the rules let through, sorted."""
+    """The paths that ripgrep reported and that pass the query and the rules, sorted."""
     rels = _without_git(parse_paths(ended.stdout), query.place, ended)
     ask = _asked(query, allowed)
     return sorted(rels if ask is None else filter(ask, rels))
 
 
 def read_lines(output: bytes, source: LinesSource) -> LinesRead:
-    """The lines that ripgrep printed, without those of files that are not text."""
+    """The lines that ripgrep printed, without those of binary files."""
     parsed = parse_lines(output, source.exists)
     by_rel = {source.rel_of(path): lines for path, lines in parsed.by_path.items()}
     binary = 0
@@ -117,7 +117,7 @@ def read_lines(output: bytes, source: LinesSource) -> LinesRead:
 def files_answer(
     root: SearchRoot, query: FilesQuery, allowed: PathFilter, ended: HelperResult
 ) -> FilesFound:
-    """The answer of a search for names."""
+    """The result of a search for names."""
     ask = None if allowed.hints_decide else allowed.accepts
     rels = _without_git(parse_paths(ended.stdout), query.place, ended)
     kept = _kept(root, rels, ask, ended)
@@ -126,7 +126,7 @@ def files_answer(
 
 
 def run_notes(ended: HelperResult) -> list[str | None]:
-    """What one run of ripgrep did not tell, and why."""
+    """The notes on what one run of ripgrep left out, and why."""
     missed = unreadable_files(ended.stderr)
     died = ended.exit_code < 0 and not (ended.timed_out or ended.cut)
     return [
@@ -152,12 +152,12 @@ def _lines_answer(
 
 
 def _asked(query: GrepQuery, allowed: PathFilter) -> _Ask | None:
-    """What is left to be asked of a path: ripgrep is told of a type or of names, not of both."""
+    """What remains to be checked of a path: ripgrep gets a type or names, not both."""
     return None if allowed.hints_decide and query.type is None else allowed.accepts
 
 
 def _without_git(rels: Iterable[str], place: Place, ended: HelperResult) -> Iterable[str]:
-    """Leave out what lies in a `.git` below the place; few answers hold the word at all."""
+    """Remove what lies in a `.git` below the place; few results contain the name at all."""
     if b"/.git/" not in ended.stdout and b"/.git\0" not in ended.stdout:
         return rels
     start = len(place.rel)

@@ -1,7 +1,7 @@
-"""What ripgrep printed, as values. A record that was cut off in the middle is dropped.
+"""Parses ripgrep's output. A truncated record is dropped.
 
-A path ends at a NUL, but may hold line breaks and look like ripgrep's own notices, which
-stand in front of paths without a mark: whatever a notice says is only a hint.
+A path ends at a NUL, but may contain line breaks and look like ripgrep's notices, which precede
+paths without a separator: a notice is only a hint.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
 _COUNT: Final = re.compile(rb"([^\0]*)\0(\d+)\r?\n")
-# Printed between the records, with a name that may be anything but without a NUL.
+# Printed between records, with a name that may contain anything but NUL.
 _BINARY: Final = re.compile(
     rb"((?s:.*?)): (?:WARNING: stopped searching binary file after match|binary file matches)"
     rb" \(found \"\\0\" byte around offset (\d+)\)\n"
@@ -30,8 +30,8 @@ class OutputLine(NamedTuple):
 
 
 class ParsedOutput(NamedTuple):
-    """Lines by path. `noticed` are the files that ripgrep perhaps called binary, and around
-    which offset; `unclear` counts the names that could be read in two ways, and were dropped.
+    """Lines by path. `noticed` are files that ripgrep may have called binary, and near which
+    offset; `unclear` counts ambiguous names, which are dropped.
     """
 
     by_path: dict[bytes, list[OutputLine]]
@@ -40,10 +40,10 @@ class ParsedOutput(NamedTuple):
 
 
 def parse_lines(output: bytes, exists: Callable[[bytes], bool]) -> ParsedOutput:
-    """The output of a content search; `exists` says whether a path is a file."""
+    """The output of a content search; `exists` returns whether a path is a file."""
     by_path: dict[bytes, list[OutputLine]] = {}
     noticed: dict[bytes, int] = {}
-    # Only what holds a line break can hold a notice; None stands for the unclear ones.
+    # Only a field with a line break can contain a notice; None stands for ambiguous ones.
     read: dict[bytes, bytes | None] = {}
     end = 0
     for found in _LINE.finditer(output):
@@ -67,21 +67,21 @@ def parse_counts(output: bytes) -> dict[bytes, int]:
 
 
 def parse_paths(output: bytes) -> list[str]:
-    """Names that each begin with `./` and end in NUL, without either."""
+    """Names that begin with `./` and end in NUL, without either."""
     complete = output[: output.rfind(b"\0") + 1]
     if not complete:
         return []
-    # Decoded and split as a whole: a hundred thousand names one by one take twice as long.
+    # Decoded and split as a whole: one by one, a hundred thousand names take twice as long.
     return os.fsdecode(complete[2:-1]).split("\0./")
 
 
 def unreadable_files(errors: bytes) -> int:
-    """How many files or directories it complained about."""
+    """How many files or directories ripgrep could not read."""
     return len(_COMPLAINT.findall(errors))
 
 
 def pattern_error(errors: bytes) -> str:
-    """Why it would not start, in one line."""
+    """Why ripgrep did not start, in one line."""
     lines = errors.decode("utf-8", "replace").splitlines()
     for line in lines:
         if line.startswith("error: "):
@@ -96,7 +96,7 @@ class _Notice(NamedTuple):
 
 
 def _match_path(field: bytes, exists: Callable[[bytes], bool]) -> bytes | None:
-    """The path at the end of a field that may begin with notices; None if it is not clear."""
+    """The path at the end of a field that may begin with notices; None if it is ambiguous."""
     starts = [0, *(notice.end for notice in _notices(field))]
     there = [field[start:] for start in starts if exists(field[start:])]
     return there[0] if len(there) == 1 else None
@@ -107,7 +107,7 @@ def _offsets(text: bytes) -> dict[bytes, int]:
 
 
 def _notices(text: bytes) -> Iterator[_Notice]:
-    # Matched one behind the other: a search would try every position, and again to the end.
+    # Matched one after the other: a search would try every position.
     found = _BINARY.match(text)
     while found is not None:
         yield _Notice(found[1], int(found[2]), found.end())

@@ -44,7 +44,7 @@ class RunRipgrep(Protocol):
     def __call__(
         self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
     ) -> Awaitable[HelperResult]:
-        """How the run ended."""
+        """The result of the run."""
 
 
 class _CheckedFile(NamedTuple):
@@ -54,7 +54,7 @@ class _CheckedFile(NamedTuple):
 
 
 class RereadResults:
-    """What was found so far, by path from the root."""
+    """The results so far, by path beneath the root."""
 
     def __init__(self, query: GrepQuery) -> None:
         self._query = query
@@ -67,7 +67,7 @@ class RereadResults:
 
     @property
     def full(self) -> bool:
-        """Whether more could not be shown anyway."""
+        """Whether more could not be shown."""
         return self._hits > limits.MAX_HITS
 
     def stop(self, note: str) -> None:
@@ -99,7 +99,7 @@ class RereadResults:
             self._hits += 1
 
     def answer(self, root: SearchRoot, withheld: InodeSet, note: str | None) -> GrepFound:
-        """All of it but what turned out to be withheld meanwhile."""
+        """All results, except files that turned out to be denied."""
         lines = {rel: found for rel, found in self._lines.items() if self._open(rel, withheld)}
         counts = {rel: count for rel, count in self._counts.items() if self._open(rel, withheld)}
         if self._query.mode is GrepMode.CONTENT:
@@ -113,8 +113,8 @@ class RereadResults:
 
     @property
     def _skips_binary(self) -> bool:
-        """Whether a NUL anywhere in a file takes it out of the answer: so ripgrep has it for
-        files that it finds, but not for files that it is given.
+        """Whether a NUL anywhere excludes a file: ripgrep does so for files that it finds, but not
+        for files that it is given.
         """
         return self._counting and not self._query.multiline
 
@@ -130,7 +130,7 @@ async def reread(
     run: RunRipgrep,
     deadline_s: float,
 ) -> RereadResults:
-    """Search those of the files that are there and not withheld, within the time."""
+    """Search those files that exist and are not denied, within the deadline."""
     end = time.monotonic() + deadline_s
     findings = RereadResults(query)
     size = _batch_size()
@@ -152,7 +152,7 @@ async def reread(
 
 
 class _CheckedFiles:
-    """Opens candidates, and closes them all in the end."""
+    """Opens candidates, and closes them all at the end."""
 
     def __init__(self, root: SearchRoot, withheld: InodeSet) -> None:
         self._root = root
@@ -160,7 +160,7 @@ class _CheckedFiles:
         self._handles: list[int] = []
 
     def open(self, rels: Sequence[str]) -> list[_CheckedFile]:
-        """Those that are regular files beneath the root and not withheld."""
+        """Those that are regular files beneath the root and not denied."""
         opened: list[_CheckedFile] = []
         for rel in rels:
             handle = open_beneath(self._root, rel)
@@ -173,7 +173,7 @@ class _CheckedFiles:
         return opened
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the opened files."""
         for handle in self._handles:
             os.close(handle)
 
@@ -188,7 +188,7 @@ def _opened(root: SearchRoot, withheld: InodeSet) -> Iterator[_CheckedFiles]:
 
 
 def _above_streams(handle: int) -> int:
-    """The same file under a number that is not one of the child's standard streams."""
+    """A duplicate with a number above the child's standard streams."""
     if handle > 2:
         return handle
     try:
@@ -198,7 +198,7 @@ def _above_streams(handle: int) -> int:
 
 
 def _batch_size() -> int:
-    """A part of the handles that this process may have; others need some too."""
+    """A share of this process's file descriptor limit."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return _MOST_AT_ONCE

@@ -1,4 +1,4 @@
-"""Search by ripgrep: started through the one door, in its root's handle, reading only it."""
+"""Search by ripgrep, started through `spawn` in its root's handle, reading only the root."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from handrail.host.search.text_search import grep_text
 
 
 class SearchSlots:
-    """Counts the searches under way and lets in as many as there are cores."""
+    """Limits concurrent searches to the number of cores."""
 
     def __init__(self) -> None:
         self._members = 0
@@ -48,10 +48,10 @@ class SearchSlots:
 
     @asynccontextmanager
     async def member(self) -> AsyncIterator[bool]:
-        """Wait for a core; yields whether this search has the machine to itself."""
+        """Wait for a core; yields whether this search runs alone."""
         self._members += 1
         try:
-            # Lets the searches that start in this very moment be counted too.
+            # Lets searches that start at this moment be counted too.
             await anyio.lowlevel.checkpoint()
             async with self._slots:
                 yield self._members == 1
@@ -65,8 +65,8 @@ _FEW: Final = 100
 class TreeEstimate(NamedTuple):
     """What the first hundred names show.
 
-    `small`: there are no more, so a second thread would cost more than it brings.
-    `git`: a `.git` was among them.
+    `small`: there are no more, so a second thread would cost more than it saves. `git`: a `.git`
+    was among them.
     """
 
     small: bool
@@ -74,7 +74,7 @@ class TreeEstimate(NamedTuple):
 
 
 def estimate_tree(root: SearchRoot, place: Place) -> TreeEstimate:
-    """Look at about a hundred names from the top down, and at no more than that."""
+    """Look at about a hundred names from the top down."""
     if place.kind is Kind.FILE:
         return TreeEstimate(small=True, git=False)
     seen = 0
@@ -123,14 +123,14 @@ def _has_git(handle: int) -> bool:
 
 
 _COMPLAINED: Final = 2
-# Above this, putting an answer together would hold up the loop for milliseconds.
+# Above this, building the result would block the event loop for milliseconds.
 _INLINE_BYTES: Final = 64 << 10
 
 _T = TypeVar("_T")
 
 
 class RipgrepSearch:
-    """The `Search` port on ripgrep; `deadline_s` and `max_bytes` bound every search."""
+    """Implements the `Search` port with ripgrep; `deadline_s` and `max_bytes` bound every search."""
 
     def __init__(
         self,
@@ -152,21 +152,21 @@ class RipgrepSearch:
         self._left_out: ReadDenyFilter | None = None
 
     def withhold(self, left_out: ReadDenyFilter) -> None:
-        """From now on leave out of every search of contents what no call may read."""
+        """Exclude denied files from every content search from now on."""
         self._left_out = left_out
 
     @property
     def root_handles(self) -> tuple[RootHandle, ...]:
-        """The directories that are searched, by path and handle."""
+        """The searched directories."""
         return tuple(RootHandle(root.path, root.fd) for root in self._roots)
 
     @property
     def withholds(self) -> bool:
-        """Whether something is left out of searches of contents."""
+        """Whether denied files are excluded from content searches."""
         return self._left_out is not None
 
     async def grep(self, query: GrepQuery) -> GrepFound:
-        """Lines that match; see the port."""
+        """Matching lines; see the port."""
         check_pattern(query)
         check_place(query.place)
         root = self._roots[query.place.root]
@@ -179,7 +179,7 @@ class RipgrepSearch:
         if query.type is not None:
             await self._check_type(query.type)
         note = limits.withheld(view.number, whole=view.inodes.complete)
-        # Where the kernel holds it to what it may show, its own words are shown.
+        # Where the kernel confines ripgrep to readable files, its output is used directly.
         if self._left_out is None and not root.hidden and landlock.abi():
             ended = await self._run_grep(root, query, allowed)
             if ended.confined:
@@ -187,7 +187,7 @@ class RipgrepSearch:
         return await self._grep_by_handles(root, query, allowed, view)
 
     async def _view(self, root: SearchRoot, place: Place, allowed: PathFilter) -> ReadDenyView:
-        """What is withheld, as it is before the search."""
+        """The denied files, before the search."""
         if self._left_out is None:
             return ReadDenyView(0, InodeSet())
         return await anyio.to_thread.run_sync(self._left_out.view, allowed, root, place)
@@ -195,7 +195,7 @@ class RipgrepSearch:
     async def _grep_by_handles(
         self, root: SearchRoot, query: GrepQuery, allowed: PathFilter, view: ReadDenyView
     ) -> GrepFound:
-        """Candidates by their names, then what they hold by handles that were checked."""
+        """Candidates by name, then their content through checked handles."""
         wide = replace(query, mode=GrepMode.FILES, before=0, after=0)
         named = await self._run_grep(root, wide, allowed)
         rels = await anyio.to_thread.run_sync(candidates, query, allowed, named)
@@ -204,16 +204,16 @@ class RipgrepSearch:
             found.stop(note)
         again = InodeSet()
         if rels and self._left_out is not None:
-            # What was moved onto a withheld name meanwhile is withheld, too.
+            # A file moved onto a denied name meanwhile is denied too.
             again = await anyio.to_thread.run_sync(self._left_out.inodes)
         return found.answer(root, again, limits.withheld(view.number, whole=view.inodes.complete))
 
     async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
-        """The same in one text; see the port."""
+        """Matching lines of one text; see the port."""
         return await grep_text(lambda top: RipgrepSearch([top], self.binary), query, text)
 
     async def files(self, query: FilesQuery) -> FilesFound:
-        """Files whose names match; see the port."""
+        """Files with matching names; see the port."""
         check_place(query.place)
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.patterns, "pattern")
@@ -221,12 +221,12 @@ class RipgrepSearch:
         return await _aside(ended, partial(files_answer, root, query, allowed, ended))
 
     async def version(self) -> str:
-        """What the binary calls itself, for `doctor`."""
+        """The binary's version, for `doctor`."""
         ended = await self._spawn(self._roots[0], ["--version"])
         return ended.stdout.decode("utf-8", "replace").partition("\n")[0]
 
     def close(self) -> None:
-        """Let go of the roots' handles."""
+        """Close the root handles."""
         close_roots(self._roots)
 
     async def _run(
@@ -253,7 +253,7 @@ class RipgrepSearch:
     async def _run_on(
         self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
     ) -> spawn.HelperResult:
-        """Run it on open files: the kernel lets it open these and nothing else."""
+        """Run ripgrep on open files: the kernel allows it to open these and nothing else."""
         async with self._crowd.member():
             return await self._spawn(
                 self._roots[0], arguments, handles, handed=handles, deadline_s=deadline_s
@@ -296,7 +296,7 @@ class RipgrepSearch:
 
 
 async def _aside(ended: spawn.HelperResult, answer: Callable[[], _T]) -> _T:
-    """Compute the answer here if it is small, in a thread if it is not."""
+    """Compute a small result here, a large one in a thread."""
     if len(ended.stdout) <= _INLINE_BYTES and ended.confined:
         return answer()
     return await anyio.to_thread.run_sync(answer)
