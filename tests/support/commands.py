@@ -35,14 +35,14 @@ def understood(command):
         return None, None
 
 
-def refused(command, *, where=WHERE, extra=(), env=None):
+def refused(command, *, where=WHERE, user_blocked=(), env=None):
     """Why the command is on the blocklist."""
     script, flat = understood(command)
     if script is None:
-        return matcher.find_blocked_in_text(command, where, extra)
+        return matcher.find_blocked_in_text(command, where, user_blocked)
     bindings = bind_variables(script, flat, env or {})
     expander = Expander(bindings, where.home, invocations=len(flat.invocations))
-    return matcher.find_blocked(flat, where, expander, script, extra)
+    return matcher.find_blocked(flat, where, expander, script, user_blocked)
 
 
 def rows(name):

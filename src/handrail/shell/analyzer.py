@@ -84,17 +84,17 @@ class ShellCommandAnalyzer:
         )
         if before is not None:
             return before
-        tally = EffectCollector()
-        _classify_environment(env, tally)
+        collector = EffectCollector()
+        _classify_environment(env, collector)
         if not command.isprintable():
-            _classify_invisible_characters(command, tally)
+            _classify_invisible_characters(command, collector)
         try:
             known = self._read(command)
         except UnreadableCommand as error:
-            return self._unreadable(command, str(error), where, tally)
+            return self._unreadable(command, str(error), where, collector)
         asked: DiskAnswers = {}
         disk = recording_queries(DiskQueries(where.find_program, where.resolve, self._tame), asked)
-        judgement = self._judgement(known, where, disk, tally, env)
+        judgement = self._judgement(known, where, disk, collector, env)
         if len(command) <= _MAX_KEPT_TEXT:
             self._remembered.keep(key, judgement, asked)
         return judgement
@@ -104,7 +104,7 @@ class ShellCommandAnalyzer:
         known: _ParsedCommand,
         where: ExecutionContext,
         disk: DiskQueries,
-        tally: EffectCollector,
+        collector: EffectCollector,
         env: Mapping[str, str],
     ) -> CommandAnalysis:
         where = where._replace(find_program=disk.find_program, resolve=disk.resolve)
@@ -114,16 +114,16 @@ class ShellCommandAnalyzer:
         bindings = bind_variables(known.script, flat, env)
         expander = Expander(bindings, where.home, invocations=len(flat.invocations))
         for doubt in evaluated_names.environment_doubts(flat.evaluates, env):
-            tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
+            collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
         classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
-        classes = classifier.weigh(flat, expander, tally)
+        classes = classifier.weigh(flat, expander, collector)
         # What only looks can be no catastrophe, unless the person says what else is one.
-        if tally.safety_class > CommandClass.SAFE or self._blocked:
+        if collector.safety_class > CommandClass.SAFE or self._blocked:
             for reason in matcher.find_blocked(flat, where, expander, known.script, self._blocked):
-                tally.note(CommandClass.BLOCKED, reason.text, reason.part)
-            for reason in find_system_writes(tally.effects().writes, where):
-                tally.note(CommandClass.BLOCKED, reason.text, reason.part)
-        return tally.judgement()._replace(
+                collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)
+            for reason in find_system_writes(collector.effects().writes, where):
+                collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)
+        return collector.to_analysis()._replace(
             parts=command_parts(flat, classes),
             rule_matchable=is_rule_matchable(flat, env),
             fully_listed=is_fully_listed(flat, env),
@@ -133,13 +133,13 @@ class ShellCommandAnalyzer:
         )
 
     def _unreadable(
-        self, command: str, why: str, where: ExecutionContext, tally: EffectCollector
+        self, command: str, why: str, where: ExecutionContext, collector: EffectCollector
     ) -> CommandAnalysis:
-        tally.note(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
-        tally.open_ended = True
+        collector.add_reason(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
+        collector.open_ended = True
         for reason in matcher.find_blocked_in_text(command, where, self._blocked):
-            tally.note(CommandClass.BLOCKED, reason.text, reason.part)
-        return tally.judgement()._replace(cwd=where.cwd, text=command)
+            collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)
+        return collector.to_analysis()._replace(cwd=where.cwd, text=command)
 
     def _with_real_roots(self, where: ExecutionContext) -> ExecutionContext:
         """A root may be named by a link; what lies in it is then known by both names."""
@@ -167,13 +167,17 @@ class ShellCommandAnalyzer:
         return fresh
 
 
-def _classify_environment(env: Mapping[str, Any], tally: EffectCollector) -> None:
+def _classify_environment(env: Mapping[str, Any], collector: EffectCollector) -> None:
     for name in env:
-        tally.note(environment.classify_variable(name), f"the variable {name} is set", name)
+        collector.add_reason(
+            environment.classify_variable(name), f"the variable {name} is set", name
+        )
 
 
-def _classify_invisible_characters(command: str, tally: EffectCollector) -> None:
+def _classify_invisible_characters(command: str, collector: EffectCollector) -> None:
     """Letters that nobody sees make a command read differently from what it says."""
     odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
     if odd is not None:
-        tally.note(CommandClass.DANGEROUS, "it holds letters that cannot be seen", f"{odd!a}")
+        collector.add_reason(
+            CommandClass.DANGEROUS, "it holds letters that cannot be seen", f"{odd!a}"
+        )

@@ -69,7 +69,7 @@ class Binding(NamedTuple):
     may_be_unset: bool = True
 
 
-class Piece(NamedTuple):
+class WordPiece(NamedTuple):
     """A stretch of an expanded word."""
 
     # The part of the written word, or of a variable's value, that the piece comes from.
@@ -88,12 +88,12 @@ class Field(NamedTuple):
     """One word after expansion. `source` is the written word that it comes from."""
 
     source: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordPiece, ...]
 
 
 class _Value(NamedTuple):
     word: Word
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordPiece, ...]
 
 
 _UNBOUND: Final = Binding((), None)
@@ -160,7 +160,7 @@ class Expander:
         """The expanded values of a variable. `inside`: variables whose values refer to `name`."""
         self._nested_left -= 1
         if self._nested_left < 0:
-            return [_Value(Word("", ()), (Piece(Opaque(name), None),))]
+            return [_Value(Word("", ()), (WordPiece(Opaque(name), None),))]
         inside |= {name}
         found: list[_Value] = []
         for word in self._words(name, likely=likely):
@@ -198,7 +198,7 @@ class _Reading:
         for word in words:
             ways = self.alternatives(word.parts)
             if len(ways) > MAX_READINGS:
-                ways = [(Piece(Opaque(word.source), None),)]
+                ways = [(WordPiece(Opaque(word.source), None),)]
             found += [
                 Field(word.source, _merged(pieces))
                 for pieces in ways
@@ -206,22 +206,22 @@ class _Reading:
             ]
         return tuple(found)
 
-    def alternatives(self, parts: Sequence[Part]) -> list[tuple[Piece, ...]]:
+    def alternatives(self, parts: Sequence[Part]) -> list[tuple[WordPiece, ...]]:
         """All that the parts may become, braces and known variables filled in."""
         if self.likely and len(parts) > _MAX_LIKELY_PARTS:
-            return [(Piece(Opaque(""), None),)]
-        made: list[tuple[Piece, ...]] = [()]
+            return [(WordPiece(Opaque(""), None),)]
+        made: list[tuple[WordPiece, ...]] = [()]
         for number, part in enumerate(parts):
             options = self._options(part, first=number == 0)
             ways = (start + end for start in made for end in options)
             made = list(islice(ways, MAX_READINGS + 1))
         return made
 
-    def _options(self, part: Part, *, first: bool) -> Sequence[tuple[Piece, ...]]:
+    def _options(self, part: Part, *, first: bool) -> Sequence[tuple[WordPiece, ...]]:
         match part:
             case Text(text, quoted):
                 tilde = first and not quoted and text.startswith("~")
-                return [(Piece(part, text, globs=not quoted, tilde=tilde),)]
+                return [(WordPiece(part, text, globs=not quoted, tilde=tilde),)]
             case Braces(alternatives):
                 ways = [way for one in alternatives for way in self.alternatives(one.parts)]
                 return ways if first else [_without_tilde(way) for way in ways]
@@ -231,41 +231,41 @@ class _Reading:
                 return self._defaulted(part)
         return [(self._piece(part),)]
 
-    def _value(self, variable: Variable, value: _Value) -> tuple[Piece, ...]:
+    def _value(self, variable: Variable, value: _Value) -> tuple[WordPiece, ...]:
         """A value as it stands where the variable stood."""
-        made: list[Piece] = []
+        made: list[WordPiece] = []
         for piece in value.pieces:
             if isinstance(piece.part, Text):
                 text, splits = self._home_text(piece), not variable.quoted
                 if splits and not self.likely and re.search(r"\s", text):
                     # Which words the value becomes is not worked out.
-                    made.append(Piece(Opaque(value.word.source), None))
+                    made.append(WordPiece(Opaque(value.word.source), None))
                 else:
                     tilde, globs = piece.tilde and text.startswith("~"), value.word.globs or splits
-                    made.append(Piece(piece.part, text, globs, tilde, splits))
+                    made.append(WordPiece(piece.part, text, globs, tilde, splits))
             elif isinstance(piece.part, Variable | Substitution):
                 part = replace(piece.part, quoted=variable.quoted)
                 made.append(piece._replace(part=part, splits=not variable.quoted))
             else:
                 made.append(piece)
         if not made and variable.quoted:
-            made.append(Piece(Text("", quoted=True), ""))
+            made.append(WordPiece(Text("", quoted=True), ""))
         return tuple(made)
 
-    def _home_text(self, piece: Piece) -> str:
+    def _home_text(self, piece: WordPiece) -> str:
         """A `~` at the start of a value was expanded when the value was assigned."""
         text = piece.text or ""
         mine = piece.tilde and (text == "~" or text.startswith("~/"))
         return self.expander.home + text[1:] if mine else text
 
-    def _defaulted(self, part: Variable) -> Sequence[tuple[Piece, ...]]:
+    def _defaulted(self, part: Variable) -> Sequence[tuple[WordPiece, ...]]:
         """`${x:-y}` and `${x:+y}` in the likely view."""
         default = Word("", part.inner[0].parts)
         ways = [self._value(part, _Value(default, way)) for way in self.alternatives(default.parts)]
         if part.operator in _ALTERNATES:
             return ways
         if part.operator not in _DEFAULTS:
-            return [(Piece(part, None),)]
+            return [(WordPiece(part, None),)]
         plain = replace(part, plain=True)
         known = [
             way
@@ -274,21 +274,21 @@ class _Reading:
         ]
         return known or ways
 
-    def _piece(self, part: Part) -> Piece:
+    def _piece(self, part: Part) -> WordPiece:
         """A part that is neither text nor braces nor a chosen variable."""
         match part:
             case Variable(plain=True, name=name):
                 if _NUMBERS.fullmatch(name):
-                    return Piece(part, "*", globs=True)
+                    return WordPiece(part, "*", globs=True)
                 known = {"HOME": self.expander.home, "PWD": self.cwd}.get(name)
-                return Piece(part, known, splits=not part.quoted)
+                return WordPiece(part, known, splits=not part.quoted)
             case Substitution(kind=kind):
                 # Bash opens the first free descriptor below 64.
                 text = None if kind == "output" else "/dev/fd/63"
-                return Piece(part, text, splits=not part.quoted)
+                return WordPiece(part, text, splits=not part.quoted)
             case Opaque(source=source) if _is_small_number(source):
-                return Piece(part, "*", globs=True)
-        return Piece(part, None)
+                return WordPiece(part, "*", globs=True)
+        return WordPiece(part, None)
 
     def texts(self, words: Iterable[Word]) -> Iterator[str]:
         """The fields of the likely view as text."""
@@ -296,7 +296,7 @@ class _Reading:
             text = "".join(self._guess(piece) for piece in field.pieces)
             yield from (one for one in text.split(_SPLIT) if one or _SPLIT not in text)
 
-    def _guess(self, piece: Piece) -> str:
+    def _guess(self, piece: WordPiece) -> str:
         part, text = piece.part, piece.text
         if isinstance(part, Substitution):
             text = self._output(part.script)
@@ -356,9 +356,9 @@ def _unknown(part: Part) -> str | None:
     return UNSET if unset else None
 
 
-def _merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+def _merged(pieces: Iterable[WordPiece]) -> tuple[WordPiece, ...]:
     """The pieces with neighbouring written text joined: `~{root,u}` is `~root` and `~u`."""
-    made: list[Piece] = []
+    made: list[WordPiece] = []
     for piece in pieces:
         last = made[-1] if made and isinstance(piece.part, Text) else None
         if (
@@ -372,12 +372,12 @@ def _merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
     return tuple(made)
 
 
-def _vanishes(word: Word, pieces: Sequence[Piece]) -> bool:
+def _vanishes(word: Word, pieces: Sequence[WordPiece]) -> bool:
     """Whether nothing is left of a word: its unquoted variables are empty."""
     return bool(word.parts) and all(piece.splits and piece.text == "" for piece in pieces)
 
 
-def _without_tilde(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def _without_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
     return tuple(piece._replace(tilde=False) for piece in pieces)
 
 

@@ -266,7 +266,7 @@ def test_functions_are_listed_with_their_bodies_where_they_are_defined():
 def test_a_pipe_tells_who_feeds_whom():
     found = flat("curl u | tee y | sudo sh -s")
 
-    feeds = {one.program: [fed.program for fed in one.feeds] for one in found.invocations}
+    feeds = {one.program: [fed.program for fed in one.piped_from] for one in found.invocations}
     assert feeds == {"curl": [], "tee": ["curl"], "sudo": ["tee"], "sh": ["tee"]}
 
 
@@ -324,20 +324,20 @@ def test_marks_are_set_on_what_runs_in_the_background_elsewhere_or_in_between():
     found = flat("ls & ssh host 'echo $(id)'; find . -exec wc {} +; while :; do :; done")
 
     marks = {
-        one.program: (one.background, one.remote, one.substituted, one.extra)
+        one.program: (one.background, one.remote, one.in_substitution, one.extra_arguments)
         for one in found.invocations
     }
     assert marks["ls"] == (True, False, False, False)
     assert marks["id"] == (False, True, True, False)
     assert marks["echo"] == (False, True, False, False)
     assert marks["wc"] == (False, False, False, True)
-    assert found.loops
+    assert found.may_loop_forever
 
 
 def test_a_wrapper_that_only_names_a_file_does_not_wrap():
     found = flat("bash build.sh; . ./env.sh; xargs; env")
 
-    assert [one.wraps for one in found.invocations] == [False] * 4
+    assert [one.is_wrapper for one in found.invocations] == [False] * 4
 
 
 def test_too_much_to_follow_is_refused():

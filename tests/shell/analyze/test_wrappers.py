@@ -119,7 +119,7 @@ def test_the_command_begins_where_the_wrapper_s_words_end(wrapper):
     ],
 )  # fmt: skip
 def test_a_wrapper_that_runs_nothing_wraps_nothing(command):
-    assert [one.wraps for one in flat(command).invocations] == [False]
+    assert [one.is_wrapper for one in flat(command).invocations] == [False]
 
 
 def test_every_command_of_a_finder_is_found_with_its_placeholder_unknown():

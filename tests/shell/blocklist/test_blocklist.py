@@ -255,7 +255,7 @@ def test_a_reason_names_what_happens_what_to_do_and_the_part():
     ],
 )
 def test_a_person_can_refuse_further_commands(command, blocked):
-    assert bool(refused(command, extra=("terraform destroy", "npm publish"))) is blocked
+    assert bool(refused(command, user_blocked=("terraform destroy", "npm publish"))) is blocked
 
 
 def test_variables_that_the_command_is_given_count():

@@ -32,7 +32,7 @@ class Nothing:
     """The tiny reader switched off."""
 
     @staticmethod
-    def read(command):
+    def read_trivial(command):
         return None
 
 

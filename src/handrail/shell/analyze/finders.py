@@ -54,7 +54,10 @@ def _ends(words: Sequence[Word], index: int) -> bool:
 
 def _run(words: Sequence[Word], *, moves: bool) -> WrappedRun:
     return WrappedRun(
-        "words", tuple(mark_placeholder(word, "{}") for word in words), extra=True, moves=moves
+        "words",
+        tuple(mark_placeholder(word, "{}") for word in words),
+        extra_arguments=True,
+        moves=moves,
     )
 
 

@@ -13,12 +13,12 @@ class Invocation:
     """One program that the command starts.
 
     `words` starts with the program; empty for a bare assignment or redirect. A wrapper
-    (`env`, `sudo`, `xargs` …) is an invocation of its own with `wraps` set, and what it runs
+    (`env`, `sudo`, `xargs` …) is an invocation of its own with `is_wrapper` set, and what it runs
     is another one with the wrapper's name in `wrapped_by` (outermost first).
-    `feeds`: the commands whose output it reads from a pipe. `extra`: it gets further
+    `piped_from`: the commands whose output it reads from a pipe. `extra_arguments`: it gets further
     arguments that nobody can know (xargs, find -exec). `cwd`: where it runs, relative to
     where the command starts, None if it cannot be known. `function`: it is in the body of
-    that function. `substituted`: it runs inside `$( )` or `<( )`. `remote`: it runs on
+    that function. `in_substitution`: it runs inside `$( )` or `<( )`. `remote`: it runs on
     another machine (ssh).
     """
 
@@ -26,14 +26,14 @@ class Invocation:
     source: str
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
-    feeds: tuple[Invocation, ...] = ()
-    wraps: bool = False
+    piped_from: tuple[Invocation, ...] = ()
+    is_wrapper: bool = False
     wrapped_by: tuple[str, ...] = ()
-    extra: bool = False
+    extra_arguments: bool = False
     background: bool = False
     cwd: str | None = ""
     function: str | None = None
-    substituted: bool = False
+    in_substitution: bool = False
     remote: bool = False
 
     @property
@@ -48,7 +48,7 @@ class FlatCommand:
     program, text from elsewhere that is run): with any doubt the command is never safe.
     `functions`: names that the command defines as functions (their bodies are listed); where
     such a name may mean a program as well, there is a doubt. `evaluates`: variables whose
-    value is worked out as arithmetic, which can run commands. `loops`: it holds a loop that
+    value is worked out as arithmetic, which can run commands. `may_loop_forever`: it holds a loop that
     may never end.
     """
 
@@ -57,7 +57,7 @@ class FlatCommand:
     doubts: tuple[Reason, ...] = ()
     changes_directory: bool = False
     evaluates: frozenset[str] = frozenset()
-    loops: bool = False
+    may_loop_forever: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class WrappedRun:
     a shell, the words joined with blanks), "input" (a shell reads its standard input), or
     "file" (a shell reads the file that the one word names).
 
-    `extra`: further arguments come from elsewhere. `moves`: it runs in another directory.
+    `extra_arguments`: further arguments come from elsewhere. `moves`: it runs in another directory.
     `inside`: by the very shell that reads the command. `dialect`: the shell that reads it.
     """
 
     kind: str
     words: tuple[Word, ...] = ()
     assignments: tuple[Assignment, ...] = ()
-    extra: bool = False
+    extra_arguments: bool = False
     moves: bool = False
     remote: bool = False
     inside: bool = False

@@ -34,7 +34,7 @@ class ProgramRunner:
             raise UnreadableCommand(f"it is wrapped more than {_MAX_WRAPPED} times")
         unwrapped = unwrap(one.words) or UnwrapResult(())
         wraps = any(run.kind != "file" for run in unwrapped.runs)
-        self._found.emit(replace(one, wraps=wraps), context, at)
+        self._found.emit(replace(one, is_wrapper=wraps), context, at)
         program = one.program
         if program is None or one.words[0].globs:
             self._found.doubt("the program's name is computed", one.words[0].source)
@@ -57,7 +57,7 @@ class ProgramRunner:
     ) -> None:
         for text in (*unwrapped.doubts, *builtins.builtin_doubts(one.words)):
             self._found.doubt(text, one.source)
-        if context.extra and unwrapped.open:
+        if context.extra_arguments and unwrapped.open:
             self._found.doubt(f"what {program} runs may come from elsewhere", one.source)
         self._found.functions.called(program, outside=context.outside)
 
@@ -96,7 +96,7 @@ class ProgramRunner:
             assignments=context.assignments + one.assignments + run.assignments,
             stdin=static_text.partly_read(context.stdin) if run.kind == "text" else context.stdin,
             remote=context.remote or run.remote,
-            extra=run.extra or (context.extra and as_words),
+            extra_arguments=run.extra_arguments or (context.extra_arguments and as_words),
             here=context.here and run.inside,
             certain=context.certain and run.inside,
             outside=(context.outside or not run.inside) if as_words else False,

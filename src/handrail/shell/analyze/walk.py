@@ -123,8 +123,8 @@ class _TreeWalk:
             start = len(self._found.invocations)
             last = self._statement(stage, context, at).after
             fed = self._found.invocations[start:]
-            feeds = tuple(one for one in fed if one.substituted == context.substituted)
-            context = replace(context, feeds=feeds, stdin=static_text.printed_word(stage))
+            feeds = tuple(one for one in fed if one.in_substitution == context.in_substitution)
+            context = replace(context, piped_from=feeds, stdin=static_text.printed_word(stage))
         # With `shopt -s lastpipe` the last stage runs in the shell itself.
         return working_directory.unchanged(working_directory.either(at, last))
 
@@ -156,7 +156,7 @@ class _TreeWalk:
             case "if":
                 end = self._if(scripts, context, at)
             case "while" | "until" | "for ((":
-                self._found.loops = True
+                self._found.may_loop_forever = True
                 end = self._loop(scripts, context.unsure(), at)
             case "for" | "select":
                 self._loop_variable(command, context, at)
@@ -166,7 +166,7 @@ class _TreeWalk:
             case "time":
                 end = self._script(_timed(scripts[0]), context, at)
             case "coproc":
-                if context.substituted or _is(scripts[0].statements[0], "time"):
+                if context.in_substitution or _is(scripts[0].statements[0], "time"):
                     self._found.doubt("shells disagree on this coproc", command.kind)
                 self._script(scripts[0], replace(context.apart(), background=True), at)
         return end
@@ -225,7 +225,11 @@ class _TreeWalk:
         functions = self._found.functions
         functions.define(name, certain=context.certain and name not in called)
         inside = replace(
-            context.apart(), feeds=(), stdin=static_text.UNKNOWN, function=name, extra=False
+            context.apart(),
+            piped_from=(),
+            stdin=static_text.UNKNOWN,
+            function=name,
+            extra_arguments=False,
         )
         end = self._statement(body, inside, working_directory.START)
         functions.move |= not end.after <= working_directory.START
@@ -274,7 +278,9 @@ class _TreeWalk:
 
     def _substitution(self, script: Script, context: WalkContext, at: Directories) -> None:
         stdin = static_text.partly_read(context.stdin)
-        inside = replace(context.apart(), feeds=(), stdin=stdin, substituted=True, extra=False)
+        inside = replace(
+            context.apart(), piped_from=(), stdin=stdin, in_substitution=True, extra_arguments=False
+        )
         self._script(script, inside, at)
 
 

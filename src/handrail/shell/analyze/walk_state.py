@@ -70,14 +70,14 @@ class WalkContext:
     """What holds for everything inside a construct."""
 
     wrapped_by: tuple[str, ...] = ()
-    feeds: tuple[Invocation, ...] = ()
+    piped_from: tuple[Invocation, ...] = ()
     stdin: Word | None = None
     assignments: tuple[Assignment, ...] = ()
     background: bool = False
     function: str | None = None
-    substituted: bool = False
+    in_substitution: bool = False
     remote: bool = False
-    extra: bool = False
+    extra_arguments: bool = False
     # In the shell that reads the command: here `cd` lasts.
     here: bool = True
     # And for certain: a function defined here holds from here on.
@@ -102,7 +102,7 @@ class WalkResult:
         self.functions = FunctionTable()
         self.names = EvaluatedNames()
         self.moves = False
-        self.loops = False
+        self.may_loop_forever = False
         self._doubts: dict[Reason, None] = {}
         self._reread = reread
         self._texts: dict[str, Script | None] = {}
@@ -116,13 +116,13 @@ class WalkResult:
                 replace(
                     one,
                     assignments=context.assignments + one.assignments,
-                    feeds=context.feeds,
+                    piped_from=context.piped_from,
                     wrapped_by=context.wrapped_by,
-                    extra=context.extra,
+                    extra_arguments=context.extra_arguments,
                     background=context.background,
                     cwd=place,
                     function=context.function,
-                    substituted=context.substituted,
+                    in_substitution=context.in_substitution,
                     remote=context.remote,
                 )
             )
@@ -157,5 +157,5 @@ class WalkResult:
             doubts,
             changes_directory=self.moves,
             evaluates=frozenset(self.names.evaluated),
-            loops=self.loops,
+            may_loop_forever=self.may_loop_forever,
         )

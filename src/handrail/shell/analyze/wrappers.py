@@ -93,7 +93,7 @@ class _WrapperArguments:
         return replace(
             run,
             assignments=tuple(self.assignments),
-            extra=self.wrapper.extra,
+            extra_arguments=self.wrapper.extra_arguments,
             moves=self._given(self.wrapper.moves),
             remote=self.wrapper.remote,
             inside=self.wrapper.inside,

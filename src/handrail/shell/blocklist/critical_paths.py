@@ -81,7 +81,7 @@ class CriticalPaths:
         self._person = (home, *((*home, name) for name in _KEPT)) if home else ()
         self._machine = (*((top,) for top in _TOPS), *(_parts(path) for path in _BELOW))
 
-    def lost(self, field: str, cwd: str | None, *, follow: bool = False) -> str | None:
+    def critical_loss(self, field: str, cwd: str | None, *, follow: bool = False) -> str | None:
         """What is lost if the field is deleted with all that is below it; None: nothing dear.
 
         `follow`: a link at its end is not the link but what it leads to.
@@ -94,26 +94,26 @@ class CriticalPaths:
                 return what
         return None
 
-    def system(self, field: str, cwd: str | None, *, follow: bool = True) -> str | None:
+    def system_target(self, field: str, cwd: str | None, *, follow: bool = True) -> str | None:
         """The system file or device that a write to the field would change."""
         for parts in self._ways(field, cwd, follow=follow):
             if not self._inside(parts) and self._is_system(parts):
                 return "/" + "/".join(map(plain_text, parts))
         return None
 
-    def owned(self, field: str, cwd: str | None) -> bool:
+    def is_in_workspace(self, field: str, cwd: str | None) -> bool:
         """Whether the field names something inside the workspace."""
         path = _absolute(field, cwd)
         return path is not None and self._inside(_normal(path))
 
-    def at_home(self, text: str) -> str:
+    def expand_home(self, text: str) -> str:
         """Text that another language wrote, with the home directory spelled out."""
         for start in ("~", "$HOME", "${HOME}"):
             if text == start or text.startswith(f"{start}/"):
                 return self._where.home + text[len(start) :]
         return text
 
-    def device(self, field: str) -> bool:
+    def is_disk(self, field: str) -> bool:
         """Whether the field names a device that holds data."""
         return _is_device(_split(field)) if field.startswith("/") else False
 

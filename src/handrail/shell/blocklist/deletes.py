@@ -33,65 +33,67 @@ _FILTERS: Final = frozenset(
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 
 
-def find_deletions(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """What the program would delete or move that is refused."""
-    if act.name in _DELETERS:
-        yield from _gone(act, scene, (*act.operands, *piped_operands(act, scene)))
-        if "--no-preserve-root" in act.fields:
-            yield act.because("it asks to delete the whole file system", _INSTEAD)
-    elif act.name in ("mv", "gmv"):
-        yield from _gone(act, scene, _sources(act))
-    elif act.name in ("find", "gfind", "fd", "fdfind"):
-        yield from _found(act, scene)
-    elif act.name == "rsync":
-        yield from _synced(act, scene)
-    elif act.name in ("tar", "gtar", "bsdtar", "zip", "7z", "git"):
-        yield from _gone(act, scene, _swept(act))
-    elif act.name == "crontab" and act.has("r"):
-        yield act.because("it deletes every scheduled job of the user", "edit the one line meant")
+    if call.name in _DELETERS:
+        yield from _gone(call, command, (*call.operands, *piped_operands(call, command)))
+        if "--no-preserve-root" in call.arguments:
+            yield call.reason("it asks to delete the whole file system", _INSTEAD)
+    elif call.name in ("mv", "gmv"):
+        yield from _gone(call, command, _sources(call))
+    elif call.name in ("find", "gfind", "fd", "fdfind"):
+        yield from _found(call, command)
+    elif call.name == "rsync":
+        yield from _synced(call, command)
+    elif call.name in ("tar", "gtar", "bsdtar", "zip", "7z", "git"):
+        yield from _gone(call, command, _swept(call))
+    elif call.name == "crontab" and call.has_option("r"):
+        yield call.reason("it deletes every scheduled job of the user", "edit the one line meant")
 
 
-def _gone(act: ProgramCall, scene: ExpandedCommand, fields: Iterable[str]) -> Iterator[Reason]:
+def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) -> Iterator[Reason]:
     for field in dict.fromkeys(fields):
-        what = scene.places.lost(field, act.cwd)
+        what = command.critical_paths.critical_loss(field, call.cwd)
         if what is not None:
-            yield act.because(f"it deletes or moves away {what}", _INSTEAD)
+            yield call.reason(f"it deletes or moves away {what}", _INSTEAD)
             return
 
 
-def _swept(act: ProgramCall) -> Sequence[str]:
+def _swept(call: ProgramCall) -> Sequence[str]:
     """What an archiver deletes once it has packed it, and where `git clean` cleans."""
-    if act.name == "git":
-        place = act.value("C")
-        return [place] if place is not None and "clean" in act.fields else []
-    packed_away = {"zip": act.has("m", "move"), "7z": "-sdel" in act.fields}
-    return act.operands if packed_away.get(act.name, act.has("", "remove-files")) else []
+    if call.name == "git":
+        place = call.option_value("C")
+        return [place] if place is not None and "clean" in call.arguments else []
+    packed_away = {"zip": call.has_option("m", "move"), "7z": "-sdel" in call.arguments}
+    return call.operands if packed_away.get(call.name, call.has_option("", "remove-files")) else []
 
 
-def _sources(act: ProgramCall) -> Sequence[str]:
+def _sources(call: ProgramCall) -> Sequence[str]:
     """What `mv` takes away: all but the last, unless the target is named by an option."""
-    target = act.value("t", "target-directory")
-    return act.operands if target is not None else act.operands[:-1]
+    target = call.option_value("t", "target-directory")
+    return call.operands if target is not None else call.operands[:-1]
 
 
-def _found(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
-    ruins = "-delete" in act.fields or any(map(_ruinous, _commands(act.fields)))
+def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    ruins = "-delete" in call.arguments or any(map(_ruinous, _commands(call.arguments)))
     if not ruins:
         return
-    narrowed = any(field in _FILTERS for field in act.fields)
-    for start in _starts(act):
-        what = scene.places.lost(start, act.cwd, follow=True)
+    narrowed = any(field in _FILTERS for field in call.arguments)
+    for start in _starts(call):
+        what = command.critical_paths.critical_loss(start, call.cwd, follow=True)
         # A filter makes it a search among one's own files; in the system nothing is one's own.
-        if what is not None and (not narrowed or scene.places.system(start, act.cwd)):
-            yield act.because(f"it deletes or changes every file it finds in {what}", _INSTEAD)
+        if what is not None and (
+            not narrowed or command.critical_paths.system_target(start, call.cwd)
+        ):
+            yield call.reason(f"it deletes or changes every file it finds in {what}", _INSTEAD)
             return
 
 
-def _starts(act: ProgramCall) -> list[str]:
-    if act.name in ("fd", "fdfind"):
-        return [field for field in act.operands if "/" in field or field in ("~", "..")]
+def _starts(call: ProgramCall) -> list[str]:
+    if call.name in ("fd", "fdfind"):
+        return [field for field in call.operands if "/" in field or field in ("~", "..")]
     starts = []
-    for field in act.fields:
+    for field in call.arguments:
         if field.startswith("-") and field[:2] in ("-H", "-L", "-P", "-D", "-O"):
             continue
         if field.startswith(("-", "(", "!")):
@@ -110,41 +112,41 @@ def _ruinous(command: str) -> bool:
     return any(program_basename(plain_text(word)) in _RUIN for word in command.split())
 
 
-def _synced(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
-    if any(field.startswith("--del") for field in act.fields):
-        yield from _gone(act, scene, act.operands[-1:])
-    if act.has("", "remove-source-files"):
-        yield from _gone(act, scene, act.operands[:-1])
+def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    if any(field.startswith("--del") for field in call.arguments):
+        yield from _gone(call, command, call.operands[-1:])
+    if call.has_option("", "remove-source-files"):
+        yield from _gone(call, command, call.operands[:-1])
 
 
-def piped_operands(act: ProgramCall, scene: ExpandedCommand) -> Iterator[str]:
+def piped_operands(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
     """Operands that `xargs` takes from its input, where their text or their origin shows."""
-    if not act.invocation.extra:
+    if not call.invocation.extra_arguments:
         return
-    for wrapper in wrapping_invocations(act.invocation, scene.flat.invocations):
+    for wrapper in wrapping_invocations(call.invocation, command.flat.invocations):
         for redirect in wrapper.redirects:
             if redirect.operator.startswith("<<"):
-                for fields in scene.expander.likely([redirect.body or redirect.target], act.cwd):
+                for fields in command.expander.likely([redirect.body or redirect.target], call.cwd):
                     yield from " ".join(fields).split()
         told = [word.value or "" for word in wrapper.words]
         yield from told[told.index(":::") :] if ":::" in told else ()
-    for producer in input_sources(act.invocation, scene.flat.invocations):
-        for fields in scene.expander.likely(producer.words, act.cwd):
-            yield from _produced(fields, act, producer)
+    for producer in input_sources(call.invocation, command.flat.invocations):
+        for fields in command.expander.likely(producer.words, call.cwd):
+            yield from _produced(fields, call, producer)
 
 
-def _produced(fields: Sequence[str], act: ProgramCall, producer: Invocation) -> Iterator[str]:
+def _produced(fields: Sequence[str], call: ProgramCall, producer: Invocation) -> Iterator[str]:
     name = program_basename(fields[0]) if fields else ""
     if name in ("echo", "printf"):
-        yield from printed_field(fields, act.cwd).split()
+        yield from printed_field(fields, call.cwd).split()
     elif name in ("find", "fd"):
-        yield from _unfiltered(ProgramCall(name, tuple(fields[1:]), act.cwd, producer))
+        yield from _unfiltered(ProgramCall(name, tuple(fields[1:]), call.cwd, producer))
     elif name == "ls":
         yield from (f"{one}/*" for one in fields[1:] if not one.startswith("-"))
 
 
 def _unfiltered(find: ProgramCall) -> Iterator[str]:
-    narrowed = any(field in _FILTERS for field in find.fields)
+    narrowed = any(field in _FILTERS for field in find.arguments)
     for start in _starts(find):
         if not narrowed or start.strip("/.") == "":
             yield start if start != "." else "./*"
@@ -152,10 +154,10 @@ def _unfiltered(find: ProgramCall) -> Iterator[str]:
 
 def input_sources(invocation: Invocation, among: Sequence[Invocation]) -> tuple[Invocation, ...]:
     """The commands whose output an invocation reads, its wrappers' included."""
-    if invocation.feeds:
-        return invocation.feeds
+    if invocation.piped_from:
+        return invocation.piped_from
     return tuple(
-        one for wrapper in wrapping_invocations(invocation, among) for one in wrapper.feeds
+        one for wrapper in wrapping_invocations(invocation, among) for one in wrapper.piped_from
     )
 
 
@@ -165,5 +167,5 @@ def wrapping_invocations(
     """The invocations that may wrap this one."""
     if invocation.wrapped_by:
         for other in among:
-            if other.wraps and program_basename(other.program or "") in invocation.wrapped_by:
+            if other.is_wrapper and program_basename(other.program or "") in invocation.wrapped_by:
                 yield other

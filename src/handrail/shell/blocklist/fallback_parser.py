@@ -51,13 +51,13 @@ def parse_fallback(text: str, depth: int = 0) -> FlatCommand:
 
 
 def _invocations(text: str, depth: int) -> Iterator[Invocation]:
-    feeds: tuple[Invocation, ...] = ()
+    piped_from: tuple[Invocation, ...] = ()
     for piped, given_words, redirects in _segments(text):
         words = _unwrapped(given_words)
         source = " ".join(word.source for word in words)
-        given = feeds if piped else ()
-        one = Invocation(tuple(words), source, redirects=tuple(redirects), feeds=given)
-        feeds = (one,)
+        given = piped_from if piped else ()
+        one = Invocation(tuple(words), source, redirects=tuple(redirects), piped_from=given)
+        piped_from = (one,)
         if words or redirects:
             yield one
         if (

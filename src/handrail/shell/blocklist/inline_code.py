@@ -61,7 +61,7 @@ def find_code_damage(
             yield f"its code deletes the home directory; {_INSTEAD}"
     for path, mode in _opened(code):
         writes = mode is None or any(letter in mode for letter in "wa+>x")
-        if writes and path.startswith("/") and places.system(path, cwd) is not None:
+        if writes and path.startswith("/") and places.system_target(path, cwd) is not None:
             yield f"its code writes to {path}; {_INSTEAD}"
     if forks_without_end(code):
         yield f"its code starts processes without end; {_INSTEAD}"
@@ -75,7 +75,7 @@ def find_code_damage(
 
 def _dear(path: str, places: CriticalPaths, cwd: str | None) -> bool:
     if path.startswith(("/", "~", "..", "$HOME")):
-        return places.lost(places.at_home(path), cwd) is not None
+        return places.critical_loss(places.expand_home(path), cwd) is not None
     return False
 
 

@@ -73,128 +73,134 @@ def find_blocked(
     where: ExecutionContext,
     expander: Expander,
     script: Script,
-    extra: Sequence[str] = (),
+    user_blocked: Sequence[str] = (),
 ) -> tuple[Reason, ...]:
     """Why the command is refused in every mode; empty if it is not.
 
-    `expander` expands the words of the command, `script` is its tree. `extra` are further
+    `expander` expands the words of the command, `script` is its tree. `user_blocked` are further
     programs or beginnings of commands (`terraform destroy`) that the user's settings refuse.
     """
-    found = _reasons(flat, where, expander, extra, 0)
+    found = _reasons(flat, where, expander, user_blocked, 0)
     return _distinct(chain(found, find_endless_loops(script)))
 
 
 def find_blocked_in_text(
-    command: str, where: ExecutionContext, extra: Sequence[str] = ()
+    command: str, where: ExecutionContext, user_blocked: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
     """The same for a command that could not be parsed, taken apart as well as it can be."""
-    return _distinct(_fallback_reasons(command, where, extra, 0))
+    return _distinct(_fallback_reasons(command, where, user_blocked, 0))
 
 
 def _reasons(
-    flat: FlatCommand, where: ExecutionContext, expander: Expander, extra: Sequence[str], depth: int
+    flat: FlatCommand,
+    where: ExecutionContext,
+    expander: Expander,
+    user_blocked: Sequence[str],
+    depth: int,
 ) -> Iterator[Reason]:
-    seen = expand_command(flat, where, expander, _GLOBBED)
-    for act in seen.acts:
-        yield from _blocked_programs(act, extra)
+    command = expand_command(flat, where, expander, _GLOBBED)
+    for call in command.calls:
+        yield from _blocked_programs(call, user_blocked)
         for check in _CHECKS:
-            yield from check(act, seen)
+            yield from check(call, command)
     for one in flat.invocations:
-        yield from find_redirect_overwrites(one, seen)
+        yield from find_redirect_overwrites(one, command)
         if depth < _DEEPEST:
-            yield from _interpreted_code(one, seen, extra, depth)
-    yield from find_fork_bombs(seen)
-    yield from find_remote_code(seen)
+            yield from _interpreted_code(one, command, user_blocked, depth)
+    yield from find_fork_bombs(command)
+    yield from find_remote_code(command)
 
 
 def _fallback_reasons(
-    text: str, where: ExecutionContext, extra: Sequence[str], depth: int
+    text: str, where: ExecutionContext, user_blocked: Sequence[str], depth: int
 ) -> Iterator[Reason]:
     if fallback_parser.is_fork_bomb(text):
         yield Reason("it starts processes without end; start a known number of them", text)
     if depth <= _DEEPEST:
         flat = fallback_parser.parse_fallback(text)
         expander = Expander(bind_variables(None, flat, {}), where.home)
-        yield from _reasons(flat, where, expander, extra, depth + 1)
+        yield from _reasons(flat, where, expander, user_blocked, depth + 1)
 
 
-def _blocked_programs(act: ProgramCall, extra: Sequence[str]) -> Iterator[Reason]:
+def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterator[Reason]:
     """Programs that are refused whatever they are told."""
-    refusal = ALWAYS.get(act.name) if not act.own or act.name == "handrail" else None
+    refusal = ALWAYS.get(call.name) if not call.in_workspace or call.name == "handrail" else None
     if refusal is None:
-        starts = (one for start, one in ALWAYS_PREFIX.items() if act.name.startswith(start))
+        starts = (one for start, one in ALWAYS_PREFIX.items() if call.name.startswith(start))
         refusal = next(starts, None)
-    if refusal is None and _starts_handrail(act):
+    if refusal is None and _starts_handrail(call):
         refusal = SELF
     if refusal is not None:
-        yield act.because(*refusal)
-    told = [act.name, *(plain_text(field) for field in act.fields)]
-    for row in extra:
+        yield call.reason(*refusal)
+    told = [call.name, *(plain_text(field) for field in call.arguments)]
+    for row in user_blocked:
         words = row.split()
         if words and told[: len(words)] == words:
-            yield act.because(f"your settings refuse {row!r}", "do without it, or ask the person")
+            yield call.reason(f"your settings refuse {row!r}", "do without it, or ask the person")
 
 
-def _starts_handrail(act: ProgramCall) -> bool:
-    fields = [plain_text(field) for field in act.fields]
-    if act.name in _LAUNCHERS:
+def _starts_handrail(call: ProgramCall) -> bool:
+    fields = [plain_text(field) for field in call.arguments]
+    if call.name in _LAUNCHERS:
         return any(field.partition("@")[0] == "handrail" for field in fields[:4])
-    if not act.name.startswith(("python", "pypy")) or "-m" not in fields[:-1]:
+    if not call.name.startswith(("python", "pypy")) or "-m" not in fields[:-1]:
         return False
     return fields[fields.index("-m") + 1].partition(".")[0] == "handrail"
 
 
 def _interpreted_code(
-    one: Invocation, seen: ExpandedCommand, extra: Sequence[str], depth: int
+    one: Invocation, command: ExpandedCommand, user_blocked: Sequence[str], depth: int
 ) -> Iterator[Reason]:
     """Catastrophes in the program text that an interpreter is given."""
 
-    def look(command: str) -> Iterator[Reason]:
-        return _fallback_reasons(command, seen.where, extra, depth + 1)
+    def look(text: str) -> Iterator[Reason]:
+        return _fallback_reasons(text, command.where, user_blocked, depth + 1)
 
     runner = find_interpreter(one.words)
     if runner is None:
-        for text in _aliased(one, seen):
+        for text in _aliased(one, command):
             yield from look(text)
         return
-    texts = [text for word in runner.code for text in _texts(word, seen)]
+    texts = [text for word in runner.code for text in _texts(word, command)]
     if runner.reads_input:
-        texts += _input(one, seen)
+        texts += _input(one, command)
     for text in texts:
         if runner.shell:
             yield from (Reason(reason.text, one.source) for reason in look(text))
         else:
-            found = find_code_damage(text, one.source, seen.places, seen.where.cwd, look)
+            found = find_code_damage(
+                text, one.source, command.critical_paths, command.where.cwd, look
+            )
             yield from (Reason(what, one.source) for what in found)
 
 
-def _aliased(one: Invocation, seen: ExpandedCommand) -> Iterator[str]:
+def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
     for word in one.words[1:] if one.program == "alias" else ():
-        for text in _texts(word, seen):
+        for text in _texts(word, command):
             yield text.partition("=")[2]
 
 
-def _input(one: Invocation, seen: ExpandedCommand) -> Iterator[str]:
+def _input(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
     """What the interpreter reads, where the command itself holds it."""
     for redirect in one.redirects:
         if redirect.operator.startswith("<<"):
-            yield from _texts(redirect.body or redirect.target, seen)
-    for producer in input_sources(one, seen.flat.invocations)[:_MOST_REASONS]:
-        yield from _printed(producer, seen, 0)
+            yield from _texts(redirect.body or redirect.target, command)
+    for producer in input_sources(one, command.flat.invocations)[:_MOST_REASONS]:
+        yield from _printed(producer, command, 0)
 
 
-def _printed(one: Invocation, seen: ExpandedCommand, depth: int) -> Iterator[str]:
-    for fields in seen.expander.likely(one.words, seen.where.cwd):
+def _printed(one: Invocation, command: ExpandedCommand, depth: int) -> Iterator[str]:
+    for fields in command.expander.likely(one.words, command.where.cwd):
         name = program_basename(fields[0]) if fields else ""
         if name in ("echo", "printf"):
-            yield plain_text(printed_field(fields, seen.where.cwd)).replace("\\n", "\n")
-        elif one.feeds and depth < _DEEPEST:
-            for feeder in one.feeds[:_MOST_REASONS]:
-                for text in _printed(feeder, seen, depth + 1):
+            yield plain_text(printed_field(fields, command.where.cwd)).replace("\\n", "\n")
+        elif one.piped_from and depth < _DEEPEST:
+            for feeder in one.piped_from[:_MOST_REASONS]:
+                for text in _printed(feeder, command, depth + 1):
                     yield _changed(name, fields[1:], text)
     for redirect in one.redirects:
         if redirect.operator.startswith("<<"):
-            yield from _texts(redirect.body or redirect.target, seen)
+            yield from _texts(redirect.body or redirect.target, command)
 
 
 def _changed(name: str, fields: Sequence[str], text: str) -> str:
@@ -210,8 +216,8 @@ def _changed(name: str, fields: Sequence[str], text: str) -> str:
     return text[::-1] if name == "rev" else text
 
 
-def _texts(word: Word, seen: ExpandedCommand) -> Iterator[str]:
-    for fields in seen.expander.likely([word], seen.where.cwd):
+def _texts(word: Word, command: ExpandedCommand) -> Iterator[str]:
+    for fields in command.expander.likely([word], command.where.cwd):
         text = plain_text(" ".join(fields))
         yield text.replace(UNKNOWN, "").replace(UNSET, "")
 

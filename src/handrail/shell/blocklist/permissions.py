@@ -19,32 +19,32 @@ _SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
 _ALL_RIGHTS: Final = "it gives everybody all rights (mode 777)"
 
 
-def find_permission_changes(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Changes of rights and owners that are refused."""
-    if act.name not in _CHANGERS:
+    if call.name not in _CHANGERS:
         return
-    if act.name in ("chmod", "gchmod"):
-        yield from _modes(act, scene)
-    for field in (*act.operands, *piped_operands(act, scene)):
-        lost = scene.places.lost(field, act.cwd, follow=True)
-        what = lost or scene.places.system(field, act.cwd)
+    if call.name in ("chmod", "gchmod"):
+        yield from _modes(call, command)
+    for field in (*call.operands, *piped_operands(call, command)):
+        lost = command.critical_paths.critical_loss(field, call.cwd, follow=True)
+        what = lost or command.critical_paths.system_target(field, call.cwd)
         if what is not None:
-            yield act.because(f"it changes the rights or the owner of {what}", _INSTEAD)
+            yield call.reason(f"it changes the rights or the owner of {what}", _INSTEAD)
             return
 
 
-def _modes(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def _modes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     # A mode may begin with a minus; it only ever takes rights away.
-    modes = plain_text(act.operands[0]).split(",") if act.operands else []
+    modes = plain_text(call.operands[0]).split(",") if call.operands else []
     if any(_EVERYBODY.fullmatch(mode) for mode in modes):
-        yield act.because(_ALL_RIGHTS, "give only what is needed, such as u+x or 755")
+        yield call.reason(_ALL_RIGHTS, "give only what is needed, such as u+x or 755")
     if any(_SET_ID.fullmatch(mode) for mode in modes):
-        yield from _set_id(act, scene)
+        yield from _set_id(call, command)
 
 
-def _set_id(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
-    roots = tuple(f"{root}/" for root in scene.where.roots)
-    for field in act.operands[1:]:
+def _set_id(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    roots = tuple(f"{root}/" for root in command.where.roots)
+    for field in call.operands[1:]:
         if field.startswith("/") and not field.startswith(roots):
-            yield act.because(*ACCOUNTS)
+            yield call.reason(*ACCOUNTS)
             return

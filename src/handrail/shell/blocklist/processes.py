@@ -34,17 +34,17 @@ _ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
 _BOMB: Final = ("it starts processes without end", "start a known number of them")
 
 
-def find_process_damage(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def find_process_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Kills and shutdowns that are refused."""
-    verbs = POWER_VERBS.get(act.name, frozenset())
-    if not act.own and not verbs.isdisjoint(map(plain_text, act.fields)):
-        yield act.because(*POWER)
-    if act.name == "kill":
-        yield from _kill(act)
-    elif act.name in ("killall", "pkill", "skill"):
-        yield from _by_name(act)
-    elif act.name == "xargs":
-        yield from _endless(act, scene)
+    verbs = POWER_VERBS.get(call.name, frozenset())
+    if not call.in_workspace and not verbs.isdisjoint(map(plain_text, call.arguments)):
+        yield call.reason(*POWER)
+    if call.name == "kill":
+        yield from _kill(call)
+    elif call.name in ("killall", "pkill", "skill"):
+        yield from _by_name(call)
+    elif call.name == "xargs":
+        yield from _endless(call, command)
 
 
 def find_endless_loops(script: Script) -> Iterator[Reason]:
@@ -73,17 +73,17 @@ def _never_ends(loop: CompoundCommand, source: str) -> bool:
     return told in _ALWAYS[loop.kind] or re.match(r"while\s*\(\(\s*1", source) is not None
 
 
-def find_fork_bombs(scene: ExpandedCommand) -> Iterator[Reason]:
+def find_fork_bombs(command: ExpandedCommand) -> Iterator[Reason]:
     """Functions that start themselves again, several at a time."""
-    names = scene.flat.functions | {one.function for one in scene.flat.invocations}
+    names = command.flat.functions | {one.function for one in command.flat.invocations}
     calls: dict[str, set[str]] = defaultdict(set)
     spreading: dict[tuple[str, str], Invocation] = {}
-    for one in scene.flat.invocations:
+    for one in command.flat.invocations:
         callee = one.program
         if one.function is None or callee is None or callee not in names:
             continue
         calls[one.function].add(callee)
-        if one.background or any(other.program in names for other in one.feeds):
+        if one.background or any(other.program in names for other in one.piped_from):
             spreading[one.function, callee] = one
     for (caller, callee), one in spreading.items():
         if caller in _reached(callee, calls):
@@ -102,8 +102,8 @@ def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
     return reached
 
 
-def _kill(act: ProgramCall) -> Iterator[Reason]:
-    fields = [plain_text(field) for field in act.fields]
+def _kill(call: ProgramCall) -> Iterator[Reason]:
+    fields = [plain_text(field) for field in call.arguments]
     if any(field in ("-l", "-L", "--list", "--table") for field in fields):
         return
     if fields and fields[0] in ("-s", "-n", "--signal"):
@@ -114,32 +114,32 @@ def _kill(act: ProgramCall) -> Iterator[Reason]:
         signal, targets = [], fields
     asks_only = signal == ["0"]
     if not asks_only and any(target in ("-1", "1") for target in targets):
-        yield act.because("it ends every process, or the first one", _INSTEAD)
+        yield call.reason("it ends every process, or the first one", _INSTEAD)
 
 
-def _by_name(act: ProgramCall) -> Iterator[Reason]:
-    fields = [plain_text(field) for field in act.fields]
+def _by_name(call: ProgramCall) -> Iterator[Reason]:
+    fields = [plain_text(field) for field in call.arguments]
     named = {field.lstrip("-").upper() for field in fields if _SIGNAL.fullmatch(field)}
-    value = act.value("s" if act.name == "killall" else "", "signal")
+    value = call.option_value("s" if call.name == "killall" else "", "signal")
     lower = [field for field in fields if not _SIGNAL.fullmatch(field) or len(field) == 2]
     switches = {char for field in lower if field[:1] == "-" and field[:2] != "--" for char in field}
     kills = not _KILLS.isdisjoint({*named, *switches, (value or "").upper()})
     everybody = bool(switches & set("uUgG")) or any("--u" in field for field in fields)
-    anything = any(field in (".", ".*", "", "*", "^") for field in act.operands)
-    if act.name == "killall":
-        refused = kills or (everybody and len(act.operands) < 2) or anything
+    anything = any(field in (".", ".*", "", "*", "^") for field in call.operands)
+    if call.name == "killall":
+        refused = kills or (everybody and len(call.operands) < 2) or anything
     else:
         full = "f" in switches or "--full" in fields
         refused = anything or (kills and (full or everybody)) or (everybody and "root" in fields)
     if refused:
-        yield act.because("it ends processes by a pattern, others' too", _INSTEAD)
+        yield call.reason("it ends processes by a pattern, others' too", _INSTEAD)
 
 
-def _endless(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def _endless(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """`yes | xargs -P 0 …`: as many at a time as the machine can bear, for ever."""
-    many = act.value("P", "max-procs")
+    many = call.option_value("P", "max-procs")
     if many is None or (many.isdigit() and 0 < int(many) <= 64):
         return
-    feeds = input_sources(act.invocation, scene.flat.invocations)
+    feeds = input_sources(call.invocation, command.flat.invocations)
     if any(one.program and program_basename(one.program) in _ENDLESS for one in feeds):
-        yield act.because(*_BOMB)
+        yield call.reason(*_BOMB)

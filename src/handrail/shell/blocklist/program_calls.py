@@ -21,27 +21,27 @@ _MOST_MOVES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """One program that would run: `name` without its directory, `fields` its arguments."""
+    """One program that would run: `name` without its directory, `arguments` its arguments."""
 
     name: str
-    fields: tuple[str, ...]
+    arguments: tuple[str, ...]
     cwd: str | None
     invocation: Invocation
     # A program of the workspace: it only shares its name with the one that is known.
-    own: bool = False
+    in_workspace: bool = False
 
     @property
     def operands(self) -> list[str]:
         """The arguments that are no options; all of them after `--`."""
         found: list[str] = []
-        for number, field in enumerate(self.fields):
+        for number, field in enumerate(self.arguments):
             if field == "--":
-                return [*found, *self.fields[number + 1 :]]
+                return [*found, *self.arguments[number + 1 :]]
             if not field.startswith("-") or field == "-":
                 found.append(field)
         return found
 
-    def has(self, letters: str, *names: str) -> bool:
+    def has_option(self, letters: str, *names: str) -> bool:
         """Whether one of the short letters, alone or in a cluster, or a long name is given.
 
         A long name may be shortened, as getopt lets it.
@@ -58,13 +58,17 @@ class ProgramCall:
     @property
     def options(self) -> list[str]:
         """The arguments that are options, up to `--`."""
-        fields = self.fields[: self.fields.index("--")] if "--" in self.fields else self.fields
+        fields = (
+            self.arguments[: self.arguments.index("--")]
+            if "--" in self.arguments
+            else self.arguments
+        )
         return [field for field in fields if field.startswith("-") and field != "-"]
 
-    def value(self, short: str, *names: str) -> str | None:
+    def option_value(self, short: str, *names: str) -> str | None:
         """What an option is given: `-t X`, `-tX`, `--target=X`, `--target X`."""
-        for number, field in enumerate(self.fields):
-            after = self.fields[number + 1] if number + 1 < len(self.fields) else None
+        for number, field in enumerate(self.arguments):
+            after = self.arguments[number + 1] if number + 1 < len(self.arguments) else None
             if field.startswith("--") and field != "--":
                 given, equals, value = field[2:].partition("=")
                 if given and any(name.startswith(given) for name in names):
@@ -73,7 +77,7 @@ class ProgramCall:
                 return field.partition(short)[2] or after
         return None
 
-    def because(self, what: str, instead: str) -> Reason:
+    def reason(self, what: str, instead: str) -> Reason:
         """Why this is refused, and what to do in its place."""
         return Reason(f"{what}; {instead}", self.invocation.source)
 
@@ -83,30 +87,30 @@ class ExpandedCommand:
     """One command with all that the checks know of it."""
 
     flat: FlatCommand
-    acts: tuple[ProgramCall, ...]
+    calls: tuple[ProgramCall, ...]
     expander: Expander
-    places: CriticalPaths
+    critical_paths: CriticalPaths
     where: ExecutionContext
-    moves: tuple[str | None, ...]
+    directories: tuple[str | None, ...]
 
     def cwds(self, invocation: Invocation) -> Sequence[str | None]:
         """Where it may run; if that is not known, wherever the command goes at all."""
-        return _cwds(invocation, self.where, self.moves)
+        return _cwds(invocation, self.where, self.directories)
 
 
 def expand_command(
     flat: FlatCommand, where: ExecutionContext, expander: Expander, names: Sequence[str]
 ) -> ExpandedCommand:
     """The command spelled out; `names` are the programs that a glob could stand for."""
-    places = CriticalPaths(where)
-    moves = _visited_directories(flat, expander, where)
-    acts = tuple(
-        act
+    critical_paths = CriticalPaths(where)
+    directories = _visited_directories(flat, expander, where)
+    calls = tuple(
+        call
         for one in flat.invocations
-        for cwd in _cwds(one, where, moves)
-        for act in _program_calls(one, expander, cwd, places, names)
+        for cwd in _cwds(one, where, directories)
+        for call in _program_calls(one, expander, cwd, critical_paths, names)
     )
-    return ExpandedCommand(flat, acts, expander, places, where, moves)
+    return ExpandedCommand(flat, calls, expander, critical_paths, where, directories)
 
 
 def program_basename(program: str) -> str:
@@ -118,14 +122,14 @@ def _program_calls(
     invocation: Invocation,
     expander: Expander,
     cwd: str | None,
-    places: CriticalPaths,
+    critical_paths: CriticalPaths,
     names: Sequence[str],
 ) -> Iterator[ProgramCall]:
     for fields in expander.likely(invocation.words, cwd):
         if fields:
-            own = "/" in fields[0] and places.owned(fields[0], cwd)
+            in_workspace = "/" in fields[0] and critical_paths.is_in_workspace(fields[0], cwd)
             for name in _programs(fields[0], names):
-                yield ProgramCall(name, fields[1:], cwd, invocation, own)
+                yield ProgramCall(name, fields[1:], cwd, invocation, in_workspace)
 
 
 def _cwds(

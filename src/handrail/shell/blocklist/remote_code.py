@@ -30,11 +30,11 @@ _SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
 _DEEPEST: Final = 8
 
 
-def find_remote_code(scene: ExpandedCommand) -> Iterator[Reason]:
+def find_remote_code(command: ExpandedCommand) -> Iterator[Reason]:
     """Every place where the command would run what it fetched."""
-    seen = RemoteCodeTracker(scene)
-    for one in scene.flat.invocations:
-        if seen.runs(one):
+    tracker = RemoteCodeTracker(command)
+    for one in command.flat.invocations:
+        if tracker.runs(one):
             yield Reason(f"{_WHAT}; {_INSTEAD}", one.source)
         elif _opens_a_shell(one):
             yield Reason(f"it gives a shell to another machine; {_INSTEAD}", one.source)
@@ -43,12 +43,12 @@ def find_remote_code(scene: ExpandedCommand) -> Iterator[Reason]:
 class RemoteCodeTracker:
     """Follows fetched text through pipes, substitutions and variables."""
 
-    def __init__(self, scene: ExpandedCommand) -> None:
-        self._scene = scene
+    def __init__(self, command: ExpandedCommand) -> None:
+        self._command = command
         self._known: dict[int, bool] = {}
         self._read = {
             word.value
-            for one in scene.flat.invocations
+            for one in command.flat.invocations
             if one.program in ("read", "mapfile", "readarray")
             for word in one.words[1:]
         }
@@ -84,10 +84,10 @@ class RemoteCodeTracker:
         fed = self._fed(one)
         if runner.reads_input and (fed or self._redirected(one)):
             return True
-        return fed and one.extra and "xargs" in one.wrapped_by
+        return fed and one.extra_arguments and "xargs" in one.wrapped_by
 
     def _fed(self, one: Invocation) -> bool:
-        feeds = input_sources(one, self._scene.flat.invocations)
+        feeds = input_sources(one, self._command.flat.invocations)
         return any(self._fetches(other, 0) for other in feeds)
 
     def _fetches(self, one: Invocation, depth: int) -> bool:
@@ -98,7 +98,7 @@ class RemoteCodeTracker:
                 is_download(one.words)
                 or any(map(self._fetched_word, one.words))
                 or self._redirected(one)
-                or (depth < _DEEPEST and any(self._fetches(o, depth + 1) for o in one.feeds))
+                or (depth < _DEEPEST and any(self._fetches(o, depth + 1) for o in one.piped_from))
             )
         return self._known[id(one)]
 
@@ -138,7 +138,7 @@ class RemoteCodeTracker:
                     self._fetching(simple, depth) for simple in all_simple_commands(part.script)
                 )
             case Variable():
-                binding = self._scene.expander.bindings.get(part.name)
+                binding = self._command.expander.bindings.get(part.name)
                 given = () if binding is None else binding.assigned
                 return any(self._fetched_word(word, depth + 1) for word in (*given, *part.inner))
             case Opaque():

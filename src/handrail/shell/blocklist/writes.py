@@ -19,36 +19,36 @@ _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 
-def find_overwrites(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """What the program itself would overwrite that is refused."""
-    if act.name in ("dd", "dcfldd", "gdd"):
-        targets = [field[3:] for field in act.fields if field.startswith("of=")]
-        yield from _overwritten(act, scene, targets)
-    elif act.name in _WRITERS:
-        yield from _overwritten(act, scene, act.operands)
-    elif act.name in _COPIERS:
-        target = act.value("t", "target-directory") if act.name != "scp" else None
-        last = act.operands[-1:] if len(act.operands) > 1 else []
-        follow = act.name not in ("mv", "ln")
-        yield from _overwritten(act, scene, [target] if target else last, follow=follow)
-    elif act.name in ("sed", "gsed", "perl", "ruby"):
-        if any(_in_place(act.name, field) for field in act.options):
-            yield from _overwritten(act, scene, act.operands)
-    elif act.name in _DOWNLOADS:
-        yield from _downloaded(act, scene)
-    elif act.name in ("tar", "bsdtar", "unzip", "7z"):
-        yield from _unpacked(act, scene)
+    if call.name in ("dd", "dcfldd", "gdd"):
+        targets = [field[3:] for field in call.arguments if field.startswith("of=")]
+        yield from _overwritten(call, command, targets)
+    elif call.name in _WRITERS:
+        yield from _overwritten(call, command, call.operands)
+    elif call.name in _COPIERS:
+        target = call.option_value("t", "target-directory") if call.name != "scp" else None
+        last = call.operands[-1:] if len(call.operands) > 1 else []
+        follow = call.name not in ("mv", "ln")
+        yield from _overwritten(call, command, [target] if target else last, follow=follow)
+    elif call.name in ("sed", "gsed", "perl", "ruby"):
+        if any(_in_place(call.name, field) for field in call.options):
+            yield from _overwritten(call, command, call.operands)
+    elif call.name in _DOWNLOADS:
+        yield from _downloaded(call, command)
+    elif call.name in ("tar", "bsdtar", "unzip", "7z"):
+        yield from _unpacked(call, command)
 
 
-def find_redirect_overwrites(invocation: Invocation, scene: ExpandedCommand) -> Iterator[Reason]:
+def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -> Iterator[Reason]:
     """What a redirect of the command would overwrite that is refused."""
     for redirect in invocation.redirects:
         if redirect.operator not in _OUTPUTS:
             continue
-        for cwd in scene.cwds(invocation):
-            for fields in scene.expander.likely([redirect.target], cwd):
+        for cwd in command.cwds(invocation):
+            for fields in command.expander.likely([redirect.target], cwd):
                 for field in fields:
-                    what = scene.places.system(field, cwd)
+                    what = command.critical_paths.system_target(field, cwd)
                     if what is not None:
                         yield Reason(f"it overwrites {what}; {_INSTEAD}", invocation.source)
                         return
@@ -58,29 +58,31 @@ def find_system_writes(paths: Iterable[str], where: ExecutionContext) -> Iterato
     """What the files that a command is known to write would overwrite that is refused."""
     places = CriticalPaths(where)
     for path in paths:
-        what = places.system(path, None)
+        what = places.system_target(path, None)
         if what is not None:
             yield Reason(f"it changes {what}; {_INSTEAD}", path)
             return
 
 
-def find_disk_damage(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
+def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     """Tools for disks, where they name one and do more than look."""
-    verbs = DISK_VERBS.get(act.name, frozenset())
-    named = any(scene.places.device(field) for field in _values(act.fields))
-    if not verbs.isdisjoint(act.fields) or (act.name in DISK_TOOLS and named and not _looks(act)):
-        yield act.because(*DISK)
-    elif act.name in ("mount", "umount") and act.operands:
-        for field in act.operands:
-            if scene.places.lost(field, act.cwd, follow=True) is not None:
-                yield act.because(f"it covers or removes {plain_text(field)}", "leave mounts alone")
+    verbs = DISK_VERBS.get(call.name, frozenset())
+    named = any(command.critical_paths.is_disk(field) for field in _values(call.arguments))
+    if not verbs.isdisjoint(call.arguments) or (
+        call.name in DISK_TOOLS and named and not _looks(call)
+    ):
+        yield call.reason(*DISK)
+    elif call.name in ("mount", "umount") and call.operands:
+        for field in call.operands:
+            if command.critical_paths.critical_loss(field, call.cwd, follow=True) is not None:
+                yield call.reason(f"it covers or removes {plain_text(field)}", "leave mounts alone")
                 return
 
 
-def _looks(act: ProgramCall) -> bool:
+def _looks(call: ProgramCall) -> bool:
     """Whether it is asked for nothing but a look at the disk."""
-    looking = LOOKING.get(act.name, frozenset())
-    rest = [field for field in act.fields if not field.startswith("/dev/")]
+    looking = LOOKING.get(call.name, frozenset())
+    rest = [field for field in call.arguments if not field.startswith("/dev/")]
     return bool(rest) and looking.issuperset(rest)
 
 
@@ -91,12 +93,12 @@ def _values(fields: Iterable[str]) -> Iterator[str]:
 
 
 def _overwritten(
-    act: ProgramCall, scene: ExpandedCommand, fields: Iterable[str], *, follow: bool = True
+    call: ProgramCall, command: ExpandedCommand, fields: Iterable[str], *, follow: bool = True
 ) -> Iterator[Reason]:
     for field in dict.fromkeys(fields):
-        what = scene.places.system(field, act.cwd, follow=follow)
+        what = command.critical_paths.system_target(field, call.cwd, follow=follow)
         if what is not None:
-            yield act.because(f"it changes {what}", _INSTEAD)
+            yield call.reason(f"it changes {what}", _INSTEAD)
             return
 
 
@@ -108,20 +110,20 @@ def _in_place(name: str, option: str) -> bool:
     return "i" in option[1:].partition("e")[0] and not option.startswith("--")
 
 
-def _downloaded(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
-    short, name = _DOWNLOADS[act.name]
-    targets = [act.value(short, name)]
-    if act.name == "wget":
-        targets.append(act.value("P", "directory-prefix"))
-    yield from _overwritten(act, scene, [one for one in targets if one])
+def _downloaded(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    short, name = _DOWNLOADS[call.name]
+    targets = [call.option_value(short, name)]
+    if call.name == "wget":
+        targets.append(call.option_value("P", "directory-prefix"))
+    yield from _overwritten(call, command, [one for one in targets if one])
 
 
-def _unpacked(act: ProgramCall, scene: ExpandedCommand) -> Iterator[Reason]:
-    if act.name in ("tar", "bsdtar"):
-        cluster = act.fields[0].lstrip("-") if act.fields else ""
-        if not ("x" in cluster or act.has("x", "extract", "get")):
+def _unpacked(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    if call.name in ("tar", "bsdtar"):
+        cluster = call.arguments[0].lstrip("-") if call.arguments else ""
+        if not ("x" in cluster or call.has_option("x", "extract", "get")):
             return
-        target = act.value("C", "directory")
+        target = call.option_value("C", "directory")
     else:
-        target = act.value("d") if act.name == "unzip" else act.value("o")
-    yield from _overwritten(act, scene, [target] if target else [])
+        target = call.option_value("d") if call.name == "unzip" else call.option_value("o")
+    yield from _overwritten(call, command, [target] if target else [])

@@ -19,7 +19,9 @@ _DEEPEST: Final = 16
 def command_segments(flat: FlatCommand) -> tuple[CommandSegment, ...]:
     """The command as the list sees it: one segment for each program, wrappers included."""
     return tuple(
-        CommandSegment(_first_word(one), one.source, one.substituted or _substitutes(_words(one)))
+        CommandSegment(
+            _first_word(one), one.source, one.in_substitution or _substitutes(_words(one))
+        )
         for one in flat.invocations
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from handrail.shell.expand import SEQUENCE, Expander, Field, Piece
+from handrail.shell.expand import SEQUENCE, Expander, Field, WordPiece
 from handrail.shell.parse.syntax import Opaque, Part, Substitution, Text, Variable, Word
 from handrail.shell.parse.words import is_one_word
 
@@ -41,17 +41,17 @@ class Argument:
     # Without a text: it is certainly one argument.
     single: bool = True
     # Without a text: the variables whose values are not known.
-    asks: tuple[str, ...] = ()
+    unknown_variables: tuple[str, ...] = ()
     # Without a text: the substitutions whose output it contains.
-    lists: tuple[Substitution, ...] = ()
+    substitutions: tuple[Substitution, ...] = ()
     # The shell may make several arguments of it.
-    many: bool = False
+    may_split: bool = False
     # The only gaps are placeholders that a wrapper fills in, `{}`.
-    placed: bool = False
+    is_placeholder: bool = False
     # The text around the gaps leads out of the directory, `/etc/{}`.
-    leads: bool = False
+    leaves_directory: bool = False
     # It becomes paths that a search inside the workspace has found.
-    found: bool = False
+    found_by_search: bool = False
 
     def tail(self, start: int) -> Argument:
         """The rest of the argument, as the value attached to an option."""
@@ -62,9 +62,9 @@ class Argument:
             self.source,
             prefix=self.prefix[start:],
             single=self.single,
-            asks=self.asks,
-            lists=self.lists,
-            found=self.found,
+            unknown_variables=self.unknown_variables,
+            substitutions=self.substitutions,
+            found_by_search=self.found_by_search,
         )
 
 
@@ -86,7 +86,7 @@ def _argument(field: Field) -> Argument:
             field.source,
             glob=any(map(_globs, pieces)),
             tilde=bool(pieces) and pieces[0].tilde,
-            many=many,
+            may_split=many,
         )
     first = next(number for number, piece in enumerate(pieces) if piece.text is None)
     return Argument(
@@ -94,25 +94,25 @@ def _argument(field: Field) -> Argument:
         field.source,
         prefix="".join(piece.text or "" for piece in pieces[:first]),
         single=all(map(is_one_word, gaps)),
-        asks=tuple(chain.from_iterable(map(_asks, gaps))),
-        lists=tuple(piece.part for piece in pieces if isinstance(piece.part, Substitution)),
-        many=many,
-        placed=all(isinstance(part, Opaque) and part.placed for part in gaps),
-        leads=_leads(pieces),
+        unknown_variables=tuple(chain.from_iterable(map(_asks, gaps))),
+        substitutions=tuple(piece.part for piece in pieces if isinstance(piece.part, Substitution)),
+        may_split=many,
+        is_placeholder=all(isinstance(part, Opaque) and part.is_placeholder for part in gaps),
+        leaves_directory=_leads(pieces),
     )
 
 
-def _globs(piece: Piece) -> bool:
+def _globs(piece: WordPiece) -> bool:
     return piece.globs and piece.text is not None and _GLOB.search(piece.text) is not None
 
 
-def _leads(pieces: Sequence[Piece]) -> bool:
+def _leads(pieces: Sequence[WordPiece]) -> bool:
     """Whether the text around the gaps leads up or away; a gap may be `./a` or `.`."""
     whole = "".join("\0" if piece.text is None else piece.text for piece in pieces)
     return _ELSEWHERE.search(whole) is not None
 
 
-def _many(piece: Piece) -> bool:
+def _many(piece: WordPiece) -> bool:
     """Whether the shell may make several words of a piece; a number is one word."""
     if piece.text is None:
         return not is_one_word(piece.part)

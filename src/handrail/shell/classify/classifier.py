@@ -50,48 +50,50 @@ class Classifier:
         self._seeks = False
 
     def weigh(
-        self, flat: FlatCommand, expander: Expander, tally: EffectCollector
+        self, flat: FlatCommand, expander: Expander, collector: EffectCollector
     ) -> list[CommandClass]:
-        """Adds everything to the tally; answers the class of each invocation."""
+        """Adds everything to the collector; answers the class of each invocation."""
         for doubt in flat.doubts:
-            tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
-        if flat.loops:
-            tally.note(CommandClass.DEV, "it holds a loop that may never end", "")
-        tally.take_part()
-        tally.changes_directory = flat.changes_directory
+            collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
+        if flat.may_loop_forever:
+            collector.add_reason(CommandClass.DEV, "it holds a loop that may never end", "")
+        collector.take_part_class()
+        collector.changes_directory = flat.changes_directory
         self._seeks = _seeks_secrets(flat)
         classes = []
         for one in flat.invocations:
-            self._invocation(one, flat, expander, tally)
-            classes.append(tally.take_part())
+            self._invocation(one, flat, expander, collector)
+            classes.append(collector.take_part_class())
         return classes
 
     def _invocation(
-        self, one: Invocation, flat: FlatCommand, expander: Expander, tally: EffectCollector
+        self, one: Invocation, flat: FlatCommand, expander: Expander, collector: EffectCollector
     ) -> None:
         cwd = self._cwd(one)
         # Another shell sees none of the variables that this one has set.
         if _SHELLS.intersection(one.wrapped_by):
             expander = Expander({}, self._where.home)
-        site = ArgumentContext(self._where, cwd, tally, one.source, protected=self._protected)
+        context = ArgumentContext(
+            self._where, cwd, collector, one.source, protected=self._protected
+        )
         if one.background:
-            tally.background = True
-            site.note(CommandClass.DEV, "it goes on in the background")
-        redirects.classify_redirects(one.redirects, expander, site)
-        self._assignments(one, site)
+            collector.background = True
+            context.note(CommandClass.DEV, "it goes on in the background")
+        redirects.classify_redirects(one.redirects, expander, context)
+        self._assignments(one, context)
         if not one.words:
             return
         if one.remote:
-            site.danger("it runs on another machine")
+            context.danger("it runs on another machine")
             return
         name = one.program
         if name is None or one.words[0].globs:
-            site.danger(f"the program {one.words[0].source!r} is computed")
-            tally.open_ended = True
+            context.danger(f"the program {one.words[0].source!r} is computed")
+            collector.open_ended = True
         elif name not in flat.functions:
-            self._program(name, one, expander, site)
+            self._program(name, one, expander, context)
         elif one.function == name:
-            site.danger(f"the function {name!r} calls itself")
+            context.danger(f"the function {name!r} calls itself")
 
     def _cwd(self, one: Invocation) -> str | None:
         if one.cwd is None:
@@ -99,128 +101,137 @@ class Classifier:
         return posixpath.join(self._where.cwd, one.cwd) if one.cwd else self._where.cwd
 
     @staticmethod
-    def _assignments(one: Invocation, site: ArgumentContext) -> None:
+    def _assignments(one: Invocation, context: ArgumentContext) -> None:
         for assignment in one.assignments:
             safety_class = environment.classify_variable(assignment.name)
             # Without a command it is the shell's own variable: nobody else sees a new name.
             if one.words or safety_class is CommandClass.DANGEROUS:
-                site.note(safety_class, f"the variable {assignment.name} is set")
+                context.note(safety_class, f"the variable {assignment.name} is set")
 
     def _program(
-        self, name: str, one: Invocation, expander: Expander, site: ArgumentContext
+        self, name: str, one: Invocation, expander: Expander, context: ArgumentContext
     ) -> None:
-        site.tally.runs(name)
-        found = identity.identify_program(name, one.words[0], site, self._programs)
-        for given in argument_readings(one.words[1:], expander, site.cwd):
+        context.collector.add_program(name)
+        found = identity.identify_program(name, one.words[0], context, self._programs)
+        for given in argument_readings(one.words[1:], expander, context.cwd):
             if found is None:
-                hosts.collect_hosts(given, site.tally, strict=True)
+                hosts.collect_hosts(given, context.collector, strict=True)
             else:
-                self._with_arguments(found, given, one, site)
+                self._with_arguments(found, given, one, context)
 
     def _with_arguments(
-        self, found: ProgramSpec, given: Sequence[Argument], one: Invocation, site: ArgumentContext
+        self,
+        found: ProgramSpec,
+        given: Sequence[Argument],
+        one: Invocation,
+        context: ArgumentContext,
     ) -> None:
         added = self._adds_found(one)
         given = tuple(
-            replace(word, found=True) if self._is_found(word, added=added) else word
+            replace(word, found_by_search=True) if self._is_found(word, added=added) else word
             for word in given
         )
-        site = replace(site, program=found.name, found=added, seeks=self._seeks)
-        if one.wraps and found.name != "find":
-            self._traits(found, given, one, site)
-            self._wrapper(found, given, site)
+        context = replace(
+            context, program=found.name, found_by_search=added, seeks_secrets=self._seeks
+        )
+        if one.is_wrapper and found.name != "find":
+            self._traits(found, given, one, context)
+            self._wrapper(found, given, context)
         else:
-            self._run(found, given, one, site)
+            self._run(found, given, one, context)
 
     def _adds_found(self, one: Invocation) -> bool:
         """Whether what a wrapper adds to it are paths that a search has found."""
-        if not one.extra:
+        if not one.extra_arguments:
             return False
-        return not _unseen(one) or listing.lists_workspace_paths(one.feeds, self._programs.find)
+        return not _unseen(one) or listing.lists_workspace_paths(
+            one.piped_from, self._programs.find
+        )
 
     def _is_found(self, argument: Argument, *, added: bool) -> bool:
-        if argument.text is not None or argument.leads:
+        if argument.text is not None or argument.leaves_directory:
             return False
-        if argument.placed:
+        if argument.is_placeholder:
             return added
         lists = (
-            listing.substitution_lists_paths(part, self._programs.find) for part in argument.lists
+            listing.substitution_lists_paths(part, self._programs.find)
+            for part in argument.substitutions
         )
-        return bool(argument.lists) and not argument.asks and all(lists)
+        return bool(argument.substitutions) and not argument.unknown_variables and all(lists)
 
     @staticmethod
-    def _wrapper(program: ProgramSpec, given: Sequence[Argument], site: ArgumentContext) -> None:
+    def _wrapper(program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext) -> None:
         """A program that runs another: only its own words count, the other has its own turn."""
         texts = [argument.text or "" for argument in given]
         if "wrapper" not in program.traits:
-            site.danger(f"{program.name} runs a program in its own way")
+            context.danger(f"{program.name} runs a program in its own way")
         elif program.deny and any(re.search(program.deny, text) for text in texts):
-            site.danger(f"{program.name} has an option that is not known to be harmless")
+            context.danger(f"{program.name} has an option that is not known to be harmless")
         if program.clears and any(re.search(program.clears, text) for text in _own(texts)):
             # Some of the variables are there to keep the workspace from choosing programs.
-            site.note(CommandClass.DEV, f"{program.name} takes variables away")
-        site.note(program.safety_class, program.why or f"{program.name} runs a program")
+            context.note(CommandClass.DEV, f"{program.name} takes variables away")
+        context.note(program.safety_class, program.why or f"{program.name} runs a program")
 
     def _run(
         self,
         program: ProgramSpec,
         given: Sequence[Argument],
         one: Invocation,
-        site: ArgumentContext,
+        context: ArgumentContext,
         depth: int = 0,
     ) -> None:
         if not _unseen(one) and _only_asks(program, given):
             return
         if program.subcommands:
-            self._subcommand(program, given, one, site, depth)
+            self._subcommand(program, given, one, context, depth)
             return
-        self._traits(program, given, one, site)
+        self._traits(program, given, one, context)
         if program.safety_class is not CommandClass.SAFE:
-            site.note(program.safety_class, program.why or f"{program.name} does more than look")
+            context.note(program.safety_class, program.why or f"{program.name} does more than look")
         if program.deny:
             for argument in given:
                 if argument.text and re.search(program.deny, argument.text):
-                    site.danger(f"{argument.source!r} makes {program.name} do more than that")
+                    context.danger(f"{argument.source!r} makes {program.name} do more than that")
         if program.grammar.options is None:
             for argument in given:
-                roles.classify_argument("any", argument, site)
+                roles.classify_argument("any", argument, context)
             return
         parsed = parse_arguments(program.grammar, _dashed(program, given))
-        self._meant(program, parsed, one, site)
-        if parsed.rest:
-            self._launched(program, parsed, one, site, depth)
+        self._meant(program, parsed, one, context)
+        if parsed.command:
+            self._launched(program, parsed, one, context, depth)
 
     def _subcommand(
         self,
         program: ProgramSpec,
         given: Sequence[Argument],
         one: Invocation,
-        site: ArgumentContext,
+        context: ArgumentContext,
         depth: int,
     ) -> None:
         first = (given[0].text if given else None) or ""
         if first.startswith("-") and first in program.subcommands:
-            self._run(program.subcommands[first], given[1:], one, site, depth)
+            self._run(program.subcommands[first], given[1:], one, context, depth)
             return
         parsed, rest = split_subcommand(program.grammar, given)
         for meant in parsed.values:
-            roles.classify_argument(meant.role, meant.argument, site)
+            roles.classify_argument(meant.role, meant.argument, context)
             if meant.role == "dir":
-                site = replace(site, cwd=_moved(site.cwd, meant.argument))
-        self._strange(program, parsed, one, site)
-        if program.name == "git" and not self._is_tame(site.cwd):
-            site.note(CommandClass.DEV, "git would run what the repository's settings name")
+                context = replace(context, cwd=_moved(context.cwd, meant.argument))
+        self._strange(program, parsed, one, context)
+        if program.name == "git" and not self._is_tame(context.cwd):
+            context.note(CommandClass.DEV, "git would run what the repository's settings name")
         name = rest[0].text if rest else None
         inner = program.subcommands.get(name or "")
         if inner is not None:
-            self._run(inner, rest[1:], one, replace(site, program=inner.name), depth)
+            self._run(inner, rest[1:], one, replace(context, program=inner.name), depth)
         elif rest:
-            site.danger(f"{program.name} {rest[0].source} is not known")
-            site.tally.open_ended = True
+            context.danger(f"{program.name} {rest[0].source} is not known")
+            context.collector.open_ended = True
         else:
-            self._traits(program, given, one, site)
+            self._traits(program, given, one, context)
             least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
-            site.note(max(program.safety_class, least), program.why or f"{program.name} alone")
+            context.note(max(program.safety_class, least), program.why or f"{program.name} alone")
 
     def _is_tame(self, cwd: str | None) -> bool:
         return self._tame is None or (cwd is not None and self._tame(cwd))
@@ -230,124 +241,131 @@ class Classifier:
         program: ProgramSpec,
         given: Sequence[Argument],
         one: Invocation,
-        site: ArgumentContext,
+        context: ArgumentContext,
     ) -> None:
         traits = program.traits
         if "open" in traits:
-            site.tally.open_ended = True
+            context.collector.open_ended = True
         if "git" in traits:
-            site.tally.git = True
+            context.collector.git = True
         if "endless" in traits:
-            site.danger(f"{program.name} never ends by itself")
+            context.danger(f"{program.name} never ends by itself")
         if "bare" in traits and not given:
-            site.danger(program.why or f"{program.name} alone")
+            context.danger(program.why or f"{program.name} alone")
         if not traits.isdisjoint(("net", "fetches")):
-            site.tally.network = True
+            context.collector.network = True
         if "net" in traits:
-            hosts.collect_hosts(given, site.tally)
+            hosts.collect_hosts(given, context.collector)
         if "host" in traits:
-            hosts.collect_first_host(given, site.tally)
-        if one.extra and site.found and site.seeks and _reads(program):
-            site.danger("the files that are searched for may hold secrets")
+            hosts.collect_first_host(given, context.collector)
+        if (
+            one.extra_arguments
+            and context.found_by_search
+            and context.seeks_secrets
+            and _reads(program)
+        ):
+            context.danger("the files that are searched for may hold secrets")
         only_text = all(slot.role == "text" for slot in program.grammar.slots)
-        by_search = site.found and not _unseen(one)
-        harmless = "any" in traits and (site.found or only_text)
-        if one.extra and not by_search and not harmless:
-            least = CommandClass.DEV if site.found else CommandClass.DANGEROUS
-            site.note(least, f"{program.name} gets arguments that nobody has seen")
+        by_search = context.found_by_search and not _unseen(one)
+        harmless = "any" in traits and (context.found_by_search or only_text)
+        if one.extra_arguments and not by_search and not harmless:
+            least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
+            context.note(least, f"{program.name} gets arguments that nobody has seen")
 
     def _meant(
         self,
         program: ProgramSpec,
         parsed: ParsedCommandLine,
         one: Invocation,
-        site: ArgumentContext,
+        context: ArgumentContext,
     ) -> None:
-        self._strange(program, parsed, one, site)
+        self._strange(program, parsed, one, context)
         if parsed.given & program.grammar.spreads:
-            site.note(CommandClass.DEV, f"{program.name} writes many files")
+            context.note(CommandClass.DEV, f"{program.name} writes many files")
             if not any(meant.role == "wtree" for meant in parsed.values):
-                roles.classify_argument("swept", _HERE, site)
+                roles.classify_argument("swept", _HERE, context)
         for option in sorted(parsed.given & program.grammar.changes):
-            site.note(CommandClass.DEV, f"{program.name} {option} changes something")
-            site.tally.git = site.tally.git or program.name.startswith("git ")
+            context.note(CommandClass.DEV, f"{program.name} {option} changes something")
+            context.collector.git = context.collector.git or program.name.startswith("git ")
         for option in sorted(parsed.given):
             # Whether or not a file is named for it: `find -delete` starts here.
             if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
-                site.note(CommandClass.DEV, f"{program.name} {option} writes files")
-        _classify_arguments(parsed, site)
-        if _uses_here(program, parsed) and not one.extra:
-            roles.classify_argument(_default(program, parsed), _HERE, site)
+                context.note(CommandClass.DEV, f"{program.name} {option} writes files")
+        _classify_arguments(parsed, context)
+        if _uses_here(program, parsed) and not one.extra_arguments:
+            roles.classify_argument(_default(program, parsed), _HERE, context)
         grammar = program.grammar
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
-        if needs and not parsed.operands and not parsed.rest:
+        if needs and not parsed.operands and not parsed.command:
             # What is given as text (`-c`) was weighed with the other values.
             if not any(value.role == _CODE for value in parsed.values):
-                site.danger(f"{program.name} reads what it runs from its input")
-            site.tally.open_ended = True
+                context.danger(f"{program.name} reads what it runs from its input")
+            context.collector.open_ended = True
 
     def _strange(
         self,
         program: ProgramSpec,
         parsed: ParsedCommandLine,
         one: Invocation,
-        site: ArgumentContext,
+        context: ArgumentContext,
     ) -> None:
         if "any" not in program.traits:
-            for argument in parsed.hidden:
+            for argument in parsed.option_like_globs:
                 why = f"{argument.source!r} may match a file whose name is an option"
-                site.note(CommandClass.DEV, f"{why} for {program.name}; write ./{argument.source}")
-            for argument in parsed.crowded:
+                context.note(
+                    CommandClass.DEV, f"{why} for {program.name}; write ./{argument.source}"
+                )
+            for argument in parsed.may_overflow:
                 why = f"{argument.source!r} may become several arguments"
-                site.note(CommandClass.DEV, f"{why}, of which {program.name} expects fewer")
+                context.note(CommandClass.DEV, f"{why}, of which {program.name} expects fewer")
         # What find found is a path, unless it is only the end of an option.
         options = [
             argument
-            for argument in parsed.strange
-            if _unseen(one) or not argument.placed or argument.prefix.startswith("-")
+            for argument in parsed.unknown_options
+            if _unseen(one) or not argument.is_placeholder or argument.prefix.startswith("-")
         ]
-        for argument in (*options, *parsed.beyond):
+        for argument in (*options, *parsed.surplus_operands):
             computed = argument.text is None
             if computed and "any" in program.traits:
-                roles.classify_text(argument, site)
+                roles.classify_text(argument, context)
                 continue
             what = "may become any option" if computed else "is not known to be harmless"
-            site.danger(f"{argument.source!r} {what} for {program.name}")
-            site.tally.open_ended = True
+            context.danger(f"{argument.source!r} {what} for {program.name}")
+            context.collector.open_ended = True
 
     def _launched(
         self,
         program: ProgramSpec,
         parsed: ParsedCommandLine,
         one: Invocation,
-        site: ArgumentContext,
+        context: ArgumentContext,
         depth: int,
     ) -> None:
         """`uv run pytest`, `python -m pip`: the rest is a command of its own."""
-        first, rest = parsed.rest[0], parsed.rest[1:]
-        site.tally.open_ended = True
+        first, rest = parsed.command[0], parsed.command[1:]
+        context.collector.open_ended = True
         name = first.text
         if name is None or first.glob or depth > _DEEPEST:
-            site.danger(f"{program.name} runs a program that is computed")
+            context.danger(f"{program.name} runs a program that is computed")
             return
-        if name not in site.launched:
-            site.launched.add(name)
-            site.tally.runs(name)
+        if name not in context.launched:
+            context.launched.add(name)
+            context.collector.add_program(name)
         if identity.is_handrail(name):
-            site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+            context.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
         inner = identity.lookup_program(name, self._programs)
-        site.note(CommandClass.DEV, f"{program.name} runs {name}")
+        context.note(CommandClass.DEV, f"{program.name} runs {name}")
         if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
-            roles.classify_argument("script", first, site)
+            roles.classify_argument("script", first, context)
         elif inner is not None:
-            self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
+            self._run(inner, rest, one, replace(context, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
-            site.danger(f"{name!r} is not a program that is known")
+            context.danger(f"{name!r} is not a program that is known")
 
 
 def _unseen(one: Invocation) -> bool:
     """Whether it gets arguments that do not stand there; find shows where it puts them."""
-    return one.extra and one.wrapped_by[-1:] != ("find",)
+    return one.extra_arguments and one.wrapped_by[-1:] != ("find",)
 
 
 def _only_asks(program: ProgramSpec, given: Sequence[Argument]) -> bool:
@@ -358,13 +376,13 @@ def _only_asks(program: ProgramSpec, given: Sequence[Argument]) -> bool:
     return bool(texts) and program.answers.issuperset(texts)
 
 
-def _classify_arguments(parsed: ParsedCommandLine, site: ArgumentContext) -> None:
+def _classify_arguments(parsed: ParsedCommandLine, context: ArgumentContext) -> None:
     for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
         if meant.role == "into":
             sources = [one.argument for one in parsed.operands if one is not meant]
-            roles.classify_target(meant.argument, sources, site)
+            roles.classify_target(meant.argument, sources, context)
         else:
-            roles.classify_argument(meant.role, meant.argument, site)
+            roles.classify_argument(meant.role, meant.argument, context)
 
 
 def _seeks_secrets(flat: FlatCommand) -> bool:

@@ -25,7 +25,7 @@ class EffectCollector:
         self._removes: dict[str, None] = {}
         self._hosts: dict[str, None] = {}
 
-    def note(self, safety_class: CommandClass, text: str, part: str) -> None:
+    def add_reason(self, safety_class: CommandClass, text: str, part: str) -> None:
         """The command is at least of that class, for that reason."""
         self.safety_class = max(self.safety_class, safety_class)
         self._part = max(self._part, safety_class)
@@ -33,32 +33,32 @@ class EffectCollector:
             reason = Reason(text, part)
             self._reasons[reason] = max(safety_class, self._reasons.get(reason, safety_class))
 
-    def take_part(self) -> CommandClass:
+    def take_part_class(self) -> CommandClass:
         """The class of what was found since it was asked last."""
         part, self._part = self._part, CommandClass.SAFE
         return part
 
-    def runs(self, program: str) -> None:
+    def add_program(self, program: str) -> None:
         """It starts a program."""
         self._programs.append(program)
 
-    def reads(self, paths: Iterable[str]) -> None:
+    def add_reads(self, paths: Iterable[str]) -> None:
         """It reads these; a path with a trailing `/` stands for everything below."""
         self._reads.update(dict.fromkeys(paths))
 
-    def writes(self, paths: Iterable[str]) -> None:
+    def add_writes(self, paths: Iterable[str]) -> None:
         """It creates, changes or removes these."""
         self._writes.update(dict.fromkeys(paths))
 
-    def removes(self, paths: Iterable[str]) -> None:
+    def add_removes(self, paths: Iterable[str]) -> None:
         """It deletes these, which are among those that it writes."""
         self._removes.update(dict.fromkeys(paths))
 
-    def reaches(self, host: str) -> None:
+    def add_host(self, host: str) -> None:
         """It talks to that machine."""
         self._hosts[host] = None
 
-    def judgement(self) -> CommandAnalysis:
+    def to_analysis(self) -> CommandAnalysis:
         """The verdict; the reasons that weigh most come first."""
         ranked = sorted(self._reasons, key=lambda reason: -self._reasons[reason])
         return CommandAnalysis(self.safety_class, tuple(ranked), self.effects())

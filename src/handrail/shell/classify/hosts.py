@@ -18,26 +18,26 @@ _LOGIN: Final = re.compile(r"[\w.-]+@([\w.-]+)(?::.*)?|([\w.-]+\.[A-Za-z]{2,}|\d
 
 
 def collect_hosts(
-    arguments: Iterable[Argument], tally: EffectCollector, *, strict: bool = False
+    arguments: Iterable[Argument], collector: EffectCollector, *, strict: bool = False
 ) -> None:
     """Adds the hosts that the arguments name; `strict`: only whole addresses count."""
     for argument in arguments:
         value = argument.text or argument.prefix
         found = _URL.search(value)
         if found is not None:
-            tally.reaches(found.group(1).strip("[]").casefold())
+            collector.add_host(found.group(1).strip("[]").casefold())
         elif not value.startswith("-"):
             named = (_LOGIN if strict else _REMOTE).fullmatch(value)
             if named is not None and "/" not in value.partition(":")[0]:
-                tally.reaches(next(one for one in named.groups() if one).casefold())
+                collector.add_host(next(one for one in named.groups() if one).casefold())
 
 
-def collect_first_host(arguments: Iterable[Argument], tally: EffectCollector) -> None:
+def collect_first_host(arguments: Iterable[Argument], collector: EffectCollector) -> None:
     """Adds the first operand as a host, for programs whose first operand is one."""
     for argument in arguments:
         value = argument.text
         if value and not value.startswith(("-", "@", "+")) and not value.isdigit():
             found = _BARE.fullmatch(value)
             if found is not None:
-                tally.reaches(found.group(1).strip("[]").casefold())
+                collector.add_host(found.group(1).strip("[]").casefold())
             return

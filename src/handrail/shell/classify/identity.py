@@ -44,28 +44,28 @@ _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
 
 def identify_program(
-    name: str, word: Word, site: ArgumentContext, programs: ProgramTable
+    name: str, word: Word, context: ArgumentContext, programs: ProgramTable
 ) -> ProgramSpec | None:
-    """The program's entry; None if there is nothing more to judge, the tally says why."""
-    if is_handrail(name) or _leads_to_handrail(name, site):
-        site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+    """The program's entry; None if there is nothing more to judge, the collector says why."""
+    if is_handrail(name) or _leads_to_handrail(name, context):
+        context.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
         return None
     if "/" in name:
-        return _by_path(Argument(name, word.source, tilde=word.tilde), site, programs)
+        return _by_path(Argument(name, word.source, tilde=word.tilde), context, programs)
     program = lookup_program(name, programs)
     if program is None:
-        site.danger(f"{name!r} is not a program that is known")
-        site.tally.open_ended = True
+        context.danger(f"{name!r} is not a program that is known")
+        context.collector.open_ended = True
         return None
     if "builtin" not in program.traits:
-        path = site.where.find_program(name)
+        path = context.where.find_program(name)
         # A program that is nowhere cannot do anything either.
-        if path is not None and path_location.is_inside(path, site.where.roots):
-            site.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
-            site.tally.open_ended = True
+        if path is not None and path_location.is_inside(path, context.where.roots):
+            context.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
+            context.collector.open_ended = True
         elif path is not None and _is_shim(path):
-            site.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
-            site.tally.open_ended = True
+            context.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+            context.collector.open_ended = True
     return program
 
 
@@ -88,34 +88,34 @@ def is_handrail(name: str) -> bool:
     return bool(re.fullmatch(r"handrail(?:[.@=].*)?", posixpath.basename(name)))
 
 
-def _leads_to_handrail(name: str, site: ArgumentContext) -> bool:
-    own = site.where.find_program("handrail")
-    if own is None or site.cwd is None:
+def _leads_to_handrail(name: str, context: ArgumentContext) -> bool:
+    own = context.where.find_program("handrail")
+    if own is None or context.cwd is None:
         return False
     if "/" in name:
-        return site.where.resolve(posixpath.join(site.cwd, name)) == own
-    return site.where.find_program(name) == own
+        return context.where.resolve(posixpath.join(context.cwd, name)) == own
+    return context.where.find_program(name) == own
 
 
 def _by_path(
-    argument: Argument, site: ArgumentContext, programs: ProgramTable
+    argument: Argument, context: ArgumentContext, programs: ProgramTable
 ) -> ProgramSpec | None:
-    place = path_location.locate_path(argument, site.cwd, site.where)
+    place = path_location.locate_path(argument, context.cwd, context.where)
     real = place.paths[-1] if place.paths else ""
-    if real and path_location.is_inside(real, site.where.roots):
-        site.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
-        site.tally.reads(place.paths)
-        site.tally.open_ended = True
+    if real and path_location.is_inside(real, context.where.roots):
+        context.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+        context.collector.add_reads(place.paths)
+        context.collector.open_ended = True
         return None
     name = posixpath.basename(argument.text or "")
     program = lookup_program(name, programs)
     same = real and (
-        real == site.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
+        real == context.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
     )
     if program is not None and _is_shim(real):
-        site.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+        context.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
     if program is None or not same or argument.tilde:
-        site.danger(f"{argument.source!r} is not a program that is known")
-        site.tally.open_ended = True
+        context.danger(f"{argument.source!r} is not a program that is known")
+        context.collector.open_ended = True
         return None
     return program

@@ -91,21 +91,21 @@ _LINES: Final = re.compile(r"[\d,$;pqd{} !]*")
 _BREAKS: Final = frozenset({"\\n", "\n", " ", "\\0", "\\r", "-d", "-s"})
 
 
-def lists_workspace_paths(feeds: Sequence[Invocation], find: Lookup) -> bool:
+def lists_workspace_paths(piped_from: Sequence[Invocation], find: Lookup) -> bool:
     """Whether all that is fed are paths that a search found."""
-    return bool(feeds) and all(_lists(one, find) for one in feeds)
+    return bool(piped_from) and all(_lists(one, find) for one in piped_from)
 
 
 def substitution_lists_paths(part: Substitution, find: Lookup) -> bool:
     """The same for `$(…)`."""
     stages = _stages(part.script)
-    feeds: tuple[Invocation, ...] = ()
+    piped_from: tuple[Invocation, ...] = ()
     for stage in stages:
         command = stage.command
         if not isinstance(command, SimpleCommand) or command.assignments or stage.redirects:
             return False
-        feeds = (Invocation(command.words, stage.source, feeds=feeds),)
-    return lists_workspace_paths(feeds, find)
+        piped_from = (Invocation(command.words, stage.source, piped_from=piped_from),)
+    return lists_workspace_paths(piped_from, find)
 
 
 def _stages(script: Script) -> Sequence[Statement]:
@@ -121,7 +121,7 @@ def _lists(one: Invocation, find: Lookup) -> bool:
     if program is None:
         return False
     given = [
-        Argument(word.value, word.source, glob=word.globs, many=word.globs)
+        Argument(word.value, word.source, glob=word.globs, may_split=word.globs)
         for word in one.words[1:]
     ]
     if any(argument.text is None for argument in given):
@@ -130,7 +130,7 @@ def _lists(one: Invocation, find: Lookup) -> bool:
         return _git(program, given)
     parsed = parse_arguments(program.grammar, given)
     return _searches(name, parsed, one) or (
-        _sifts(name, parsed, one) and lists_workspace_paths(one.feeds, find)
+        _sifts(name, parsed, one) and lists_workspace_paths(one.piped_from, find)
     )
 
 
@@ -142,7 +142,7 @@ def _searches(name: str, parsed: ParsedCommandLine, one: Invocation) -> bool:
         return False
     if name in ("find", "gfind", "fd", "fdfind"):
         return True
-    return not one.feeds and not parsed.given.isdisjoint(_NAMES)
+    return not one.piped_from and not parsed.given.isdisjoint(_NAMES)
 
 
 def _git(program: ProgramSpec, given: Sequence[Argument]) -> bool:

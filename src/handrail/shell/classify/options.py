@@ -1,7 +1,7 @@
 """Arguments read the way a program reads them: options, their values, operands.
 
 An option that the program's grammar does not hold, or an argument that might turn out to be
-one, is `strange`; abbreviations are strange too, since only the program knows all its options.
+one, is `unknown_options`; abbreviations are strange too, since only the program knows all its options.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class ParsedArgument(NamedTuple):
 
 class ParsedCommandLine(NamedTuple):
     """`given`: the options by name. `values` and `operands` with their roles. `shifted`: what
-    else arguments mean where one before them becomes several. `beyond`: operands for which
-    there is no place. `crowded`: those that may become more than there are places. `hidden`:
-    patterns that a file may match whose name is an option. `rest`: the command that the
+    else arguments mean where one before them becomes several. `surplus_operands`: operands for which
+    there is no place. `may_overflow`: those that may become more than there are places. `option_like_globs`:
+    patterns that a file may match whose name is an option. `command`: the command that the
     program runs itself.
     """
 
     given: frozenset[str]
     values: tuple[ParsedArgument, ...]
     operands: tuple[ParsedArgument, ...]
-    strange: tuple[Argument, ...]
+    unknown_options: tuple[Argument, ...]
     shifted: tuple[ParsedArgument, ...] = ()
-    beyond: tuple[Argument, ...] = ()
-    crowded: tuple[Argument, ...] = ()
-    hidden: tuple[Argument, ...] = ()
-    rest: tuple[Argument, ...] = ()
+    surplus_operands: tuple[Argument, ...] = ()
+    may_overflow: tuple[Argument, ...] = ()
+    option_like_globs: tuple[Argument, ...] = ()
+    command: tuple[Argument, ...] = ()
 
 
 def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> ParsedCommandLine:
@@ -66,12 +66,12 @@ def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> 
         frozenset(reading.given),
         turned(reading.values),
         turned(operands),
-        tuple(reading.strange),
+        tuple(reading.unknown_options),
         shifted=turned(shifted),
-        beyond=tuple(beyond),
-        crowded=_crowded(slots, (*reading.spilled, *reading.operands)),
-        hidden=tuple(reading.hidden),
-        rest=tuple(reading.rest),
+        surplus_operands=tuple(beyond),
+        may_overflow=_crowded(slots, (*reading.spilled, *reading.operands)),
+        option_like_globs=tuple(reading.option_like_globs),
+        command=tuple(reading.command),
     )
 
 
@@ -82,7 +82,7 @@ def split_subcommand(
     reading = _OptionParser(grammar, arguments, stop=True)
     reading.run()
     # A value that becomes several words may become the subcommand.
-    strange = (*reading.strange, *reading.spilled)
+    strange = (*reading.unknown_options, *reading.spilled)
     parsed = ParsedCommandLine(frozenset(reading.given), tuple(reading.values), (), strange)
     return parsed, tuple(reading.operands)
 
@@ -99,11 +99,11 @@ class _OptionParser:
         self._in_front: frozenset[str] | None = None
         self.values: list[ParsedArgument] = []
         self.operands: list[Argument] = []
-        self.strange: list[Argument] = []
+        self.unknown_options: list[Argument] = []
         # Values of which the second word would be an operand.
         self.spilled: list[Argument] = []
-        self.hidden: list[Argument] = []
-        self.rest: list[Argument] = []
+        self.option_like_globs: list[Argument] = []
+        self.command: list[Argument] = []
 
     @property
     def leading(self) -> frozenset[str]:
@@ -149,8 +149,8 @@ class _OptionParser:
         """The first operand may end what is ours."""
         terminal = self._grammar.slots and self._grammar.slots[0].role in _TERMINAL
         if terminal:
-            self.rest.append(self.operands.pop())
-            self.rest.extend(self._queue)
+            self.command.append(self.operands.pop())
+            self.command.extend(self._queue)
             return True
         if self._stop:
             self.operands.extend(self._queue)
@@ -171,13 +171,13 @@ class _OptionParser:
             self.given.add(name)
             self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
         else:
-            self.strange.append(argument)
+            self.unknown_options.append(argument)
             self.operands.append(argument)
 
     def _word(self, argument: Argument, text: str) -> None:
         option = self._options.get(text)
         if option is None:
-            self.strange.append(argument)
+            self.unknown_options.append(argument)
         else:
             self._take(text, option)
 
@@ -185,7 +185,7 @@ class _OptionParser:
         name, equals, _ = text.partition("=")
         option = self._options.get(name)
         if option is None or (equals and not option.roles):
-            self.strange.append(argument)
+            self.unknown_options.append(argument)
         elif equals:
             self.given.add(name)
             self.values.append(ParsedArgument(option.roles[0], argument.tail(len(name) + 1)))
@@ -204,7 +204,7 @@ class _OptionParser:
         for index, letter in enumerate(text[1:], 2):
             option = self._options.get(f"-{letter}")
             if option is None:
-                self.strange.append(argument)
+                self.unknown_options.append(argument)
                 return
             if option.roles and (option.attached or index < len(text)):
                 self.given.add(f"-{letter}")
@@ -220,7 +220,7 @@ class _OptionParser:
             return
         for role in option.roles:
             if role in _TERMINAL:
-                self.rest.extend(self._queue)
+                self.command.extend(self._queue)
                 self._queue.clear()
             elif role == "command":
                 self._skip_command()
@@ -228,18 +228,18 @@ class _OptionParser:
                 value = self._queue.pop(0)
                 self._look_at(value)
                 self.values.append(ParsedArgument(role, value))
-                if value.many:
+                if value.may_split:
                     self._spill(value)
 
     def _spill(self, value: Argument) -> None:
         self.spilled.append(value)
         if value.text is None:
-            self.strange.append(value)
+            self.unknown_options.append(value)
 
     def _look_at(self, argument: Argument) -> None:
         """A pattern may match several files, and the name of one may be an option."""
         if self._grammar.style != "none" and argument.glob and (argument.text or "")[:1] in _GLOBS:
-            self.hidden.append(argument)
+            self.option_like_globs.append(argument)
 
     def _skip_command(self) -> None:
         while self._queue:
@@ -274,7 +274,7 @@ def _shifted(
 ) -> list[ParsedArgument]:
     """What becomes several words stands in later places too, and moves what follows there."""
     wide = next((i for i, slot in enumerate(slots) if slot.most is None), len(slots))
-    first = next((i for i, one in enumerate(operands) if one.many), len(operands))
+    first = next((i for i, one in enumerate(operands) if one.may_split), len(operands))
     places = [(0, one) for one in spilled]
     start = 0 if spilled else first
     places += [(min(i, wide), one) for i, one in enumerate(operands) if i >= start]
@@ -289,4 +289,4 @@ def _crowded(slots: Sequence[OperandSlot], arguments: Sequence[Argument]) -> tup
     # The shell goes to no directory when it is told two.
     if any(slot.most is None or slot.role == "dir" for slot in slots):
         return ()
-    return tuple(one for one in arguments if one.many)
+    return tuple(one for one in arguments if one.may_split)

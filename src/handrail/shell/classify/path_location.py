@@ -23,14 +23,14 @@ _SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63
 
 
 class PathLocation(NamedTuple):
-    """Where a path leads. `paths`: as said and, where it differs, as links lead. `harmless`:
-    a stream such as /dev/null. `wrong`: why it cannot be vouched for. `root`: it is a root, or all in it.
+    """Where a path leads. `paths`: as said and, where it differs, as links lead. `is_stream`:
+    a stream such as /dev/null. `objection`: why it cannot be vouched for. `is_root`: it is a root, or all in it.
     """
 
     paths: tuple[str, ...] = ()
-    harmless: bool = False
-    wrong: str = ""
-    root: bool = False
+    is_stream: bool = False
+    objection: str = ""
+    is_root: bool = False
 
 
 def locate_path(
@@ -42,17 +42,17 @@ def locate_path(
         return said
     fixed, varying = _divided(said, glob=argument.glob)
     if any(part == ".." or (part[:1] == "." and fnmatchcase("..", part)) for part in varying):
-        return PathLocation(wrong="a pattern in it may lead anywhere")
+        return PathLocation(objection="a pattern in it may lead anywhere")
     lexical = posixpath.normpath(fixed)
     if _HARMLESS.fullmatch(lexical) and not varying:
-        return PathLocation(harmless=True)
+        return PathLocation(is_stream=True)
     real = _real(fixed, where, follow=follow or bool(varying))
     tail = "".join(f"/{part}" for part in varying)
     paths = tuple(dict.fromkeys(_joined(one, tail) for one in (lexical, real)))
     return PathLocation(
         paths,
-        wrong=_objection(lexical, real, where),
-        root=real in where.roots and varying in ([], ["*"]),
+        objection=_objection(lexical, real, where),
+        is_root=real in where.roots and varying in ([], ["*"]),
     )
 
 
@@ -69,19 +69,19 @@ def is_inside(path: str, roots: tuple[str, ...]) -> bool:
 def _absolute(argument: Argument, cwd: str | None, where: ExecutionContext) -> str | PathLocation:
     text = argument.text
     if text is None:
-        return PathLocation(wrong="nobody can know which path it is")
+        return PathLocation(objection="nobody can know which path it is")
     if "\0" in text:
-        return PathLocation(wrong="no path holds a NUL")
+        return PathLocation(objection="no path holds a NUL")
     if argument.tilde:
         name, _, rest = text.partition("/")
         if name != "~":
-            return PathLocation(wrong="it is in somebody's home")
+            return PathLocation(objection="it is in somebody's home")
         text = f"{where.home}/{rest}"
     if text.startswith("/"):
         return text
     if cwd is None:
-        return PathLocation(wrong="nobody can know the directory it is in")
-    return f"{cwd}/{text}" if text else PathLocation(harmless=True)
+        return PathLocation(objection="nobody can know the directory it is in")
+    return f"{cwd}/{text}" if text else PathLocation(is_stream=True)
 
 
 def _divided(path: str, *, glob: bool) -> tuple[str, list[str]]:

@@ -18,11 +18,11 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/.*")
 
 
 def classify_redirects(
-    redirects: Sequence[Redirect], expander: Expander, site: ArgumentContext
+    redirects: Sequence[Redirect], expander: Expander, context: ArgumentContext
 ) -> None:
-    """Adds the redirects of one command to the tally."""
+    """Adds the redirects of one command to the collector."""
     for redirect in redirects:
-        _one(redirect, expander, site)
+        _one(redirect, expander, context)
 
 
 def writes_file(redirects: Sequence[Redirect]) -> bool:
@@ -35,27 +35,27 @@ def writes_file(redirects: Sequence[Redirect]) -> bool:
     )
 
 
-def _one(redirect: Redirect, expander: Expander, site: ArgumentContext) -> None:
+def _one(redirect: Redirect, expander: Expander, context: ArgumentContext) -> None:
     if redirect.operator in _TEXT:
         word = redirect.target if redirect.body is None else redirect.body
-        for argument in _arguments(word, expander, site):
-            roles.classify_text(argument, site)
+        for argument in _arguments(word, expander, context):
+            roles.classify_text(argument, context)
         return
     if _copies(redirect):
         return
-    for argument in _arguments(redirect.target, expander, site):
+    for argument in _arguments(redirect.target, expander, context):
         socket = _SOCKET.match(argument.text or "")
         if socket is not None:
-            site.danger("the shell opens a connection")
-            site.tally.reaches(socket.group(1))
+            context.danger("the shell opens a connection")
+            context.collector.add_host(socket.group(1))
         elif redirect.operator == "<":
-            roles.classify_argument("read", argument, site)
+            roles.classify_argument("read", argument, context)
         else:
-            roles.classify_argument("write", argument, site)
+            roles.classify_argument("write", argument, context)
 
 
-def _arguments(word: Word, expander: Expander, site: ArgumentContext) -> Iterator[Argument]:
-    for reading in argument_readings((word,), expander, site.cwd):
+def _arguments(word: Word, expander: Expander, context: ArgumentContext) -> Iterator[Argument]:
+    for reading in argument_readings((word,), expander, context.cwd):
         yield from reading
 
 

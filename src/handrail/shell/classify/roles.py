@@ -61,286 +61,294 @@ _DENIED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentContext:
-    """Where an argument stands. `part`: the text of its command. `found`: what a wrapper adds
-    are paths that a search inside the workspace has found. `seeks`: by names of files that may
+    """Where an argument stands. `part`: the text of its command. `found_by_search`: what a wrapper adds
+    are paths that a search inside the workspace has found. `seeks_secrets`: by names of files that may
     hold secrets.
     """
 
     where: ExecutionContext
     cwd: str | None
-    tally: EffectCollector
+    collector: EffectCollector
     part: str
     program: str = ""
-    found: bool = False
-    seeks: bool = False
+    found_by_search: bool = False
+    seeks_secrets: bool = False
     protected: Callable[[str], str | None] | None = None
     # Programs that this one was found to start, in any reading of its arguments.
     launched: set[str] = field(default_factory=set)
 
     def note(self, safety_class: CommandClass, text: str) -> None:
         """The command is at least of that class."""
-        self.tally.note(safety_class, text, self.part)
+        self.collector.add_reason(safety_class, text, self.part)
 
     def danger(self, text: str) -> None:
         """The command is dangerous."""
         self.note(CommandClass.DANGEROUS, text)
 
 
-def classify_argument(role: str, argument: Argument, site: ArgumentContext) -> None:
-    """Adds what the argument means to the tally."""
+def classify_argument(role: str, argument: Argument, context: ArgumentContext) -> None:
+    """Adds what the argument means to the collector."""
     handler = _ROLES.get(role)
     if handler is not None:
-        handler(argument, site)
+        handler(argument, context)
     elif role in _ALLOWED or role in _DENIED:
-        _matching(role, argument, site)
+        _matching(role, argument, context)
     else:
-        site.danger(f"{argument.source!r} has no meaning that is known")
+        context.danger(f"{argument.source!r} has no meaning that is known")
 
 
-def classify_text(argument: Argument, site: ArgumentContext) -> None:
+def classify_text(argument: Argument, context: ArgumentContext) -> None:
     """Text that is only printed or compared."""
-    if argument.text is not None or argument.found:
+    if argument.text is not None or argument.found_by_search:
         return
-    for name in argument.asks:
+    for name in argument.unknown_variables:
         bad = _SECRET.search(name) is not None
         safety_class = CommandClass.DANGEROUS if bad else CommandClass.DEV
-        site.note(safety_class, f"nobody here knows what {name!r} holds")
+        context.note(safety_class, f"nobody here knows what {name!r} holds")
 
 
-def classify_read(argument: Argument, site: ArgumentContext, *, tree: bool = False) -> None:
+def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = False) -> None:
     """A file that is read."""
-    if argument.found and site.seeks:
-        site.danger("the files that are searched for may hold secrets")
-    if argument.text == "-" or argument.found:
+    if argument.found_by_search and context.seeks_secrets:
+        context.danger("the files that are searched for may hold secrets")
+    if argument.text == "-" or argument.found_by_search:
         return
-    place = path_location.locate_path(argument, site.cwd, site.where)
-    if place.harmless:
-        _streams(argument, site)
+    place = path_location.locate_path(argument, context.cwd, context.where)
+    if place.is_stream:
+        _streams(argument, context)
         return
-    if place.wrong:
-        site.danger(f"it reads {argument.source!r}: {place.wrong}")
+    if place.objection:
+        context.danger(f"it reads {argument.source!r}: {place.objection}")
     elif is_sensitive(place.paths[-1], glob=argument.glob) or is_sensitive(
         place.paths[0], glob=argument.glob
     ):
-        site.danger(f"{argument.source!r} may hold secrets")
-    site.tally.reads(_trees(place.paths) if tree else place.paths)
+        context.danger(f"{argument.source!r} may hold secrets")
+    context.collector.add_reads(_trees(place.paths) if tree else place.paths)
 
 
-def classify_listed(argument: Argument, site: ArgumentContext) -> None:
+def classify_listed(argument: Argument, context: ArgumentContext) -> None:
     """A file or directory of which only names and facts are shown."""
-    if argument.text == "-" or argument.found:
+    if argument.text == "-" or argument.found_by_search:
         return
-    place = path_location.locate_path(argument, site.cwd, site.where)
-    if place.harmless:
+    place = path_location.locate_path(argument, context.cwd, context.where)
+    if place.is_stream:
         return
-    if place.wrong:
-        site.danger(f"it looks at {argument.source!r}: {place.wrong}")
-    site.tally.reads(place.paths)
+    if place.objection:
+        context.danger(f"it looks at {argument.source!r}: {place.objection}")
+    context.collector.add_reads(place.paths)
 
 
 def classify_write(
     argument: Argument,
-    site: ArgumentContext,
+    context: ArgumentContext,
     *,
     tree: bool = False,
     follow: bool = True,
     whole: bool = False,
 ) -> None:
     """A file that is created, changed or removed. `whole`: a root itself may be meant."""
-    if argument.found:
-        site.note(CommandClass.DEV, f"{site.program or 'it'} changes files that a search finds")
-        site.tally.open_ended = True
+    if argument.found_by_search:
+        context.note(
+            CommandClass.DEV, f"{context.program or 'it'} changes files that a search finds"
+        )
+        context.collector.open_ended = True
         return
-    place = path_location.locate_path(argument, site.cwd, site.where, follow=follow)
-    if place.harmless:
+    place = path_location.locate_path(argument, context.cwd, context.where, follow=follow)
+    if place.is_stream:
         return
-    if place.wrong:
-        site.danger(f"it writes {argument.source!r}: {place.wrong}")
+    if place.objection:
+        context.danger(f"it writes {argument.source!r}: {place.objection}")
     else:
-        _inside(argument, place, site, whole=whole or not tree)
+        _inside(argument, place, context, whole=whole or not tree)
     paths = _trees(place.paths) if tree else place.paths
-    site.tally.writes(paths)
-    if site.program in _REMOVERS:
-        site.tally.removes(paths)
+    context.collector.add_writes(paths)
+    if context.program in _REMOVERS:
+        context.collector.add_removes(paths)
 
 
-def _inside(argument: Argument, place: PathLocation, site: ArgumentContext, *, whole: bool) -> None:
-    reason = next(filter(None, (_protected(path, site) for path in place.paths)), None)
+def _inside(
+    argument: Argument, place: PathLocation, context: ArgumentContext, *, whole: bool
+) -> None:
+    reason = next(filter(None, (_protected(path, context) for path in place.paths)), None)
     if reason is not None:
-        site.danger(f"it writes {argument.source!r}: {reason}")
-    elif place.root and not whole:
-        site.danger(f"{argument.source!r} is the whole workspace")
+        context.danger(f"it writes {argument.source!r}: {reason}")
+    elif place.is_root and not whole:
+        context.danger(f"{argument.source!r} is the whole workspace")
     else:
-        site.note(CommandClass.DEV, f"it writes {argument.source!r}")
+        context.note(CommandClass.DEV, f"it writes {argument.source!r}")
 
 
-def _protected(path: str, site: ArgumentContext) -> str | None:
-    for root in site.where.roots:
+def _protected(path: str, context: ArgumentContext) -> str | None:
+    for root in context.where.roots:
         if path.startswith(f"{root.rstrip('/')}/"):
             relative = path[len(root.rstrip("/")) + 1 :]
             if ".git" in relative.casefold().split("/"):
                 return "git runs programs that are named there"
-            return site.protected(relative) if site.protected is not None else None
+            return context.protected(relative) if context.protected is not None else None
     return None
 
 
-def _streams(argument: Argument, site: ArgumentContext) -> None:
+def _streams(argument: Argument, context: ArgumentContext) -> None:
     if argument.text and not path_location.readable_stream(argument.text):
-        site.danger(f"reading {argument.text!r} may never end")
+        context.danger(f"reading {argument.text!r} may never end")
 
 
 def _trees(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
-def _revision(argument: Argument, site: ArgumentContext) -> None:
+def _revision(argument: Argument, context: ArgumentContext) -> None:
     """A revision, a range, `revision:path` or a path: git tells them apart by looking."""
     value = argument.text
     if value is None:
-        if argument.asks or not argument.single:
-            classify_text(argument, site)
+        if argument.unknown_variables or not argument.single:
+            classify_text(argument, context)
         return
     _, colon, inner = value.partition(":")
     if is_sensitive(inner if colon else value, glob=argument.glob):
-        site.danger(f"{argument.source!r} may hold secrets")
+        context.danger(f"{argument.source!r} may hold secrets")
     elif argument.tilde or _PATHLIKE.match(value):
-        classify_read(argument, site)
+        classify_read(argument, context)
 
 
-def _any(argument: Argument, site: ArgumentContext) -> None:
+def _any(argument: Argument, context: ArgumentContext) -> None:
     """An argument of a program that is trusted with the workspace, but not with the rest."""
     value = argument.text
     if value is None:
         return
     if argument.tilde:
-        classify_listed(argument, site)
+        classify_listed(argument, context)
         return
     option = re.match(r"-{1,2}[\w.-]+=", value)
     path = argument.tail(option.end()) if option is not None else argument
     if path.text and _PATHLIKE.match(path.text):
-        place = path_location.locate_path(path, site.cwd, site.where)
-        if place.wrong:
-            site.danger(f"{argument.source!r} leads elsewhere: {place.wrong}")
-    hosts.collect_hosts((argument,), site.tally, strict=True)
+        place = path_location.locate_path(path, context.cwd, context.where)
+        if place.objection:
+            context.danger(f"{argument.source!r} leads elsewhere: {place.objection}")
+    hosts.collect_hosts((argument,), context.collector, strict=True)
 
 
-def _directory(argument: Argument, site: ArgumentContext) -> None:
+def _directory(argument: Argument, context: ArgumentContext) -> None:
     if argument.text == "-":
         return
-    place = path_location.locate_path(argument, site.cwd, site.where)
-    if place.wrong:
-        site.danger(f"it goes to {argument.source!r}: {place.wrong}")
+    place = path_location.locate_path(argument, context.cwd, context.where)
+    if place.objection:
+        context.danger(f"it goes to {argument.source!r}: {place.objection}")
 
 
-def _script(argument: Argument, site: ArgumentContext) -> None:
+def _script(argument: Argument, context: ArgumentContext) -> None:
     """A file that is run as a program."""
     if argument.text in (None, "-"):
-        site.danger(f"nobody can know which program {argument.source!r} is")
+        context.danger(f"nobody can know which program {argument.source!r} is")
         return
-    place = path_location.locate_path(argument, site.cwd, site.where)
-    if place.wrong or place.harmless:
-        site.danger(f"it runs {argument.source!r}: {place.wrong or 'text from elsewhere'}")
+    place = path_location.locate_path(argument, context.cwd, context.where)
+    if place.objection or place.is_stream:
+        context.danger(f"it runs {argument.source!r}: {place.objection or 'text from elsewhere'}")
     else:
-        site.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
-    site.tally.open_ended = True
-    site.tally.reads(place.paths)
+        context.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+    context.collector.open_ended = True
+    context.collector.add_reads(place.paths)
 
 
-def _code(argument: Argument, site: ArgumentContext) -> None:
-    site.danger(f"it runs the program text {argument.source!r}")
-    site.tally.open_ended = True
+def _code(argument: Argument, context: ArgumentContext) -> None:
+    context.danger(f"it runs the program text {argument.source!r}")
+    context.collector.open_ended = True
 
 
-def _sed(argument: Argument, site: ArgumentContext) -> None:
+def _sed(argument: Argument, context: ArgumentContext) -> None:
     if argument.text is None or not sed.only_prints(argument.text):
-        site.danger("the sed script is not known to do nothing but print")
-        site.tally.open_ended = True
+        context.danger("the sed script is not known to do nothing but print")
+        context.collector.open_ended = True
 
 
-def _archive(argument: Argument, site: ArgumentContext) -> None:
+def _archive(argument: Argument, context: ArgumentContext) -> None:
     """Tar takes `host:file` for a file on another machine."""
     if ":" in (argument.text or ":"):
-        site.danger(f"{argument.source!r} may be on another machine")
-    classify_read(argument, site)
+        context.danger(f"{argument.source!r} may be on another machine")
+    classify_read(argument, context)
 
 
-def _output(argument: Argument, site: ArgumentContext) -> None:
+def _output(argument: Argument, context: ArgumentContext) -> None:
     """A file that is written by a program to which `-` is its standard output."""
     if argument.text != "-":
-        classify_write(argument, site)
+        classify_write(argument, context)
 
 
-def _new_archive(argument: Argument, site: ArgumentContext) -> None:
+def _new_archive(argument: Argument, context: ArgumentContext) -> None:
     if ":" in (argument.text or ":"):
-        site.danger(f"{argument.source!r} may be on another machine")
-    _output(argument, site)
+        context.danger(f"{argument.source!r} may be on another machine")
+    _output(argument, context)
 
 
-def _unpacked(argument: Argument, site: ArgumentContext) -> None:
+def _unpacked(argument: Argument, context: ArgumentContext) -> None:
     """An archive whose files are put into the current directory."""
-    classify_read(argument, site)
-    classify_write(Argument(".", "."), site, tree=True, whole=True)
+    classify_read(argument, context)
+    classify_write(Argument(".", "."), context, tree=True, whole=True)
 
 
-def classify_target(argument: Argument, sources: Sequence[Argument], site: ArgumentContext) -> None:
+def classify_target(
+    argument: Argument, sources: Sequence[Argument], context: ArgumentContext
+) -> None:
     """Where files are copied or moved: a new name, or a directory that takes their names."""
     text = argument.text or ""
     last = text.rpartition("/")[2]
     if not text or argument.tilde or last not in ("", ".", ".."):
-        classify_write(argument, site, whole=True)
+        classify_write(argument, context, whole=True)
     if text:
         for source in sources:
             name = posixpath.basename((source.text or "*").rstrip("/"))
-            classify_write(replace(argument, text=f"{text.rstrip('/')}/{name}"), site, whole=True)
+            classify_write(
+                replace(argument, text=f"{text.rstrip('/')}/{name}"), context, whole=True
+            )
 
 
-def _seconds(argument: Argument, site: ArgumentContext) -> None:
+def _seconds(argument: Argument, context: ArgumentContext) -> None:
     value = argument.text or ""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?|\.\d+)([smhd]?)", value)
     unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
     if match is None or float(match[1]) * unit[match[2]] > _MOST_SECONDS:
-        site.danger(f"waiting for {argument.source!r} is too long")
+        context.danger(f"waiting for {argument.source!r} is too long")
 
 
-def _matching(role: str, argument: Argument, site: ArgumentContext) -> None:
+def _matching(role: str, argument: Argument, context: ArgumentContext) -> None:
     value = argument.text
     if value is None:
-        classify_text(argument, site)
-        site.note(CommandClass.DEV, f"{argument.source!r} is not known before it runs")
+        classify_text(argument, context)
+        context.note(CommandClass.DEV, f"{argument.source!r} is not known before it runs")
     elif (role in _ALLOWED and not re.fullmatch(_ALLOWED[role], value, re.DOTALL)) or (
         role in _DENIED and re.search(_DENIED[role], value)
     ):
-        site.danger(f"{argument.source!r} is not known to be harmless for {site.program}")
+        context.danger(f"{argument.source!r} is not known to be harmless for {context.program}")
 
 
-def _reference(argument: Argument, site: ArgumentContext) -> None:
-    site.note(CommandClass.DEV, f"it makes or changes {argument.source!r}")
-    site.tally.git = True
+def _reference(argument: Argument, context: ArgumentContext) -> None:
+    context.note(CommandClass.DEV, f"it makes or changes {argument.source!r}")
+    context.collector.git = True
 
 
-def _change(argument: Argument, site: ArgumentContext) -> None:
-    site.danger(f"it changes the configuration to {argument.source!r}")
-    site.tally.git = True
+def _change(argument: Argument, context: ArgumentContext) -> None:
+    context.danger(f"it changes the configuration to {argument.source!r}")
+    context.collector.git = True
 
 
-def _target(argument: Argument, site: ArgumentContext) -> None:
+def _target(argument: Argument, context: ArgumentContext) -> None:
     """What a link leads to: from elsewhere, it opens a way out of the workspace."""
     if argument.text is None or argument.tilde or argument.text.startswith("/"):
-        classify_listed(argument, site)
+        classify_listed(argument, context)
 
 
 _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "text": classify_text,
     "read": classify_read,
-    "tree": lambda argument, site: classify_read(argument, site, tree=True),
-    "start": lambda argument, site: classify_read(argument, site, tree=True),
+    "tree": lambda argument, context: classify_read(argument, context, tree=True),
+    "start": lambda argument, context: classify_read(argument, context, tree=True),
     "list": classify_listed,
     "write": classify_write,
     "output": _output,
-    "wtree": lambda argument, site: classify_write(argument, site, tree=True),
-    "swept": lambda argument, site: classify_write(argument, site, tree=True, whole=True),
-    "entry": lambda argument, site: classify_write(argument, site, follow=False),
-    "etree": lambda argument, site: classify_write(argument, site, tree=True, follow=False),
+    "wtree": lambda argument, context: classify_write(argument, context, tree=True),
+    "swept": lambda argument, context: classify_write(argument, context, tree=True, whole=True),
+    "entry": lambda argument, context: classify_write(argument, context, follow=False),
+    "etree": lambda argument, context: classify_write(argument, context, tree=True, follow=False),
     "unpacked": _unpacked,
     "ref": _reference,
     "change": _change,

@@ -27,7 +27,7 @@ def command_parts(flat: FlatCommand, classes: Sequence[CommandClass]) -> tuple[C
             redirects.writes_file(one.redirects),
         )
         for one, safety_class in zip(flat.invocations, classes, strict=True)
-        if not one.wraps
+        if not one.is_wrapper
     )
 
 
@@ -45,13 +45,13 @@ def is_fully_listed(flat: FlatCommand, env: Mapping[str, str]) -> bool:
         return False
     if any(environment.classify_variable(name) >= CommandClass.DANGEROUS for name in variables):
         return False
-    return not any(one.extra or one.remote for one in flat.invocations)
+    return not any(one.extra_arguments or one.remote for one in flat.invocations)
 
 
 def _is_plain(one: Invocation) -> bool:
-    if one.assignments or one.extra or one.remote or one.function is not None:
+    if one.assignments or one.extra_arguments or one.remote or one.function is not None:
         return False
-    if one.wraps and redirects.writes_file(one.redirects):
+    if one.is_wrapper and redirects.writes_file(one.redirects):
         return False
     return _TRANSPARENT.issuperset(one.wrapped_by)
 

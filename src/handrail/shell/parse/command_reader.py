@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse.shfmt_nodes import (
+    CommandSource,
     Node,
-    SourceText,
     check_node,
     items,
     node_type,
@@ -49,7 +49,7 @@ _MAX_CHAIN: Final = 200
 class CommandReader:
     """Reads the statements of one text; `words` holds what they do in passing."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: CommandSource) -> None:
         self._source = source
         self.words = WordReader(source, self.script)
         self._readers: dict[str, Callable[[Node], Command]] = {

@@ -13,7 +13,7 @@ from typing import Final
 from handrail.core.commands import ShellParser, UnreadableCommand
 from handrail.shell.parse import trivial
 from handrail.shell.parse.command_reader import CommandReader
-from handrail.shell.parse.shfmt_nodes import SourceText, check_node, items
+from handrail.shell.parse.shfmt_nodes import CommandSource, check_node, items
 from handrail.shell.parse.syntax import Script
 
 MAX_BYTES: Final = 65_536
@@ -39,7 +39,7 @@ def parse_command(command: str, parser: ShellParser) -> Script:
     tree = check_node(parser.parse(command), "File")
     if "#" in command:
         _refuse_false_comments(tree, command.encode())
-    commands = CommandReader(SourceText(command))
+    commands = CommandReader(CommandSource(command))
     try:
         script = commands.script(items(tree, "Stmts"))
     except RecursionError:

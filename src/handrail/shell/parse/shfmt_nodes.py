@@ -100,7 +100,7 @@ def text(node: Node, field: str) -> str:
     return value
 
 
-class SourceText:
+class CommandSource:
     """The command's bytes, to cut the exact text of a node out of them."""
 
     def __init__(self, command: str) -> None:

@@ -54,12 +54,12 @@ class Braces:
 class Opaque:
     """An expansion whose value is not worked out (arithmetic, extended glob, `{1..9}`).
 
-    `placed`: it is the place where a wrapper puts what it found, `{}`.
+    `is_placeholder`: it is the place where a wrapper puts what it found, `{}`.
     """
 
     source: str
     inner: tuple[Word, ...] = ()
-    placed: bool = False
+    is_placeholder: bool = False
 
 
 Part = Text | Variable | Substitution | Braces | Opaque

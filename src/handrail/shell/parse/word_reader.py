@@ -14,8 +14,8 @@ from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse import quoting
 from handrail.shell.parse.braces import find_braces
 from handrail.shell.parse.shfmt_nodes import (
+    CommandSource,
     Node,
-    SourceText,
     check_node,
     items,
     node_type,
@@ -39,7 +39,7 @@ _COUNTS: Final = frozenset("#?$!")
 class WordReader:
     """Reads words; what they do in passing is noted in `evaluates`, `assigns` and `texts`."""
 
-    def __init__(self, source: SourceText, script: Callable[[list[Any]], Script]) -> None:
+    def __init__(self, source: CommandSource, script: Callable[[list[Any]], Script]) -> None:
         self.evaluates: set[str] = set()
         self.assigns: set[str] = set()
         self.texts: set[str] = set()

@@ -65,7 +65,7 @@ def mark_placeholder(word: Word, mark: str) -> Word:
             continue
         for index, piece in enumerate(part.text.split(mark)):
             if index:
-                parts.append(Opaque(mark, placed=True))
+                parts.append(Opaque(mark, is_placeholder=True))
             if piece:
                 parts.append(Text(piece, part.quoted))
     return Word(word.source, tuple(parts))

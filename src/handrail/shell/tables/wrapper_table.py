@@ -41,7 +41,7 @@ class WrapperSpec:
     program: Options = _NONE
     # Words at which the command ends.
     until: Options = _NONE
-    extra: bool = False
+    extra_arguments: bool = False
     remote: bool = False
     # It stays in the shell that reads the command: there `cd` lasts.
     inside: bool = False
