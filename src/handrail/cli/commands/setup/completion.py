@@ -122,17 +122,9 @@ def _words(name: str) -> tuple[str, ...]:
 
             return tuple(DIALECTS)
         case "TOOL":
-            from importlib import resources
+            from handrail.tools.builtin import BUILTIN_NAMES
 
-            # Every tool has a description file named after it.
-            folder = resources.files("handrail.tools")
-            return tuple(
-                sorted(
-                    item.name.removesuffix(".md")
-                    for item in folder.iterdir()
-                    if item.name.endswith(".md")
-                )
-            )
+            return tuple(sorted(BUILTIN_NAMES))
     return ()
 
 
