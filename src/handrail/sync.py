@@ -27,7 +27,7 @@ from handrail.engine.batch.scheduler import Ordering
 from handrail.engine.call_state import current_session
 from handrail.engine.providers.provider_messages import Provider
 from handrail.engine.runtime import Runtime
-from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.recovery.recovered_call import RecoveredCall
 
 T = TypeVar("T")
 _PATIENCE_S = 10.0

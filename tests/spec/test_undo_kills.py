@@ -27,7 +27,7 @@ NAMES = repr((WRITTEN, EDITED, PATCHED, RUN, LONG))
 WORKER = """
 import asyncio, os, sys
 import handrail
-from handrail import app, app_gate, app_shell, app_effects, app_hooks, app_session
+from handrail.assembly import commands, runtime_opener
 
 WRITTEN, EDITED, PATCHED, RUN, LONG = eval(sys.argv[2])
 

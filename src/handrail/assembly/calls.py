@@ -29,7 +29,7 @@ from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.read_review import ReadDenials, read_rules_digest
 from handrail.engine.recording.recorder import Recorder, RecorderOptions, TruncationOptions
 from handrail.engine.timing.deadlines import DeadlineTimer
-from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.history.undo.service import LocalUndo
 from handrail.host.state.process_identity import this_process
 from handrail.host.syntax.check import LocalSyntaxCheck

@@ -14,7 +14,7 @@ from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.dead_job_effects import DeadJobs
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.history.command_effects.report_builder import EffectStorage
-from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 from handrail.host.state.process_identity import may_still_run, this_process
 

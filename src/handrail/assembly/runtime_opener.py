@@ -53,7 +53,8 @@ from handrail.engine.registry import Registry
 from handrail.engine.runtime import CallServices, Runtime, SessionServices, ToolServices
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
-from handrail.history.recovery.unfinished_plans import RecoveredCall, Recovery
+from handrail.history.recovery.recovered_call import RecoveredCall
+from handrail.history.recovery.unfinished_plans import Recovery
 from handrail.history.undo.service import LocalUndo
 from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process
@@ -232,11 +233,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     principals = Principals(meant.agents, policy, user_policy)
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
     stored = _stored(machine, begun, preparer, policy)
-    services = _tool_services(opening.settings, machine, begun, stored)
-    for name in BUILTIN_NAMES:
-        registry.defer_builtin(name, partial(build_tool, name, services))
-    for tool in opening.tools:
-        registry.register(tool)
+    _register_tools(registry, _tool_services(opening.settings, machine, begun, stored), opening)
     _warn_of_useless_rules(meant.rules, obstacle)
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh(opening.tools)
@@ -273,6 +270,13 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
         ToolServices(registry, catalog, preparer),
         CallServices(runner, batches, policy, plans.mode, timers, bus),
     )
+
+
+def _register_tools(registry: Registry, services: Services, opening: RuntimeOpener) -> None:
+    for name in BUILTIN_NAMES:
+        registry.defer_builtin(name, partial(build_tool, name, services))
+    for tool in opening.tools:
+        registry.register(tool)
 
 
 def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> None:

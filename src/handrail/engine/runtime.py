@@ -53,7 +53,7 @@ from handrail.engine.recording.idempotency import IdempotentRunner, mark_replaye
 from handrail.engine.registry import Registry
 from handrail.engine.timing.deadlines import DeadlineTimer
 from handrail.engine.user_actions import UserActions, undo_arguments
-from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.guardrails.gates import GateResult

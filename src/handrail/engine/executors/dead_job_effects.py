@@ -17,7 +17,7 @@ from handrail.core.records import Row, Store
 from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.command_effects.effects_report import EffectsReport
-from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch, workspace_folders
 
 # Beside the states of sessions; no session has an empty name.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from handrail.core.content import Content
@@ -30,6 +29,7 @@ from handrail.history.command_effects.effects_report import EffectsReport
 from handrail.history.commit import CommitResidue, commit
 from handrail.history.recovery.pending_cleanup import clear_pending_cleanup, list_pending_cleanup
 from handrail.history.recovery.read_state import describe_reads
+from handrail.history.recovery.recovered_call import RecoveredCall, completed_row, described_paths
 from handrail.history.temporary_permissions import add_permission_grants, restore_permissions
 from handrail.history.undo.file_revert import read_current_file
 from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch, workspace_folders
@@ -41,20 +41,6 @@ _GONE: Final = (
 )
 _LISTED: Final = 20
 State = Literal["before", "after", "other"]
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveredCall:
-    """What was done about one unfinished call."""
-
-    call_id: str
-    tool: str
-    status: str
-    text: str
-    # False: it could not be made whole yet; the next opening tries again.
-    whole: bool = True
-    # What to look at, where the status is unknown.
-    paths: tuple[str, ...] = ()
 
 
 # What a command changed whose runtime ended meanwhile, by its intent; None if nobody can tell.
@@ -101,7 +87,7 @@ class Recovery:
             recovered = self._settle(record, intent, where, report)
             done.append(recovered)
             if recovered.whole:
-                self._store.append(self._row(record, recovered, intent, report))
+                self._store.append(self._completed_row(record, recovered, intent, report))
                 if _key(record) in over:
                     clear_pending_cleanup(self._store, *_key(record))
         for key in over.difference(map(_key, unfinished)):
@@ -168,12 +154,12 @@ class Recovery:
                 return self._settle_run(record.call_id, tool, intent, report)
             if where is WorkspaceMatch.BEFORE:
                 return RecoveredCall(
-                    record.call_id, tool, "unknown", _GONE, paths=_paths(described)
+                    record.call_id, tool, "unknown", _GONE, paths=described_paths(described)
                 )
             return self._settle_plan(record.call_id, tool, intent["token"], described)
         except ProblemRaised as raised:
             text = f"it was interrupted and could not be made whole: {raised.problem.message}"
-            paths = _paths(described or ())
+            paths = described_paths(described or ())
             return RecoveredCall(record.call_id, tool, "unknown", text, whole=False, paths=paths)
 
     def _settle_run(
@@ -182,7 +168,7 @@ class Recovery:
         """Nobody knows how far a program came; say where to look, and never run it again."""
         text = "it was running when Handrail ended, and was not run again"
         if report is not None:
-            paths = (*_paths(report.changes), *_paths(report.unattributed))
+            paths = (*described_paths(report.changes), *described_paths(report.unattributed))
             return RecoveredCall(call_id, tool, "unknown", f"{text}; {report.told()}", paths=paths)
         effects = intent.get("effects") or {}
         root = f"{self._files.roots[0]}/"
@@ -330,74 +316,18 @@ class Recovery:
             return False
         return not mess.temp_files_left
 
-    def _row(
+    def _completed_row(
         self,
         record: CallRecord,
         recovered: RecoveredCall,
         intent: Mapping[str, Any],
         report: EffectsReport | None,
     ) -> Row:
-        described = intent["changes"] if recovered.status == "ok" else ()
-        changes = [
-            [one["path"], one["operation"], one["before_hash"], one["after_hash"]]
-            for one in (report.changes if report is not None else described)
-        ]
-        problem = None
-        if recovered.status != "ok":
-            problem = {
-                "code": "cancelled",
-                "message": f"{recovered.tool}: {recovered.text}",
-                "hint": _hint(recovered),
-                "field": None,
-                "retryable": False,
-            }
-        payload = {
-            "tool": recovered.tool,
-            "status": recovered.status,
-            "is_error": recovered.status != "ok",
-            "text": _result_text(recovered, intent),
-            "data": intent.get("data", {"paths": list(recovered.paths)}),
-            "problem": problem,
-            "changes": changes,
-            "cleared": None,
-            "asked": False,
-            "meta": {"recovered": True},
-        }
+        now_ns, reads = self._clock.now_ns(), None
         if recovered.status == "ok":
-            reads = describe_reads(record, intent, self._files, self._clock.now_ns() / 1e9)
-            if reads is not None:
-                payload["reads"] = reads
-        if report is not None:
-            payload["effects"] = report.to_record()
-        return Row(
-            record.session, "completed", record.call_id, record.turn, self._clock.now_ns(), payload
-        )
+            reads = describe_reads(record, intent, self._files, now_ns / 1e9)
+        return completed_row(record, recovered, intent, report, reads, now_ns)
 
 
 def _key(record: CallRecord) -> tuple[str, str]:
     return record.session, record.call_id
-
-
-def _hint(recovered: RecoveredCall) -> str | None:
-    if recovered.status != "unknown":
-        return None
-    looking = (
-        f"look at {first_few(recovered.paths, _LISTED)}"
-        if recovered.paths
-        else "look at what it changes"
-    )
-    return f"{looking}; to run it again, give the call a new id"
-
-
-def _result_text(recovered: RecoveredCall, intent: Mapping[str, Any]) -> str:
-    """What whoever made the call is told: of a complete change what it was told at once had
-    Handrail not ended.
-    """
-    if recovered.status != "ok":
-        return recovered.text
-    done = intent.get("text") or "changed " + first_few(_paths(intent["changes"]), _LISTED)
-    return f"{done}\n[handrail: {recovered.text}]"
-
-
-def _paths(described: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(str(one["path"]) for one in described)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from handrail.cli.render.recovery import EarlierRecovery
     from handrail.core.processes import Job
-    from handrail.history.recovery.unfinished_plans import RecoveredCall
+    from handrail.history.recovery.recovered_call import RecoveredCall
 import os
 
 
