@@ -119,7 +119,7 @@ async def test_what_a_job_plants_at_once_does_not_pass_for_what_was_there(
     hook.parent.mkdir(parents=True)
     settings = {"mode": "bypass", "sandbox": "landlock", "approver": lambda request: True}
     async with open_runtime(**settings) as rt:
-        guarded = internals.command_runner(rt).guarded
+        guarded = internals.command_runner(rt).protection.guarded
         repair = guarded.repair
 
         def and_then_the_job_writes(snapshot, *, held=()):

@@ -15,7 +15,7 @@ from handrail.core.ports import Blobs
 from handrail.engine.batch.locks import Locks
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy
-from handrail.engine.executors.command_executor import CommandExecutor
+from handrail.engine.executors.command_runner import CommandExecutor
 from handrail.engine.executors.direct_executor import DirectExecutor, Executor
 from handrail.engine.executors.freshness import Freshness
 from handrail.engine.executors.plan_executor import PlanCommitter, PlanExecutor
@@ -75,7 +75,11 @@ def open_pipeline(
         {
             ExecutorKind.DIRECT: direct,
             ExecutorKind.PLAN: PlanExecutor(
-                planner, committer, preparer, LocalSyntaxCheck(), commands
+                planner,
+                committer,
+                preparer,
+                LocalSyntaxCheck(),
+                None if commands is None else commands.protection,
             ),
             ExecutorKind.COMMAND: direct
             if commands is None

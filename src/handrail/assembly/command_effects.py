@@ -35,8 +35,8 @@ def track_commands(
         return None
     keeping = EffectStorage(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
     effects = CommandEffects(keeping, clock, whole=settings.shadow)
-    commands.runner.effects = effects
-    commands.runner.job_effects = JobEffects(
+    commands.runner.trackers.commands = effects
+    commands.runner.trackers.jobs = JobEffects(
         effects, machine.store, commands.processes, clock, session=session, owner=this_process()
     )
     return effects

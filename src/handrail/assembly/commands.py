@@ -21,6 +21,8 @@ from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES
 from handrail.core.protected_table import EXECUTED, OBEYED
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.executors.command_runner import CommandRunner
+from handrail.engine.executors.confinement import CommandConfinement, CommandPaths
+from handrail.engine.executors.protected_guard import ProtectedNamesGuard
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.config_files import read_git_configs
@@ -65,10 +67,10 @@ class Commands:
     async def aclose(self) -> None:
         """End what runs, and mend what jobs did to protected names."""
         await self.processes.aclose()
-        await self.runner.mend_jobs()
+        await self.runner.protection.repair_after_jobs()
         await self.runner.settle_jobs(closing=True)
-        if self.runner.effects is not None:
-            self.runner.effects.close()
+        if self.runner.trackers.commands is not None:
+            self.runner.trackers.commands.close()
 
 
 class _Guarded:
@@ -137,16 +139,10 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         memory_mb=settings.memory_mb or 0,
         roots=[RootHandle(path, places.files.handle(at)) for at, path in enumerate(roots)],
     )
-    runner = CommandRunner(
-        roots=roots,
-        sandbox=sandbox,
-        guarded=_guarded(places, ends, obeyed=parse_mode(settings.mode) is not Mode.BYPASS),
-        lifted=settings.allow_protected,
-        worktree=_beside_git(),
-        own=places.own,
-        hidden=places.hidden,
-        network=settings.network,
-    )
+    guarded = _guarded(places, ends, obeyed=parse_mode(settings.mode) is not Mode.BYPASS)
+    paths = CommandPaths(roots, settings.allow_protected, _beside_git(), places.own, places.hidden)
+    confinement = CommandConfinement(paths, sandbox, settings.network)
+    runner = CommandRunner(confinement, ProtectedNamesGuard(guarded))
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
     analyzer = command_analyzer(roots, settings, parser)

@@ -32,7 +32,7 @@ from handrail.engine.hooking.dispatcher import (
     SessionHooks,
     SessionStartMessage,
 )
-from handrail.engine.hooking.runner import HookRunner
+from handrail.engine.hooking.runner import HookRunner, HookShell
 from handrail.engine.pipeline import Pipeline
 from handrail.hooks import messages, self_test
 from handrail.hooks.claude_format import (
@@ -119,8 +119,7 @@ async def open_hooks(
         processes=commands.processes,
         commands=commands.runner,
         locks=pipeline.locks,
-        program=commands.shell_in(session.whereabouts).program,
-        environment=environment,
+        shell=HookShell(commands.shell_in(session.whereabouts).program, environment),
         required=loaded.settings.sandbox_require,
         readable_paths=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
         read_only=lambda: settings.dry_run or session.mode == Mode.PLAN,

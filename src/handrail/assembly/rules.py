@@ -101,9 +101,9 @@ def enforcement_probe(
     """What the rules may rely on, once `install_denials` has told search and runner what to keep."""
     return DenialEnforcement(
         lambda: search.withholds,
-        lambda analysis: runner is not None and runner.hides(analysis),
-        lambda analysis: frozenset() if runner is None else runner.unwritable(analysis),
-        lambda analysis: frozenset() if runner is None else runner.absent(analysis),
+        lambda analysis: runner is not None and runner.confinement.hides(analysis),
+        lambda analysis: frozenset() if runner is None else runner.confinement.unwritable(analysis),
+        lambda analysis: frozenset() if runner is None else runner.confinement.absent(analysis),
     )
 
 
@@ -121,16 +121,21 @@ def install_denials(
     closed = build_write_denials(rules, unwritten)
     if runner is not None and closed is not None:
         probe = PathProbe(os.path.lexists, os.listdir)
-        runner.holding = WriteDenialEnforcer(closed, runner.sandbox, runner.roots, probe)
+        confinement = runner.confinement
+        confinement.denials.writes = WriteDenialEnforcer(
+            closed, confinement.sandbox, confinement.paths.roots, probe
+        )
     withheld = build_read_denials(rules, [ReadDenyPattern(*one) for one in further])
     if withheld is None:
         return None
-    skipped = () if runner is None else runner.hidden
+    skipped = () if runner is None else runner.confinement.paths.hidden
     paths = RootedPaths(search.root_handles)
     finder = DeniedPathFinder(withheld, rules.path_base.roots, skipped, paths)
     search.withhold(ReadDenyFilter(withheld, finder))
     if runner is not None:
-        runner.withholding = ReadDenialEnforcer(finder.find, withheld.may_affect, runner.sandbox)
+        sandbox = runner.confinement.sandbox
+        enforcer = ReadDenialEnforcer(finder.find, withheld.may_affect, sandbox)
+        runner.confinement.denials.reads = enforcer
     return withheld
 
 

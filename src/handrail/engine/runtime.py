@@ -167,11 +167,11 @@ class Runtime:
     @property
     def planned_actions(self) -> tuple[PlannedAction, ...]:
         """What a dry run would have done, in order."""
-        return self._calls.plan_mode.actions.actions
+        return self._calls.runner.pipeline.planner.actions.actions
 
     def plan_summary(self) -> str:
         """The same in a few lines."""
-        return self._calls.plan_mode.actions.summary()
+        return self._calls.runner.pipeline.planner.actions.summary()
 
     @property
     def agents(self) -> Agents:

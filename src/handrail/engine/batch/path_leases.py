@@ -39,7 +39,6 @@ class PathLeases:
         self._may_still_run = may_still_run
         self._leases = leases
         self._files = files
-        self._roots = tuple(files.roots)
         self._session = session
         self._clock = clock
         self._given: dict[str, str] = {}
@@ -105,7 +104,7 @@ class PathLeases:
         self._given.clear()
 
     def _conflict(self, path: str, lease: Lease) -> ProblemRaised:
-        shown = path.removeprefix(f"{self._roots[0]}/")
+        shown = path.removeprefix(f"{self._files.roots[0]}/")
         who = safe_text(lease.owner, one_line=True)
         return ProblemRaised(
             "conflict",
@@ -121,10 +120,10 @@ class PathLeases:
         return max(0, -(-(lease.until_ns - self._clock.now_ns()) // _SECOND_NS))
 
     def _absolute(self, glob: str) -> str:
-        joined = posixpath.normpath(posixpath.join(self._roots[0], glob))
+        joined = posixpath.normpath(posixpath.join(self._files.roots[0], glob))
         if "\0" in glob or not glob.strip() or ".." in split_glob(glob) or len(glob) > _LONGEST:
             raise ProblemRaised("invalid_arguments", f"{glob!r:.200} is no path", field="globs")
-        if not any(f"{joined}/".startswith(f"{root}/") for root in self._roots):
+        if not any(f"{joined}/".startswith(f"{root}/") for root in self._files.roots):
             raise ProblemRaised(
                 "outside_workspace", f"{glob!r} lies outside the workspace", field="globs"
             )

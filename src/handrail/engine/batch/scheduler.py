@@ -117,25 +117,23 @@ class Scheduler:
         self, run: Callable[[PreparedCall, bool], Awaitable[ToolResult]], *, most_at_once: int
     ) -> None:
         self._run = run
-        self._turnstile = FootprintQueue()
+        self._queue = FootprintQueue()
         self._places = asyncio.Semaphore(most_at_once)
-        # A call is let go of when it has ended: a long batch would keep all of them alive.
-        self._calls: list[PreparedCall | None] = []
-        self._waited: list[bool] = []
+        # Each call, and whether it has to wait. Cleared when the call starts, so that a long batch
+        # does not keep all of its calls in memory.
+        self._calls: list[tuple[PreparedCall, bool] | None] = []
         self._results: list[ToolResult | None] = []
         # By their numbers: of calls that may run, the one that was made first comes first.
         self._ready: list[tuple[int, QueueEntry]] = []
         self._changed = asyncio.Event()
-        self._on_ready = self._begin_soon
 
     def submit(self, prepared: PreparedCall) -> None:
         """Queue a call behind those submitted before it."""
-        ticket = self._turnstile.enter(prepared.footprint, on_ready=self._on_ready)
-        self._calls.append(prepared)
-        self._waited.append(not ticket.ready)
+        entry = self._queue.enter(prepared.footprint, on_ready=self._begin_soon)
+        self._calls.append((prepared, not entry.ready))
         self._results.append(None)
-        if ticket.ready:
-            self._begin_soon(ticket)
+        if entry.ready:
+            self._begin_soon(entry)
 
     async def submit_all(self, calls: Sequence[PreparedCall], pacer: Pacer) -> None:
         """Queue calls in their order, in slices that leave the event loop to others."""
@@ -160,8 +158,8 @@ class Scheduler:
             raise LookupError("not every call has ended")
         return [result for result in self._results if result is not None]
 
-    def _begin_soon(self, ticket: QueueEntry) -> None:
-        heappush(self._ready, (ticket.number, ticket))
+    def _begin_soon(self, entry: QueueEntry) -> None:
+        heappush(self._ready, (entry.number, entry))
         self._changed.set()
 
     async def _wait_for_ready(self) -> None:
@@ -169,16 +167,16 @@ class Scheduler:
             self._changed.clear()
             await self._changed.wait()
 
-    async def _carry_out(self, ticket: QueueEntry) -> None:
-        slot, number = ConcurrencySlot(self._places), ticket.number
+    async def _carry_out(self, entry: QueueEntry) -> None:
+        slot, number = ConcurrencySlot(self._places), entry.number
         current_slot.set(slot)
-        prepared, self._calls[number] = self._calls[number], None
+        queued, self._calls[number] = self._calls[number], None
         try:
-            if prepared is not None:
-                self._results[number] = await self._run(prepared, self._waited[number])
+            if queued is not None:
+                self._results[number] = await self._run(*queued)
         finally:
             slot.release()
-            self._turnstile.leave(ticket)
+            self._queue.leave(entry)
 
 
 async def collect_into(found: list[T], waiting: Awaitable[T]) -> None:

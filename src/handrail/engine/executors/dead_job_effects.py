@@ -26,34 +26,54 @@ _PREFIX: Final = "job: "
 OUTLIVES: Final = "it went on after Handrail had closed, and is not followed any more"
 
 
-class JobNote(NamedTuple):
-    """What is needed to record a job later. `intent` finds the look before it again."""
+class JobCall(NamedTuple):
+    """The call that started a job, and the process that follows it."""
 
     call: str
     turn: int
     agent: str
     owner: str
+
+
+class JobNote(NamedTuple):
+    """What is needed to record a job later."""
+
+    started_by: JobCall
     began_ns: int
+    # Finds the snapshot before the job again.
     intent: Mapping[str, Any]
+    # How far the snapshot went.
     whole: bool
     open_ended: bool
     confined: bool
 
+    def to_state(self) -> dict[str, Any]:
+        """The note as the store keeps it."""
+        state = self._asdict()
+        return {**state.pop("started_by")._asdict(), **state}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> JobNote:
+        """The note that `to_state` made; raises TypeError for any other state."""
+        call = {name: value for name, value in state.items() if name in JobCall._fields}
+        rest = {name: value for name, value in state.items() if name not in JobCall._fields}
+        return cls(JobCall(**call), **rest)
+
 
 def note_job(store: Store, session: str, job: str, noted: JobNote) -> None:
     """A job is followed from now on."""
-    store.save_state(_NOBODY, _key(session, job), noted._asdict())
+    store.save_state(_NOBODY, _key(session, job), noted.to_state())
 
 
-def note_of(
+def make_note(
     effects: CommandEffects, tracked: CommandSnapshot, call: ToolCall, owner: str, *, confined: bool
 ) -> JobNote:
     """What is to be noted of a job that has begun."""
     found = {**effects.describe(tracked), "effects": {"writes": list(tracked.derived)}}
+    started_by = JobCall(call.id, call.turn, call.agent, owner)
     return JobNote(
-        call.id, call.turn, call.agent, owner, tracked.looked_ns, found,
-        tracked.whole, tracked.open_ended, confined,
-    )  # fmt: skip
+        started_by, tracked.looked_ns, found, tracked.whole, tracked.open_ended, confined
+    )
 
 
 def record_job(
@@ -63,13 +83,18 @@ def record_job(
     asked = {
         "tool": "job",
         "called": "job",
-        "arguments": {"job": job, "call": noted.call},
-        "agent": noted.agent,
+        "arguments": {"job": job, "call": noted.started_by.call},
+        "agent": noted.started_by.agent,
     }
-    intent = {"tool": "job", "owner": noted.owner, "runs": "job", "call": noted.call}
+    intent = {
+        "tool": "job",
+        "owner": noted.started_by.owner,
+        "runs": "job",
+        "call": noted.started_by.call,
+    }
     ended = {"tool": "job", "data": None, "cleared": None, "asked": False, **done}
     for kind, payload in (("requested", asked), ("intent", intent), ("completed", ended)):
-        store.append(Row(session, kind, f"job:{job}", noted.turn, now_ns, payload))  # type: ignore[arg-type]  # a literal out of a loop
+        store.append(Row(session, kind, f"job:{job}", noted.started_by.turn, now_ns, payload))  # type: ignore[arg-type]  # a literal out of a loop
     store.save_state(_NOBODY, _key(session, job), None)
 
 
@@ -100,7 +125,7 @@ class DeadJobs:
         jobs = {one.id: one for one in await self._processes.jobs()}
         done = []
         for (theirs, number), one in noted.items():
-            if self._alive(one.owner):
+            if self._alive(one.started_by.owner):
                 continue
             if await self._store.find_completed(theirs, f"job:{number}") is not None:
                 self._store.save_state(_NOBODY, _key(theirs, number), None)
@@ -120,15 +145,14 @@ class DeadJobs:
         where = folders.where(session, noted.began_ns)
         if where is WorkspaceMatch.ELSEWHERE:
             return None
-        job, reports = jobs.get(number), list[EffectsReport | None]()
-        if job is not None and (job.session, job.call_id) != (session, noted.call):
+        job, report = jobs.get(number), None
+        if job is not None and (job.session, job.call_id) != (session, noted.started_by.call):
             job = None
         if where is WorkspaceMatch.HERE:
             ended_ns = self._ended_ns(job)
-            await run_in_thread_uncancellable(
-                lambda: reports.append(self._effects.unfinished(noted.intent, ended_ns))
+            report = await run_in_thread_uncancellable(
+                lambda: self._effects.unfinished(noted.intent, ended_ns)
             )
-        report = reports[0] if reports else None
         if report is not None:
             self._effects.limit(report, noted, confined=noted.confined)
             if _runs(job):
@@ -190,7 +214,7 @@ def _read(states: Mapping[str, Any]) -> dict[tuple[str, str], JobNote]:
     for key, value in states.items():
         if value and key.startswith(_PREFIX):
             session, job = json.loads(key.removeprefix(_PREFIX))
-            found[session, job] = JobNote(**value)
+            found[session, job] = JobNote.from_state(value)
     return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from handrail.core.call import ToolCall
 from handrail.core.ports import Clock
@@ -18,8 +18,8 @@ from handrail.engine.executors.command_effects import CommandEffects, CommandSna
 from handrail.engine.executors.dead_job_effects import (
     OUTLIVES,
     JobNote,
+    make_note,
     note_job,
-    note_of,
     record_job,
 )
 from handrail.engine.timing.threads import run_in_thread_uncancellable
@@ -68,10 +68,10 @@ class JobEffects:
         """A job has begun; what can be said of it so far."""
         if tracked.before is None:
             return EffectsReport(blind=True)
-        shadow, looks = self._effects.keeping.shadow, list[Any]()
-        await run_in_thread_uncancellable(lambda: looks.append(shadow.keep(tracked.before)))
-        pinned = replace(tracked, before=looks[0])
-        noted = note_of(self._effects, pinned, call, self._owner, confined=confined)
+        keep = self._effects.keeping.shadow.keep
+        kept_snapshot = await run_in_thread_uncancellable(lambda: keep(tracked.before))
+        pinned = replace(tracked, before=kept_snapshot)
+        noted = make_note(self._effects, pinned, call, self._owner, confined=confined)
         self._followed.append(FollowedJob(job, pinned, noted))
         note_job(self._store, self._session, job, noted)
         # In the store before the call ends: the next opening looks for the job after a kill. A

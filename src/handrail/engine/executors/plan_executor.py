@@ -15,7 +15,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.syntax import SyntaxCheck
 from handrail.engine.call_state import CallState, Outcome
-from handrail.engine.executors.command_runner import CommandRunner
+from handrail.engine.executors.protected_guard import ProtectedNamesGuard
 from handrail.engine.executors.syntax_report import syntax_report
 from handrail.engine.planning.planner import CallPlanner
 from handrail.engine.prepare.preparer import Preparer
@@ -127,8 +127,8 @@ class PlanExecutor:
     committer: PlanCommitter
     preparer: Preparer
     syntax: SyntaxCheck
-    # Told which protected files a plan changed; None: no commands can run.
-    commands: CommandRunner | None = None
+    # Accepts the protected names that a plan changes; None: no commands can run.
+    protection: ProtectedNamesGuard | None = None
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
         """Commit the plan; None if the plan had to be made again and needs a new approval."""
@@ -145,8 +145,8 @@ class PlanExecutor:
             await self.committer.commit(state, plan)
             if state.prepared.principal.reader is not None:
                 self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
-            if self.commands is not None:
-                self.commands.changed(plan)
+            if self.protection is not None:
+                self.protection.accept_plan(plan)
             await self._append_warnings(state, plan, outcome)
         return outcome
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from handrail.core.footprint import OPEN_ENDED
 from handrail.core.problems import ProblemRaised
@@ -23,6 +23,7 @@ from handrail.core.processes import (
 )
 from handrail.engine.batch.locks import Locks
 from handrail.engine.executors.command_runner import CommandRunner
+from handrail.engine.executors.confinement import CommandConfinement
 from handrail.engine.hooking.file_changes import current_hook_tracker
 from handrail.engine.hooking.hook_input import HookPayload
 from handrail.engine.timing.threads import run_in_thread_uncancellable
@@ -37,6 +38,13 @@ _NO_NETWORK: Final = (
 _SHELL_OPTIONS: Final = ("--norc", "--noprofile", "-c")
 
 
+class HookShell(NamedTuple):
+    """The shell that runs hooks, and the variables that they inherit."""
+
+    program: str
+    environment: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class HookRunner:
     """Runs the hooks of one runtime. `program` is bash; `environment` is all that a hook
@@ -47,8 +55,7 @@ class HookRunner:
     processes: Processes
     commands: CommandRunner
     locks: Locks
-    program: str
-    environment: Mapping[str, str]
+    shell: HookShell
     required: Sequence[str] = ()
     readable_paths: Callable[[HookSpec], tuple[str, ...]] = lambda spec: ()
     read_only: Callable[[], bool] = lambda: False
@@ -81,34 +88,34 @@ class HookRunner:
             await run_in_thread_uncancellable(lambda: left.compare(spec.name))
 
     async def _run_guarded(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
-        guarded = self.commands.guarded
-        taken: list[Any] = []
-        await run_in_thread_uncancellable(
-            lambda: taken.append(
-                guarded.take(lifted=self.commands.lifted, git_writable=False, sequences=False)
-            )
+        protection, confinement = self.commands.protection, self._looking(spec)
+        paths, writes = self._confines.paths, self._confines.denials.writes
+        snapshot = await protection.snapshot(
+            paths.allowed_protected, git_writable=False, sequences=False
         )
-        confinement = self._looking(spec)._replace(
-            writable=self.commands.roots,
-            read_only=(*guarded.read_only(taken[0]), *self.commands.own),
+        read_only = protection.guarded.read_only(snapshot)
+        confinement = confinement._replace(
+            writable=paths.roots, read_only=(*read_only, *paths.runtime_paths)
         )
-        if self.commands.holding is not None:
-            confinement = self.commands.holding.enforce_if_possible(confinement)
-        held = self.commands.sandbox.held(confinement)
-        repaired: list[Repaired] = []
+        if writes is not None:
+            confinement = writes.enforce_if_possible(confinement)
+        held = self._confines.sandbox.held(confinement)
+        repaired: Sequence[Repaired] = ()
         try:
-            heard_ = await self._run_held(spec, message, confinement)
+            result = await self._run_held(spec, message, confinement)
         finally:
-            await run_in_thread_uncancellable(
-                lambda: repaired.extend(guarded.repair(taken[0], held=held))
-            )
-        return heard_._replace(error=_tampering_error(repaired))
+            repaired = await protection.repair(snapshot, None, held)
+        return result._replace(error=_tampering_error(repaired))
+
+    @property
+    def _confines(self) -> CommandConfinement:
+        return self.commands.confinement
 
     async def _run_held(
         self, spec: HookSpec, message: HookPayload, confinement: Confinement
     ) -> HookProcessResult:
         ended = await self._run(spec, message, confinement)
-        confined = self.commands.sandbox.backend != "none"
+        confined = self._confines.sandbox.backend != "none"
         return process_result(ended)._replace(
             hindered=self._hindered(ended, confinement), confined=confined
         )
@@ -117,7 +124,7 @@ class HookRunner:
         """What of the sandbox was probably in its way; None if nothing speaks for that."""
         if not ended.exit_code or ended.timed_out:
             return None
-        explain = self.commands.sandbox.why_failed
+        explain = self._confines.sandbox.why_failed
         why = explain(ended, confinement)
         if why is None or why == explain(ended, confinement._replace(network=True)):
             return why
@@ -128,9 +135,9 @@ class HookRunner:
         argument = () if message.file is None else (message.file,)
         return await self.processes.run(
             Launch(
-                (self.program, *_SHELL_OPTIONS, spec.command, spec.name or "hook", *argument),
-                self.commands.roots[0],
-                {**self.environment, **message.env},
+                (self.shell.program, *_SHELL_OPTIONS, spec.command, spec.name or "hook", *argument),
+                self._confines.paths.roots[0],
+                {**self.shell.environment, **message.env},
                 confinement,
                 spec.timeout_s,
                 stdin=message.stdin,
@@ -139,16 +146,19 @@ class HookRunner:
         )
 
     def _lost(self, spec: HookSpec) -> list[str]:
-        measured = {} if spec.unconfined else self.commands.sandbox.measured
+        measured = {} if spec.unconfined else self._confines.sandbox.measured
         return [name for name in self.required if measured.get(name) not in _EFFECTIVE]
 
     def _free(self) -> Confinement:
         """The person said so in their own settings."""
-        return Confinement(self.commands.roots, network=True, off=True)
+        return Confinement(self._confines.paths.roots, network=True, off=True)
 
     def _looking(self, spec: HookSpec) -> Confinement:
         return Confinement(
-            (), self.commands.own, self.commands.hidden, readable=self.readable_paths(spec)
+            (),
+            self._confines.paths.runtime_paths,
+            self._confines.paths.hidden,
+            readable=self.readable_paths(spec),
         )
 
 

@@ -8,7 +8,6 @@ from typing import Final
 from handrail.core.context import Session
 from handrail.core.plan_mode import PlanFile, PlanModeExit, PlannedPermission
 from handrail.core.problems import ProblemRaised
-from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.planmode.item import PlanItem
@@ -36,7 +35,6 @@ class PlanMode:
         self._save = save
         self._shown: str | None = None
         self.queue = queue
-        self.actions = PlannedActions()
 
     def attach_policy(self, clearance: Clearance, grants: SessionGrants) -> None:
         """What is to follow the mode."""

@@ -4,7 +4,7 @@ queued in plan mode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from handrail.core.plan import Plan
 from handrail.core.ports import Blobs
@@ -13,6 +13,7 @@ from handrail.core.results import Modifier, Output, PermissionGranted, Status
 from handrail.core.verdicts import Effect
 from handrail.engine.call_state import CallState, Decision, Outcome
 from handrail.engine.executors.freshness import Freshness
+from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.preview import call_preview
 from handrail.engine.prepare.prepared_call import ExecutorKind
@@ -34,6 +35,8 @@ class CallPlanner:
     # Where large contents go that a commit replaces; None: they are not kept, or nothing is
     # committed.
     blobs: Blobs | None
+    # What a dry run has described.
+    actions: PlannedActions = field(default_factory=PlannedActions)
 
     async def preflight(self, state: CallState) -> None:
         """Start the time limit and run the tool's own check."""
@@ -77,7 +80,7 @@ class CallPlanner:
         """
         if decision is Decision.QUEUE:
             return self.plan_mode.queue.add(state, plan)
-        self.plan_mode.actions.note(state.prepared, plan)
+        self.actions.note(state.prepared, plan)
         verdict, preview = state.clearance.verdict, call_preview(state.prepared, plan)
         lines = [f"[DRY-RUN] Would execute: {one_line(state.prepared)}"]
         if verdict is not None and verdict.effect is Effect.ASK:

@@ -1,4 +1,4 @@
-"""Blocking work beside the event loop that is never left half done."""
+"""Blocking work in threads that is always waited for, even when the waiting task is cancelled."""
 
 from __future__ import annotations
 
@@ -12,91 +12,93 @@ T = TypeVar("T")
 
 
 class ValueWithheld(Exception):
-    """What a thread waited for will not come; whoever withheld it tells why."""
+    """The value of a `HandedValue` will never be set; the setter raises the cause."""
 
 
 class HandedValue(Generic[T]):
-    """A value that a thread waits for and another gives, once or again."""
+    """A value that one thread waits for and another one sets."""
 
     def __init__(self) -> None:
         self._ready = threading.Event()
         self._value: list[T] = []
 
     def give(self, value: T) -> None:
-        """Let the thread go on."""
+        """Set the value; setting it again has no effect."""
         self._value.append(value)
         self._ready.set()
 
     def fail(self) -> None:
-        """Let the thread give up."""
+        """Make `wait` raise, unless the value is set."""
         self._ready.set()
 
     def wait(self) -> T:
-        """The value, as soon as it is there; may be asked again."""
+        """Block until the value is set and return it; raises `ValueWithheld` after `fail`."""
         self._ready.wait()
         if not self._value:
             raise ValueWithheld
         return self._value[0]
 
 
-async def run_in_thread_uncancellable(work: Callable[[], None]) -> None:
-    """Run blocking work in a thread and wait until it is over, even when cancelled: what it
-    changes must be known before anybody goes on. A cancellation is raised afterwards.
+async def run_in_thread_uncancellable(work: Callable[[], T]) -> T:
+    """Run blocking work in a thread and return its result. A cancellation is raised only after
+    the work has ended, so that its effects are known.
     """
-    await join_uncancellable(asyncio.get_running_loop().run_in_executor(None, work))
+    return await join_uncancellable(asyncio.get_running_loop().run_in_executor(None, work))
 
 
 def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Future[None]:
-    """Run blocking work in a thread. It is told how to say that it is done: whoever waits for
-    it goes on then, while the work may clear up still.
+    """Start `work(done)` in a thread. The returned future resolves when `work` calls `done()` or
+    returns; what `work` does after `done()`, such as cleaning up, runs on.
     """
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[None] = loop.create_future()
+    finished: asyncio.Future[None] = loop.create_future()
 
-    def settle(error: BaseException | None) -> None:
-        if told.done():
+    def resolve(error: BaseException | None) -> None:
+        if finished.done():
             return
         if error is None:
-            told.set_result(None)
+            finished.set_result(None)
         else:
-            told.set_exception(error)
+            finished.set_exception(error)
 
-    def tell(error: BaseException | None = None) -> None:
-        # A loop that was closed meanwhile has nobody left who waits.
+    def done(error: BaseException | None = None) -> None:
+        # A loop that was closed meanwhile has no waiting task.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, error)
+            loop.call_soon_threadsafe(resolve, error)
 
     def run() -> None:
         try:
-            work(tell)
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            tell(error)
+            work(done)
+        except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
+            done(error)
         else:
-            tell()
+            done()
 
     loop.run_in_executor(None, run)
-    return told
+    return finished
 
 
-async def join_uncancellable(work: asyncio.Future[None]) -> None:
-    """Wait for work in a thread, however often we are cancelled meanwhile."""
+async def join_uncancellable(work: asyncio.Future[T]) -> T:
+    """Wait for work even if cancelled, and return its result. Raises the error of the work, or
+    else the CancelledError if one arrived.
+    """
     cancelled = await wait_uncancellable(work)
     if cancelled is not None and work.exception() is None:
         raise cancelled
-    work.result()
+    return work.result()
 
 
-async def wait_uncancellable(work: asyncio.Future[None]) -> asyncio.CancelledError | None:
-    """The same, but without a word on how it ended; returns a cancellation that came."""
+async def wait_uncancellable(work: asyncio.Future[T]) -> asyncio.CancelledError | None:
+    """Wait for work even if cancelled. Never raises; returns the CancelledError if one arrived."""
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError as error:
             cancelled = error
-        except BaseException:  # noqa: BLE001, S110 - told by `join_uncancellable`, or not to be told
+        except BaseException:  # noqa: BLE001, S110 - the caller looks at the future
             pass
     if not work.cancelled():
-        # Looked at: asyncio complains of a failure that nobody asks for.
+        # Marks the exception as retrieved, which asyncio would log otherwise.
         work.exception()
     return cancelled
