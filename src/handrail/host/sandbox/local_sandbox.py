@@ -84,14 +84,14 @@ class SandboxOptions(NamedTuple):
 
 
 class BackendChoice(NamedTuple):
-    """The chosen backend. `facts` are shown by `describe`; `passed_over`: better backends and why
+    """The chosen backend. `facts` are shown by `describe`; `rejected`: better backends and why
     they were rejected.
     """
 
     backend: BubblewrapBackend | LandlockBackend | None
     measured: Mapping[str, Strength]
     facts: Mapping[str, str | int]
-    passed_over: Mapping[str, str]
+    rejected: Mapping[str, str]
 
 
 class LocalSandbox:
@@ -130,7 +130,7 @@ class LocalSandbox:
             temporary = self._temporary.path
         except OSError as error:
             raise NO_TEMP_DIRECTORY.error(reason=error) from error
-        recipe = chosen.recipe(launch, self._scene(temporary))
+        recipe = chosen.recipe(launch, self._shared_mounts(temporary))
         return recipe._replace(notes=launch.confinement.notes)
 
     def unhidden(self, confinement: Confinement) -> str | None:
@@ -143,9 +143,9 @@ class LocalSandbox:
             return "nothing here hides paths from commands"
         if strength is not Strength.ENFORCED and confinement.writable:
             return "paths are hidden here only from commands that write nothing"
-        return choice.backend.unhidden(confinement, self._scene(""))
+        return choice.backend.unhidden(confinement, self._shared_mounts(""))
 
-    def _scene(self, temporary: str) -> SharedMounts:
+    def _shared_mounts(self, temporary: str) -> SharedMounts:
         places = self._survey()
         hidden = (*self._wanted.hidden, *places.hidden)
         return SharedMounts(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
@@ -166,7 +166,7 @@ class LocalSandbox:
             "backend": self.backend,
             **choice.facts,
             "measured": {name: str(strength) for name, strength in self.measured.items()},
-            "passed_over": dict(choice.passed_over),
+            "passed_over": dict(choice.rejected),
         }
 
     def close(self) -> None:
@@ -188,18 +188,18 @@ class LocalSandbox:
     def _choose(self) -> BackendChoice:
         # Results are cached, so the next probe may be far away.
         remove_stale_probes()
-        passed_over: dict[str, str] = {}
+        rejected: dict[str, str] = {}
         for name in self._wanted.backends:
             if name == "none":
-                return BackendChoice(None, measure.ABSENT, {}, passed_over)
+                return BackendChoice(None, measure.ABSENT, {}, rejected)
             try:
-                return self._first_usable(name, passed_over)
+                return self._first_usable(name, rejected)
             except measure.BackendUnusable as error:
-                passed_over[name] = str(error)
+                rejected[name] = str(error)
         forced = self._wanted.backends[0]
-        raise BACKEND_FAILED.error(forced=forced, reason=passed_over[forced])
+        raise BACKEND_FAILED.error(forced=forced, reason=rejected[forced])
 
-    def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> BackendChoice:
+    def _first_usable(self, name: str, rejected: Mapping[str, str]) -> BackendChoice:
         failure = measure.BackendUnusable("it does not exist on this machine")
         for backend, facts in _candidates(name, self._wanted.roots):
             key = probe_cache.cache_key(sys.executable, repr(sorted(facts.items())))
@@ -208,7 +208,7 @@ class LocalSandbox:
             except measure.BackendUnusable as error:
                 failure = error
                 continue
-            return BackendChoice(backend, measured, facts, dict(passed_over))
+            return BackendChoice(backend, measured, facts, dict(rejected))
         raise failure
 
 

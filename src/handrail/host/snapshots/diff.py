@@ -20,7 +20,7 @@ TOO_MANY = "there are more files than are looked at"
 
 
 class DiffCollector:
-    """Updates the index of a root, entry by entry. `tells` False: changes are not collected.
+    """Updates the index of a root, entry by entry. `collects` False: changes are not collected.
     `quiet`: new entries are not collected, because the directory was not indexed before.
     """
 
@@ -28,24 +28,24 @@ class DiffCollector:
         self,
         root: int,
         tree: TreeIndex,
-        means: SnapshotServices,
+        services: SnapshotServices,
         reader: EntryReader,
         *,
-        tells: bool,
+        collects: bool,
     ) -> None:
         self.deltas: list[EntryChange] = []
         self.left: dict[str, str] = {}
         self.unseen = 0
         self._root = root
         self._tree = tree
-        self._means = means
+        self._services = services
         self._reader = reader
-        self._tells = tells
+        self._collects = collects
 
     @property
     def room(self) -> int:
         """How many more entries fit the limit."""
-        return max(0, self._means.limits.files - self._means.usage.files)
+        return max(0, self._services.limits.files - self._services.usage.files)
 
     def meet(self, rel: str, handle: int, name: str, info: os.stat_result, *, quiet: bool) -> None:
         """Update an entry that is not a directory."""
@@ -65,7 +65,7 @@ class DiffCollector:
         if old is not None and stat.S_ISDIR(old.mode):
             self._below_gone(child_path(rel, name))
         self._tree.put(rel, name, found.entry)
-        self._tell(rel, name, old, found.entry, quiet=quiet, links=found.links)
+        self._collect(rel, name, old, found.entry, quiet=quiet, links=found.links)
 
     def meet_folder(self, rel: str, name: str, info: os.stat_result, *, quiet: bool) -> bool:
         """Update a directory; whether to enter it."""
@@ -76,7 +76,7 @@ class DiffCollector:
         entry = folder_entry(info.st_mode)
         if old != entry:
             self._tree.put(rel, name, entry)
-            self._tell(rel, name, old, entry, quiet=quiet)
+            self._collect(rel, name, old, entry, quiet=quiet)
         return True
 
     def gone(self, rel: str, name: str) -> None:
@@ -87,12 +87,12 @@ class DiffCollector:
         if old.what == FOLDER:
             self._below_gone(child_path(rel, name))
         self._tree.drop(rel, name)
-        self._tell(rel, name, old, None, quiet=False)
+        self._collect(rel, name, old, None, quiet=False)
 
     def pass_over(self, rel: str, *, quiet: bool) -> None:
         """Note that an entry of this directory exceeds the limit."""
         self.left[rel] = TOO_MANY
-        if not quiet and self._tells:
+        if not quiet and self._collects:
             self.unseen += 1
 
     def _below_gone(self, rel: str) -> None:
@@ -104,7 +104,7 @@ class DiffCollector:
     def _old(self, rel: str, name: str) -> TreeEntry | None:
         return self._tree.listings.get(rel, {}).get(name)
 
-    def _tell(
+    def _collect(
         self,
         rel: str,
         name: str,
@@ -114,7 +114,7 @@ class DiffCollector:
         quiet: bool,
         links: int = 1,
     ) -> None:
-        if not self._tells or (quiet and old is None):
+        if not self._collects or (quiet and old is None):
             return
         names = 2 if child_path(rel, name) in self._tree.linked else 1
         before = file_state(old, names) if old is not None else None

@@ -52,8 +52,8 @@ class EntryReading(NamedTuple):
 class EntryReader:
     """Reads entries for one walk. `seed` is another index whose copies can be reused."""
 
-    def __init__(self, means: SnapshotServices, seed: TreeIndex | None, started_ns: int) -> None:
-        self._means = means
+    def __init__(self, services: SnapshotServices, seed: TreeIndex | None, started_ns: int) -> None:
+        self._services = services
         self._seed = seed
         self._started = started_ns
         self._freed = 0
@@ -111,7 +111,7 @@ class EntryReader:
                 return EntryReading(TreeEntry(None, signature, reason), links)
             try:
                 os.lseek(source, 0, os.SEEK_SET)
-                digest = self._means.contents.take(source, info.st_size)
+                digest = self._services.contents.take(source, info.st_size)
             except OSError as error:
                 why = "!room" if error.errno in _FULL else "!unreadable"
                 return EntryReading(TreeEntry(None, signature, why), links)
@@ -129,12 +129,12 @@ class EntryReader:
 
     def _reason(self, path: str, size: int) -> str:
         """Why the content is not copied; "" if it is."""
-        limits = self._means.limits
+        limits = self._services.limits
         if path and is_sensitive(path):
             return "!sensitive"
         if size > limits.file_bytes:
             return "!large"
-        used = self._means.usage.size - self._freed
+        used = self._services.usage.size - self._freed
         return "!room" if used + size > limits.total_bytes else ""
 
 

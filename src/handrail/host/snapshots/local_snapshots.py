@@ -40,7 +40,7 @@ class PendingSnapshot:
     usage: StorageUsage
     # Repository → mark of its history; None: not recorded yet.
     repositories: dict[str, tuple[int, ...]] | None = None
-    moment: ManifestPosition | None = None
+    position: ManifestPosition | None = None
 
 
 class LocalSnapshots:
@@ -68,9 +68,9 @@ class LocalSnapshots:
         # Stores of ended runtimes whose copies are still needed.
         self._gone: list[SnapshotStore] = []
         self._trees: dict[str, TreeIndex] = {}
-        self._pinned: list[PendingSnapshot] = []
+        self._kept: list[PendingSnapshot] = []
         # Partial snapshots of ended runtimes that were compared.
-        self._told: list[tuple[SnapshotStore, ManifestPosition]] = []
+        self._compared: list[tuple[SnapshotStore, ManifestPosition]] = []
 
     def capture(self, scopes: Sequence[tuple[int, str]] | None) -> PendingSnapshot:
         """Take a snapshot of these paths, None: of all roots, copying new contents. Raises
@@ -82,12 +82,12 @@ class LocalSnapshots:
                 usage = StorageUsage()
                 trees = {top.path: TreeIndex(usage) for top in self._tops}
                 before = PendingSnapshot(tuple(self._widened(scopes)), trees, usage)
-                self._look(before, tells=False)
-                before.moment = None if self._temporary else place.manifest.save_apart(trees)
+                self._compare(before, collects=False)
+                before.position = None if self._temporary else place.manifest.save_apart(trees)
                 return before
             before = PendingSnapshot(None, self._trees, self._usage)
-            self._look(before, tells=False)
-            before.moment = place.manifest.save(self._trees)
+            self._compare(before, collects=False)
+            before.position = place.manifest.save(self._trees)
             self._tidy(place, _MOST_STALE)
             return before
 
@@ -95,31 +95,31 @@ class LocalSnapshots:
         """What changed since the snapshot. Raises OSError."""
         with self._lock:
             place = self._open()
-            look = self._look(before, tells=True)
-            place.manifest.forget(before.moment)
-            if before in self._pinned:
-                self._pinned.remove(before)
-                if before.moment is not None:
-                    place.manifest.pinned.remove(before.moment)
+            changes = self._compare(before, collects=True)
+            place.manifest.forget(before.position)
+            if before in self._kept:
+                self._kept.remove(before)
+                if before.position is not None:
+                    place.manifest.kept.remove(before.position)
             elif before.scopes is None:
                 place.manifest.save(self._trees)
             elif self._trees:
                 # Copies that were made for this snapshot alone.
                 self._usage.stale += before.usage.size
-            return look
+            return changes
 
     def keep(self, before: PendingSnapshot) -> PendingSnapshot:
         """Keep this snapshot until `diff` has used it, even if newer ones are taken."""
         with self._lock:
             usage = StorageUsage()
             trees = {path: tree.copy(usage) for path, tree in before.trees.items()}
-            pinned = PendingSnapshot(
-                before.scopes, trees, usage, before.repositories, before.moment
+            kept = PendingSnapshot(
+                before.scopes, trees, usage, before.repositories, before.position
             )
-            self._pinned.append(pinned)
-            if before.moment is not None:
-                self._open().manifest.pinned.append(before.moment)
-            return pinned
+            self._kept.append(kept)
+            if before.position is not None:
+                self._open().manifest.kept.append(before.position)
+            return kept
 
     def new_write_log(self) -> str:
         """Path of a new write log for the tracer."""
@@ -136,10 +136,10 @@ class LocalSnapshots:
 
     def crash_reference(self, before: PendingSnapshot, notes: str) -> Mapping[str, Any]:
         """A reference by which a snapshot is found after a crash."""
-        if before.moment is None or self._place is None:
+        if before.position is None or self._place is None:
             return {}
         slot = self._place.directory.name
-        found = {"slot": slot, "notes": Path(notes).name, **before.moment._asdict()}
+        found = {"slot": slot, "notes": Path(notes).name, **before.position._asdict()}
         return found if before.scopes is None else {**found, "scopes": before.scopes}
 
     def diff_since(
@@ -152,24 +152,24 @@ class LocalSnapshots:
             place = self._reopen(str(reference.get("slot", "")))
             if place is None:
                 return None
-            moment = ManifestPosition(
+            position = ManifestPosition(
                 str(reference.get("name", "")), int(reference.get("length", 0))
             )
-            trees = place.manifest.load_moment(moment)
+            trees = place.manifest.load_position(position)
             if trees is None or any(top.path not in trees for top in self._tops):
                 return None
             usage, scopes = StorageUsage(), reference.get("scopes")
             found = {top.path: trees[top.path].count_in(usage) for top in self._tops}
             if scopes is not None:
                 scopes = tuple((int(root), str(rel)) for root, rel in scopes)
-                self._told.append((place, moment))
+                self._compared.append((place, position))
             elif place is self._place:
                 self._trees = found
                 place.manifest.restart()
             name = Path(str(reference.get("notes") or "none")).name
             noted = read_write_log(str(place.directory / "notes" / name))
             before = PendingSnapshot(scopes, found, usage)
-            return self._look(before, tells=True, contents=place.contents), noted
+            return self._compare(before, collects=True, contents=place.contents), noted
 
     def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
         """Add a copied content to `blobs`; False if the copy is lost or there is no room."""
@@ -181,14 +181,14 @@ class LocalSnapshots:
         """Release the store; its copies stay for the next runtime, unless temporary."""
         with self._lock:
             self._presence.close()
-            for place, moment in self._told:
-                place.manifest.forget(moment)
+            for place, position in self._compared:
+                place.manifest.forget(position)
             if self._place is not None:
                 # The next runtime has no record of them.
                 self._tidy(self._place, 0)
             for place in (*self._gone, *([] if self._place is None else [self._place])):
                 place.close()
-            self._gone, self._told, self._place, self._trees = [], [], None, {}
+            self._gone, self._compared, self._place, self._trees = [], [], None, {}
             if self._temporary:
                 shutil.rmtree(self._home, ignore_errors=True)
 
@@ -196,16 +196,18 @@ class LocalSnapshots:
     def _usage(self) -> StorageUsage:
         return self._trees[self._tops[0].path].usage
 
-    def _look(
-        self, before: PendingSnapshot, *, tells: bool, contents: ContentStore | None = None
+    def _compare(
+        self, before: PendingSnapshot, *, collects: bool, contents: ContentStore | None = None
     ) -> TreeDiff:
         kept = contents or self._open().contents
-        means = SnapshotServices(kept, self._limits, self._hidden, before.usage)
+        services = SnapshotServices(kept, self._limits, self._hidden, before.usage)
         deltas, unseen = list[EntryChange](), 0
         left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
         for number, top in enumerate(self._tops):
             seed = None if before.trees is self._trees else self._trees.get(top.path)
-            walk = TreeWalk(number, top, before.trees[top.path], means, tells=tells, seed=seed)
+            walk = TreeWalk(
+                number, top, before.trees[top.path], services, collects=collects, seed=seed
+            )
             rels = None if before.scopes is None else _within(before.scopes, number)
             if rels is None or "" in rels:
                 walk.whole()
@@ -254,7 +256,7 @@ class LocalSnapshots:
         if self._usage.stale > most_stale:
             trees = [
                 *self._trees.values(),
-                *(t for one in self._pinned for t in one.trees.values()),
+                *(t for one in self._kept for t in one.trees.values()),
             ]
             needed = {digest for tree in trees for digest in tree.digests()}
             place.contents.sweep(needed | place.manifest.apart() | place.manifest.elsewhere)

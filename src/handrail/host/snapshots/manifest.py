@@ -44,7 +44,7 @@ class Manifest:
         # Hashes used by roots in the file that are not open now.
         self.elsewhere: frozenset[str] = frozenset()
         # Positions that are needed later, also after a crash.
-        self.pinned: list[ManifestPosition] = []
+        self.kept: list[ManifestPosition] = []
 
     def load(self, roots: Sequence[str]) -> dict[str, TreeIndex]:
         """The indexes of these roots as last saved; empty ones if there are none."""
@@ -59,12 +59,12 @@ class Manifest:
         usage = StorageUsage()
         return {root: trees.get(root, TreeIndex(usage)).count_in(usage) for root in roots}
 
-    def load_moment(self, moment: ManifestPosition) -> dict[str, TreeIndex] | None:
+    def load_position(self, position: ManifestPosition) -> dict[str, TreeIndex] | None:
         """The indexes at a position; None if the file is gone."""
-        path = self._directory / moment.name
-        if Path(moment.name).name != moment.name or not path.is_file():
+        path = self._directory / position.name
+        if Path(position.name).name != position.name or not path.is_file():
             return None
-        return _read(path, moment.length)[0]
+        return _read(path, position.length)[0]
 
     def save(self, trees: Mapping[str, TreeIndex]) -> ManifestPosition:
         """Save what changed since the last call; raises OSError."""
@@ -95,11 +95,11 @@ class Manifest:
                 path.unlink(missing_ok=True)
             return None
 
-    def forget(self, moment: ManifestPosition | None) -> None:
+    def forget(self, position: ManifestPosition | None) -> None:
         """Remove a partial snapshot."""
-        if moment is not None and moment.name.startswith(_APART):
+        if position is not None and position.name.startswith(_APART):
             with suppress(OSError):
-                (self._directory / Path(moment.name).name).unlink(missing_ok=True)
+                (self._directory / Path(position.name).name).unlink(missing_ok=True)
 
     def apart(self) -> set[str]:
         """Hashes still referenced by pending partial snapshots."""
@@ -126,9 +126,9 @@ class Manifest:
         for tree in trees.values():
             tree.dirty.update(tree.listings)
         self._path, self._lines, self.elsewhere = path, 1, frozenset()
-        pinned = {moment.name for moment in self.pinned}
+        kept = {position.name for position in self.kept}
         for one in old[:-1]:
-            if one.name not in pinned:
+            if one.name not in kept:
                 one.unlink(missing_ok=True)
 
     def _newest(self) -> Path | None:

@@ -49,20 +49,20 @@ class TreeWalk:
         number: int,
         root: RootHandle,
         tree: TreeIndex,
-        means: SnapshotServices,
+        services: SnapshotServices,
         *,
-        tells: bool,
+        collects: bool,
         seed: TreeIndex | None = None,
     ) -> None:
         self.repositories: dict[str, tuple[int, ...]] = {}
         self._root = root
         self._tree = tree
-        self._means = means
+        self._services = services
         self._later: list[tuple[str, bool]] = []
-        reader = EntryReader(means, seed, time.time_ns())
-        self.found = DiffCollector(number, tree, means, reader, tells=tells)
+        reader = EntryReader(services, seed, time.time_ns())
+        self.found = DiffCollector(number, tree, services, reader, collects=collects)
         # Filled before a program; unchanged afterwards.
-        self._linked: dict[str, tuple[int, int]] | None = None if tells else {}
+        self._linked: dict[str, tuple[int, int]] | None = None if collects else {}
         if self._linked is not None:
             tree.linked = self._linked
 
@@ -191,7 +191,7 @@ class TreeWalk:
         for name, info in odd:
             if name == _GIT:
                 self._repository(child_path(rel, name), handle)
-            elif self._means.hidden and self._hides(child_path(rel, name)):
+            elif self._services.hidden and self._hides(child_path(rel, name)):
                 continue
             elif not stat.S_ISDIR(info.st_mode):
                 self.found.meet(rel, handle, name, info, quiet=quiet)
@@ -222,4 +222,4 @@ class TreeWalk:
             return None
 
     def _hides(self, rel: str) -> bool:
-        return self._root.absolute(rel) in self._means.hidden
+        return self._root.absolute(rel) in self._services.hidden

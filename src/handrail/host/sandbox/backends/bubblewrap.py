@@ -86,11 +86,11 @@ class BubblewrapBackend:
         self.own_proc = own_proc
         self.by_handle = by_handle
 
-    def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
+    def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
         """The recipe for a launch."""
         wanted = launch.confinement
         code = command_filter(inet=True, ipc=True)
-        mounts = self._mounts(launch, scene)
+        mounts = self._mounts(launch, shared_mounts)
         apart = (*_APART, *(() if wanted.network else ("--unshare-net",)))
         mounted = tuple(_arguments(mounts))
         options = (
@@ -111,32 +111,34 @@ class BubblewrapBackend:
             filter=code,
             own_pids=True,
             aside=len(options),
-            binds=tuple(_binds(mounted, 1 + len(apart), scene.roots)) if self.by_handle else (),
+            binds=tuple(_binds(mounted, 1 + len(apart), shared_mounts.roots))
+            if self.by_handle
+            else (),
             closed=tuple(_inodes(wanted.withheld)),
         )
 
-    def _mounts(self, launch: Launch, scene: SharedMounts) -> _Mounts:
+    def _mounts(self, launch: Launch, shared_mounts: SharedMounts) -> _Mounts:
         """Path → mount; later entries overrule earlier ones."""
         wanted = launch.confinement
         mounts: _Mounts = {"/run": _Mount(_MountKind.EMPTY), "/var/tmp": _Mount(_MountKind.EMPTY)}  # noqa: S108 - private
         mounts["/var/run"] = _Mount(_MountKind.LINK, "/run")
-        mounts |= {path: _shown(path) for path in scene.places.read}
+        mounts |= {path: _shown(path) for path in shared_mounts.places.read}
         mounts["/dev"] = _Mount(_MountKind.DEVICES)
         mounts["/proc"] = (
             _Mount(_MountKind.PROCESSES) if self.own_proc else _Mount(_MountKind.SHOWN, "/proc")
         )
-        mounts["/tmp"] = _Mount(_MountKind.WRITABLE, scene.temporary)  # noqa: S108 - private
-        if _can_be_empty(scene.places.home, mounts):
-            mounts[scene.places.home] = _Mount(_MountKind.EMPTY)
-        mounts |= {path: _shown(path) for path in _readable(wanted, scene.places.read)}
-        mounts |= _alias_links(scene, mounts)
-        mounts |= {root: _shown(root) for root in scene.roots}
+        mounts["/tmp"] = _Mount(_MountKind.WRITABLE, shared_mounts.temporary)  # noqa: S108 - private
+        if _can_be_empty(shared_mounts.places.home, mounts):
+            mounts[shared_mounts.places.home] = _Mount(_MountKind.EMPTY)
+        mounts |= {path: _shown(path) for path in _readable(wanted, shared_mounts.places.read)}
+        mounts |= _alias_links(shared_mounts, mounts)
+        mounts |= {root: _shown(root) for root in shared_mounts.roots}
         writable = [path for path in map(real_path, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in writable}
         read_only = _read_only(wanted, writable)
         mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in _pins(read_only, writable)}
         mounts |= {path: _Mount(_MountKind.SHOWN, path) for path in read_only}
-        masked = (*wanted.hidden, *wanted.withheld[:MAX_HIDDEN_PATHS], *scene.hidden)
+        masked = (*wanted.hidden, *wanted.withheld[:MAX_HIDDEN_PATHS], *shared_mounts.hidden)
         hidden = list(_visible(masked, mounts))
         for path in hidden:
             mounts |= _held(path, mounts)
@@ -147,9 +149,9 @@ class BubblewrapBackend:
             mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
         return mounts | _sealed(mounts)
 
-    def unhidden(self, confinement: Confinement, scene: SharedMounts) -> str | None:
+    def unhidden(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
         """Why some denied paths are not hidden; None if all are."""
-        del scene
+        del shared_mounts
         number = len(confinement.withheld)
         if number <= MAX_HIDDEN_PATHS:
             return None
@@ -206,17 +208,17 @@ def _mask(path: str) -> _Mount:
     return _Mount(_MountKind.NOTHING, os.devnull)
 
 
-def _alias_links(scene: SharedMounts, mounts: _Mounts) -> _Mounts:
+def _alias_links(shared_mounts: SharedMounts, mounts: _Mounts) -> _Mounts:
     """Links for the alias paths of roots, where no mount provides the path."""
     shown = [path for path, mount in mounts.items() if mount.how is _MountKind.SHOWN]
     links: _Mounts = {}
-    for alias, root in scene.aliases:
-        if is_inside_any(alias, (*shown, *scene.roots)):
+    for alias, root in shared_mounts.aliases:
+        if is_inside_any(alias, (*shown, *shared_mounts.roots)):
             continue
         if alias.rpartition("/")[0] == "/tmp":  # noqa: S108 - the private one
             # The directory outlives the program, so the link may exist.
             with suppress(FileExistsError):
-                os.symlink(root, f"{scene.temporary}/{alias.rpartition('/')[2]}")  # noqa: PTH211
+                os.symlink(root, f"{shared_mounts.temporary}/{alias.rpartition('/')[2]}")  # noqa: PTH211
         else:
             links[alias] = _Mount(_MountKind.LINK, root)
     return links

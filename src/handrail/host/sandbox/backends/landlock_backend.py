@@ -32,24 +32,24 @@ class LandlockBackend:
 
     name = "landlock"
 
-    def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
+    def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
         """The recipe for a launch, as far as Landlock can confine it. Raises `stale` if a path to
         hide was moved meanwhile.
         """
         wanted = launch.confinement
-        hidden = _hidden(wanted, scene)
+        hidden = _hidden(wanted, shared_mounts)
         writable = _writable(wanted)
-        readable = _readable(wanted, scene, writable)
+        readable = _readable(wanted, shared_mounts, writable)
         withheld = [path for path in wanted.withheld if not is_inside_any(path, writable)]
         if withheld and len(_granted(readable, (*hidden, *withheld))) > _MOST_GRANTS:
             withheld = []
         return Recipe(
             argv=launch.argv,
-            env={**launch.env, **_elsewhere(launch, scene.temporary)},
+            env={**launch.env, **_elsewhere(launch, shared_mounts.temporary)},
             cwd=launch.cwd,
             landlock=_rules(
                 readable,
-                (*_DEVICES, _SHARED_MEMORY, scene.temporary, *writable),
+                (*_DEVICES, _SHARED_MEMORY, shared_mounts.temporary, *writable),
                 hidden,
                 withheld,
                 network=wanted.network,
@@ -58,13 +58,13 @@ class LandlockBackend:
             drop_capabilities=True,
         )
 
-    def unhidden(self, confinement: Confinement, scene: SharedMounts) -> str | None:
+    def unhidden(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
         """Why some denied paths are not hidden; None if all are."""
         writable = _writable(confinement)
         if any(is_inside_any(path, writable) for path in confinement.withheld):
             return "Landlock cannot hide a part of what a command may write"
-        hidden = (*_hidden(confinement, scene), *confinement.withheld)
-        if len(_granted(_readable(confinement, scene, writable), hidden)) > _MOST_GRANTS:
+        hidden = (*_hidden(confinement, shared_mounts), *confinement.withheld)
+        if len(_granted(_readable(confinement, shared_mounts, writable), hidden)) > _MOST_GRANTS:
             return "too many files lie beside the withheld ones for Landlock to hide them"
         return None
 
@@ -108,19 +108,21 @@ def _chain(path: str, *, needed: bool) -> list[str]:
         raise HIDDEN_PATH_MOVED.error(path=path) from error
 
 
-def _hidden(wanted: Confinement, scene: SharedMounts) -> list[str]:
-    return [real_path(path) for path in (*wanted.hidden, *scene.hidden)]
+def _hidden(wanted: Confinement, shared_mounts: SharedMounts) -> list[str]:
+    return [real_path(path) for path in (*wanted.hidden, *shared_mounts.hidden)]
 
 
 def _writable(wanted: Confinement) -> list[str]:
     return [real_path(path) for path in wanted.writable]
 
 
-def _readable(wanted: Confinement, scene: SharedMounts, writable: Sequence[str]) -> list[str]:
-    roots = [root for root in scene.roots if not is_inside_any(root, writable)]
+def _readable(
+    wanted: Confinement, shared_mounts: SharedMounts, writable: Sequence[str]
+) -> list[str]:
+    roots = [root for root in shared_mounts.roots if not is_inside_any(root, writable)]
     # Rules do not follow links, so their targets are listed as well.
     further = dict.fromkeys((*wanted.readable, *map(real_path, wanted.readable)))
-    return ["/proc", *scene.places.read, *further, *roots]
+    return ["/proc", *shared_mounts.places.read, *further, *roots]
 
 
 def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class ProbeFixture(NamedTuple):
         tops = (self.workspace, self.shown)
         return tuple(f"{top}/way/{name}" for top in tops for name in ("withheld", "closed"))
 
-    def told(self) -> dict[str, Any]:
+    def child_arguments(self) -> dict[str, Any]:
         """The arguments of the probe program."""
         return {
             "workspace": self.workspace,
@@ -73,7 +73,7 @@ class ProbeFixture(NamedTuple):
             "shared_memory": _shared_memory(self.mark),
         }
 
-    def got_through(self) -> dict[str, bool]:
+    def observed_attacks(self) -> dict[str, bool]:
         """Attack → whether it succeeded, as observed from outside."""
         return {
             "write_open_outside": _changed(self.top / "outside"),

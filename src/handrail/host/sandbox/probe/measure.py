@@ -37,7 +37,7 @@ class SandboxBackend(Protocol):
 
     name: str
 
-    def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
+    def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
         """The recipe for a launch."""
 
 
@@ -45,17 +45,17 @@ def measure_backend(backend: SandboxBackend, places: VisiblePaths) -> dict[str, 
     """Run every attack once. Raises `BackendUnusable` if not even allowed actions work."""
     sleep, shell, setsid = (_needed(name) for name in ("sleep", "sh", "setsid"))
     try:
-        with create_fixture(sleep) as stage:
-            leave = f"{setsid} {' '.join(stage.lingering())} >/dev/null 2>&1 &"
-            inner = _inner(stage)
+        with create_fixture(sleep) as fixture:
+            leave = f"{setsid} {' '.join(fixture.lingering())} >/dev/null 2>&1 &"
+            inner = _inner(fixture)
             recipe = _recipe(
-                backend, places, stage, (shell, "-c", f'{leave} exec "$@"', "sh", *inner)
+                backend, places, fixture, (shell, "-c", f'{leave} exec "$@"', "sh", *inner)
             )
             if not recipe.own_pids:
                 # The supervisor, which normally ends the process tree, is not involved here.
-                recipe = _recipe(backend, places, stage, inner)
+                recipe = _recipe(backend, places, fixture, inner)
             outcome = run_probe.run_probe_program(recipe, deadline_s=DEADLINE_S)
-            return _judge(_answers(outcome), stage.got_through(), own_pids=recipe.own_pids)
+            return _judge(_answers(outcome), fixture.observed_attacks(), own_pids=recipe.own_pids)
     except OSError as error:
         raise BackendUnusable(f"it cannot be tried: {error}") from error
 
@@ -67,28 +67,28 @@ def _needed(name: str) -> str:
     return path
 
 
-def _inner(stage: ProbeFixture) -> tuple[str, ...]:
+def _inner(fixture: ProbeFixture) -> tuple[str, ...]:
     source = Path(__file__).with_name("probe_child.py").read_text("utf-8")
     # Resolved: a virtual environment may lie in an invisible directory.
     python = os.path.realpath(sys.executable)
-    return (python, "-I", "-S", "-B", "-c", source, json.dumps(stage.told()))
+    return (python, "-I", "-S", "-B", "-c", source, json.dumps(fixture.child_arguments()))
 
 
 def _recipe(
-    backend: SandboxBackend, places: VisiblePaths, stage: ProbeFixture, argv: Sequence[str]
+    backend: SandboxBackend, places: VisiblePaths, fixture: ProbeFixture, argv: Sequence[str]
 ) -> Recipe:
-    scene = SharedMounts(
-        roots=(stage.workspace, stage.shown),
-        hidden=(stage.hidden, *places.hidden),
-        temporary=str(stage.top / "tmp"),
+    shared_mounts = SharedMounts(
+        roots=(fixture.workspace, fixture.shown),
+        hidden=(fixture.hidden, *places.hidden),
+        temporary=str(fixture.top / "tmp"),
         places=places,
     )
     confinement = Confinement(
-        (stage.workspace,), read_only=(f"{stage.workspace}/.git",), withheld=stage.withheld
+        (fixture.workspace,), read_only=(f"{fixture.workspace}/.git",), withheld=fixture.withheld
     )
     env = {"PATH": _SYSTEM_PATH, "HOME": places.home or "/"}
-    launch = Launch(tuple(argv), stage.workspace, env, confinement, DEADLINE_S)
-    return backend.recipe(launch, scene)
+    launch = Launch(tuple(argv), fixture.workspace, env, confinement, DEADLINE_S)
+    return backend.recipe(launch, shared_mounts)
 
 
 def _answers(outcome: run_probe.ProbeOutput) -> dict[str, bool]:

@@ -32,7 +32,7 @@ class ProtectedState:
 
     def __init__(self, table: NameTable, directory: Path, *, hidden: Sequence[str] = ()) -> None:
         self._directory = directory
-        self._look = ProtectedObserver(table, directory, [*hidden, str(directory.resolve())])
+        self._observer = ProtectedObserver(table, directory, [*hidden, str(directory.resolve())])
 
     def take(
         self,
@@ -52,7 +52,7 @@ class ProtectedState:
         `git init`.
         """
         allowed = CommandAllowances(AllowedPaths(lifted), git_writable, sequences, repositories)
-        return self._look.before(tops, allowed)
+        return self._observer.before(tops, allowed)
 
     def repair(
         self, snapshot: ProtectedBaseline, *, held: Collection[str] = ()
@@ -63,7 +63,7 @@ class ProtectedState:
         have changed them, so changes inside them are left alone.
         """
         try:
-            return ProtectedRepair(self._look, snapshot, self._directory, held).run()
+            return ProtectedRepair(self._observer, snapshot, self._directory, held).run()
         finally:
             snapshot.close()
 

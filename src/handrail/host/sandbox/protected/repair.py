@@ -35,19 +35,19 @@ class ProtectedRepair:
 
     def __init__(
         self,
-        look: ProtectedObserver,
+        observer: ProtectedObserver,
         snapshot: ProtectedBaseline,
         directory: Path,
         held: Collection[str],
     ) -> None:
-        self._look = look
+        self._observer = observer
         self._snapshot = snapshot
         self._held = held
-        self._told: dict[str, RepairedEntry] = {}
+        self._repaired: dict[str, RepairedEntry] = {}
         self._quarantine = Quarantine(directory)
         tops = [view.top for view in snapshot.views]
         self._sides = [
-            self._side(view, EntryRestorer(view, tops, look.images, self._quarantine))
+            self._side(view, EntryRestorer(view, tops, observer.images, self._quarantine))
             for view in snapshot.views
         ]
 
@@ -59,7 +59,7 @@ class ProtectedRepair:
             self._quarantine.close()
         unchecked = list(self._snapshot.unchecked)[:_MOST_UNCHECKED]
         return [
-            *(_checked(one) for one in self._told.values()),
+            *(_checked(one) for one in self._repaired.values()),
             *(RepairedEntry(path, "unchecked", None, restored=False) for path in unchecked),
         ]
 
@@ -72,22 +72,22 @@ class ProtectedRepair:
             # ones.
             if not self._bring_all_back(found):
                 for side, one in found:
-                    self._mend(side, one)
+                    self._repair_entry(side, one)
             found, last = list(self._differences()), found
         for side, one in found:
-            self._tell(side, one, None, restored=False)
+            self._note(side, one, None, restored=False)
 
     def _side(self, view: RootBaseline, restore: EntryRestorer) -> _RootRepair:
         prefix = view.top.prefix
         held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
         allowed = self._snapshot.allowed
         return _RootRepair(
-            view, restore, BaselineComparison(view, self._look, allowed, held, restore)
+            view, restore, BaselineComparison(view, self._observer, allowed, held, restore)
         )
 
     def _differences(self) -> Iterator[tuple[_RootRepair, ProtectedChange]]:
         for side in self._sides:
-            scan = self._look.after(side.view, self._snapshot)
+            scan = self._observer.after(side.view, self._snapshot)
             for one in side.compare.differences(scan):
                 yield side, one
 
@@ -105,7 +105,7 @@ class ProtectedRepair:
                 kept = side.restore.bring_back(rel)
             except OSError:
                 continue
-            self._tell(side, one, kept)
+            self._note(side, one, kept)
             return True
         return False
 
@@ -116,17 +116,17 @@ class ProtectedRepair:
             return True
         return rel == wanted and side.restore.moved_to(rel) not in (None, (side.view.top, rel))
 
-    def _mend(self, side: _RootRepair, one: ProtectedChange) -> None:
+    def _repair_entry(self, side: _RootRepair, one: ProtectedChange) -> None:
         try:
             if one.what == "created" or one.rel not in side.view.entries:
-                self._tell(side, one, side.restore.take_away(one.rel))
+                self._note(side, one, side.restore.take_away(one.rel))
             else:
                 self._put_back(side, one)
         except OSError:
-            self._tell(side, one, None, restored=False)
+            self._note(side, one, None, restored=False)
 
     def _put_back(self, side: _RootRepair, one: ProtectedChange) -> None:
-        self._tell(side, one, side.restore.put_back(one.rel))
+        self._note(side, one, side.restore.put_back(one.rel))
         if one.what == "changed":
             return
         for rel in side.view.beneath(one.rel):
@@ -138,17 +138,17 @@ class ProtectedRepair:
             except OSError:
                 whole = False
             if not whole:
-                self._tell(side, one, None, restored=False)
+                self._note(side, one, None, restored=False)
 
-    def _tell(
+    def _note(
         self, side: _RootRepair, one: ProtectedChange, kept: str | None, *, restored: bool = True
     ) -> None:
         path = side.view.absolute(one.rel)
-        told = self._told.get(path)
-        if told is not None:
-            kept, restored = kept or told.kept, restored and told.restored
-            one = one._replace(what=told.what)
-        self._told[path] = RepairedEntry(path, one.what, kept, restored)
+        repaired = self._repaired.get(path)
+        if repaired is not None:
+            kept, restored = kept or repaired.kept, restored and repaired.restored
+            one = one._replace(what=repaired.what)
+        self._repaired[path] = RepairedEntry(path, one.what, kept, restored)
 
 
 def _checked(one: RepairedEntry) -> RepairedEntry:

@@ -33,25 +33,25 @@ class BaselineComparison:
     def __init__(
         self,
         view: RootBaseline,
-        look: ProtectedObserver,
+        observer: ProtectedObserver,
         allowed: CommandAllowances,
         held: Sequence[str],
         restore: EntryRestorer,
     ) -> None:
         self._view = view
-        self._images = look.images
+        self._images = observer.images
         self._lifted = allowed.lifted
         self._repositories = allowed.repositories
         self._held = held
         self._restore = restore
-        self._quiet: frozenset[str] = frozenset()
+        self._read_only: frozenset[str] = frozenset()
         # Entries treated as if they had not existed: see `taken_by_others`.
         self._taken: AbstractSet[str] = frozenset()
 
     def differences(self, scan: ProtectedScan) -> list[ProtectedChange]:
         """All changes, upper entries before lower ones."""
         self._taken = self._restore.taken_by_others()
-        self._quiet = frozenset(filter(self._stands, self._held))
+        self._read_only = frozenset(filter(self._stands, self._held))
         return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
 
     def _stands(self, rel: str) -> bool:
@@ -86,7 +86,7 @@ class BaselineComparison:
 
     def _created(self, scan: ProtectedScan) -> Iterator[ProtectedChange]:
         made = self._new_repositories(scan)
-        ignored = self._view.cut | self._quiet | made
+        ignored = self._view.cut | self._read_only | made
         for rel, info in scan.entries.items():
             known = rel in self._view.entries and not _is_inside(rel, self._taken)
             if known or _is_inside(rel, ignored):
@@ -104,7 +104,7 @@ class BaselineComparison:
         by another name.
         """
         by_another = what == "changed" and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
-        return not by_another and _is_inside(rel, self._quiet)
+        return not by_another and _is_inside(rel, self._read_only)
 
     def _difference(self, rel: str, seen: BaselineEntry, now: os.stat_result | None) -> What | None:
         if stat.S_ISDIR(seen.info.st_mode) and self._lifted.reaches(rel):
@@ -116,12 +116,12 @@ class BaselineComparison:
         if seen.image is None:
             if not os.path.samestat(now, seen.info) and self._restore.moved_to(rel):
                 return "replaced"
-            return None if _looks(now) == _looks(seen.info) else "changed"
+            return None if _attributes(now) == _attributes(seen.info) else "changed"
         return None if self._holds(rel, seen, now) else "changed"
 
     def _holds(self, rel: str, seen: BaselineEntry, now: os.stat_result) -> bool:
         # A new hard link would allow changing this file by another name.
-        if _looks(now) != _looks(seen.info) or now.st_nlink > seen.info.st_nlink:
+        if _attributes(now) != _attributes(seen.info) or now.st_nlink > seen.info.st_nlink:
             return False
         image = seen.image
         if image is None or image.proves(now):
@@ -133,7 +133,7 @@ class BaselineComparison:
             return False
 
 
-def _looks(info: os.stat_result) -> tuple[int, int, int, int]:
+def _attributes(info: os.stat_result) -> tuple[int, int, int, int]:
     return (info.st_mode, info.st_uid, info.st_gid, info.st_rdev)
 
 

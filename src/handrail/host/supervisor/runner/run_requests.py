@@ -42,7 +42,7 @@ def run_foreground(runner: Runner, request: Frame) -> bool:
         outcome = runner.watch(wanted["timeout_s"], hearing.each_turn)
     finally:
         sinks.close()
-    header, body = hearing.told(outcome)
+    header, body = hearing.result_frame(outcome)
     runner.channel.send(FrameKind.ENDED, header, body)
     return not outcome.survivors
 
@@ -71,7 +71,7 @@ class _CallOutput:
         self._live.flush(time.monotonic())
         return self._live.due()
 
-    def told(self, outcome: ProgramExit) -> tuple[dict[str, Any], bytes]:
+    def result_frame(self, outcome: ProgramExit) -> tuple[dict[str, Any], bytes]:
         """The end of a program as header and body of a frame."""
         if self._live is not None:
             self._live.flush(float("inf"))
