@@ -16,6 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from handrail.host.files.paths.rooted_paths import is_inside
+
 _ELF_MAGIC: Final = b"\x7fELF"
 _PT_INTERP: Final = 3
 
@@ -30,7 +32,7 @@ def find_binary(name: str, roots: Sequence[str], *, search_path: str | None = No
     for folder in _folders(os.environ.get("PATH", "") if search_path is None else search_path):
         candidate = os.path.join(folder, name)  # noqa: PTH118 - on the way of every search
         real = os.path.realpath(candidate)
-        outside = not any(inside(place, r) for place in (folder, real) for r in real_roots)
+        outside = not any(is_inside(place, r) for place in (folder, real) for r in real_roots)
         if outside and is_trusted_file(real):
             return real
     return None
@@ -65,11 +67,6 @@ def _folders(search_path: str) -> Iterator[str]:
         # An empty or relative entry means the current directory, which may be a root.
         if entry.startswith(os.sep):
             yield os.path.realpath(entry)
-
-
-def inside(path: str, root: str) -> bool:
-    """Whether a path is a directory or lies beneath it, compared by name."""
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def is_trusted_file(path: str) -> bool:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from handrail.host.files.paths.rooted_paths import is_inside
+
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
     "/snap", "/sys/devices/system/cpu",
@@ -79,11 +81,6 @@ def user_home(environ: Mapping[str, str]) -> str:
     given = environ.get("HOME", "")
     home = os.path.realpath(given) if given.startswith("/") else ""
     return "" if home == "/" or is_inside_any(home, _SYSTEM) else home
-
-
-def is_inside(path: str, top: str) -> bool:
-    """Whether a normalised absolute path is `top` or lies beneath it."""
-    return path == top or path.startswith(f"{top.rstrip('/')}/")
 
 
 def is_inside_any(path: str, tops: Iterable[str]) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.host.files.paths.rooted_paths import is_inside
 from handrail.host.state.messages import STATE_UNTRUSTED
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -73,9 +74,9 @@ def ensure_outside(path: Path, roots: Sequence[str], home: Path | None = None) -
     """
     place = os.path.realpath(path)
     top = os.path.realpath(home or state_home())
-    if not any(_inside(place, os.path.realpath(root)) for root in roots):
+    if not any(is_inside(place, os.path.realpath(root)) for root in roots):
         return ()
-    if _inside(place, top):
+    if is_inside(place, top):
         return (top,)
     raise _untrusted(path, "it lies inside the workspace, where tools could change it")
 
@@ -100,10 +101,6 @@ def _check(path: Path, descriptor: int) -> None:
         raise _untrusted(path, "other users may write to it")
     if info.st_mode & 0o077:
         os.fchmod(descriptor, 0o700)
-
-
-def _inside(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top.rstrip('/')}/")
 
 
 def _untrusted(path: Path, why: str) -> ProblemRaised:

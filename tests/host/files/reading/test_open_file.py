@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import time
 
 import pytest
 from tests.support.layout import build_layout
@@ -243,7 +244,7 @@ def test_a_stat_is_settled_only_when_time_stamps_prove_it(work, files, monkeypat
     ages = {0: False, 19_000_000: False, 21_000_000: True, -5_000_000_000: False}
 
     for age, settled in ages.items():
-        monkeypatch.setattr(open_file.time, "time_ns", lambda age=age: changed + age)
+        monkeypatch.setattr(time, "time_ns", lambda age=age: changed + age)
         assert files.stat(place).settled is settled
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
@@ -12,9 +11,8 @@ from typing import Final
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths.openat2 import LIST
+from handrail.host.snapshots.stamps import is_settled
 
-# A change within one clock tick leaves the time stamps as they were.
-_COARSE_NS: Final = 20_000_000
 # A directory of this size has at most a few hundred entries on most file systems.
 _ONE_LOOK: Final = 4096
 _MOST_LISTED: Final = 500
@@ -53,7 +51,7 @@ class TopLinks:
             return seen[1]
         names = self._names if top.st_size > _ONE_LOOK else self._likely(handle)
         links = tuple(name for name in names if _is_link(handle, name))
-        if changed < time.time_ns() - _COARSE_NS:
+        if is_settled(changed):
             self._seen[root] = (changed, links)
         return links
 

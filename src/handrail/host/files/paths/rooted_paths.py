@@ -40,6 +40,11 @@ class RootedPaths:
             os.close(top)
 
 
+def is_inside(path: str, top: str) -> bool:
+    """Whether a normalised absolute path is `top` or lies beneath it, compared by name."""
+    return path == top or path.startswith(f"{top.rstrip('/')}/")
+
+
 def _beneath(path: str, root: str) -> str | None:
     """The path relative to a root; None if it lies outside."""
     top = root.rstrip("/")

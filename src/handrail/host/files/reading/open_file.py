@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from typing import Final, NamedTuple
 
 from handrail.core.content import Content
@@ -20,9 +19,8 @@ from handrail.host.files.messages import FILE_GROWS, FILE_MISSING, FILE_TOO_LARG
 from handrail.host.files.paths.openat2 import LOOK, READ
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.reading.suggest import suggest_names
+from handrail.host.snapshots.stamps import is_settled
 
-# Time stamps may be as coarse as a scheduler tick.
-_COARSE_NS: Final = 20_000_000
 _GROWTH: Final = 1 << 20
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
@@ -126,7 +124,7 @@ def make_stat(info: os.stat_result) -> Stat:
         changed,
         info.st_mode,
         info.st_nlink,
-        changed < time.time_ns() - _COARSE_NS,
+        is_settled(changed),
     )
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.problems import Problem
-from handrail.host.processes.binaries import find_binary, inside, is_trusted_file
+from handrail.host.files.paths.rooted_paths import is_inside
+from handrail.host.processes.binaries import find_binary, is_trusted_file
 from handrail.host.processes.helpers.pinned_copies import (
     HelperCopies,
     hash_file,
@@ -51,7 +52,7 @@ def find_helper(name: str, roots: Sequence[str]) -> HelperProgram:
     for folder in script_directories():
         candidate = f"{folder}/{name}"
         real = os.path.realpath(candidate)
-        if any(inside(place, root) for place in (folder, real) for root in real_roots):
+        if any(is_inside(place, root) for place in (folder, real) for root in real_roots):
             source = source or candidate
         elif is_trusted_file(real):
             return HelperProgram(name, real)

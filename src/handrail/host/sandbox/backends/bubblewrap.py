@@ -15,10 +15,11 @@ from typing import Final, NamedTuple
 
 from handrail.core.processes import Confinement, Launch
 from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.paths.rooted_paths import is_inside
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
-from handrail.host.sandbox.visible_paths import SharedMounts, is_inside, is_inside_any
+from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any
 
 # Variables that a C program does not act on. All others are set by bubblewrap for the command and
 # hidden from bubblewrap itself: LD_PRELOAD would run in it, unconfined.

@@ -14,7 +14,6 @@ from handrail.core.places import Kind
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
 from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
-from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text, read_all
 from handrail.host.search.fallback.budget import Budget
@@ -22,9 +21,10 @@ from handrail.host.search.fallback.matcher import FileMatches, Matcher
 from handrail.host.search.fallback.tree_walk import FileWalk, WalkedFile
 from handrail.host.search.filters import PathFilter, path_filter
 from handrail.host.search.globs import expand, pattern
-from handrail.host.search.query import check_pattern, check_place, unknown_type
+from handrail.host.search.query import check_place, unknown_type
 from handrail.host.search.results import found_counts, found_files, found_lines, newest_first
-from handrail.host.search.search_roots import SearchRoot, close_roots, open_file, open_roots
+from handrail.host.search.search_engine import SearchEngine
+from handrail.host.search.search_roots import SearchRoot, open_file, open_roots
 from handrail.host.search.text_search import grep_text
 
 _GLOBS: Final = {
@@ -98,7 +98,7 @@ _ENGINE: Final = "python"
 _T = TypeVar("_T")
 
 
-class PythonSearch:
+class PythonSearch(SearchEngine):
     """Implements the `Search` port with the standard library and RE2."""
 
     def __init__(
@@ -110,36 +110,14 @@ class PythonSearch:
         aliases: Sequence[tuple[str, str]] = (),
         deadline_s: float = limits.DEADLINE_S,
     ) -> None:
-        self._roots = open_roots(roots, hidden, handles, aliases)
-        self._deadline_s = deadline_s
-        self._left_out: ReadDenyFilter | None = None
-
-    def withhold(self, left_out: ReadDenyFilter) -> None:
-        """Exclude denied files from every content search from now on."""
-        self._left_out = left_out
-
-    @property
-    def root_handles(self) -> tuple[RootHandle, ...]:
-        """The searched directories."""
-        return tuple(RootHandle(root.path, root.fd) for root in self._roots)
-
-    @property
-    def withholds(self) -> bool:
-        """Whether denied files are excluded from content searches."""
-        return self._left_out is not None
+        super().__init__(open_roots(roots, hidden, handles, aliases), deadline_s)
 
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Matching lines; see the port."""
-        check_pattern(query)
-        check_place(query.place)
-        root = self._roots[query.place.root]
-        allowed = path_filter(root, query.place, query.globs, "glob")
-        left_out = self._left_out
-        if left_out is not None:
-            left_out.check(query.place)
-            allowed = left_out.applied(allowed, root)
+        root, allowed = self._prepare(query)
         check_text(root, query.place)
-        return await self._aside(partial(_grep, root, query, allowed, Matcher(query), left_out))
+        work = partial(_grep, root, query, allowed, Matcher(query), self._left_out)
+        return await self._aside(work)
 
     async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
         """Matching lines of one text; see the port."""
@@ -151,10 +129,6 @@ class PythonSearch:
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.patterns, "pattern")
         return await self._aside(partial(_files, root, query, allowed))
-
-    def close(self) -> None:
-        """Close the root handles."""
-        close_roots(self._roots)
 
     async def _aside(self, work: Callable[[Budget], _T]) -> _T:
         budget = Budget(self._deadline_s)

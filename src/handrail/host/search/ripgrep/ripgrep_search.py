@@ -17,21 +17,20 @@ import anyio.to_thread
 from handrail.core.places import Kind, Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.denials.denied_inodes import InodeSet
-from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.denials.search_filter import ReadDenyView
 from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text
 from handrail.host.search.filters import PathFilter, path_filter
 from handrail.host.search.messages import RIPGREP_FAILED
-from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
+from handrail.host.search.query import bad_pattern, check_place, unknown_type
 from handrail.host.search.ripgrep.command_line import WalkOptions, files_command, grep_command
 from handrail.host.search.ripgrep.output import candidates, files_answer, grep_answer, run_notes
 from handrail.host.search.ripgrep.parse import pattern_error, unreadable_files
 from handrail.host.search.ripgrep.reread import reread
+from handrail.host.search.search_engine import SearchEngine
 from handrail.host.search.search_roots import (
     SearchRoot,
-    close_roots,
     open_directory,
     open_roots,
     repository_above,
@@ -129,7 +128,7 @@ _INLINE_BYTES: Final = 64 << 10
 _T = TypeVar("_T")
 
 
-class RipgrepSearch:
+class RipgrepSearch(SearchEngine):
     """Implements the `Search` port with ripgrep; `deadline_s` and `max_bytes` bound every search."""
 
     def __init__(
@@ -144,36 +143,14 @@ class RipgrepSearch:
         max_bytes: int = limits.MAX_BYTES,
     ) -> None:
         self.binary: Final = binary
-        self._roots = open_roots(roots, hidden, handles, aliases)
-        self._deadline_s = deadline_s
+        super().__init__(open_roots(roots, hidden, handles, aliases), deadline_s)
         self._max_bytes = max_bytes
-        self._crowd = SearchSlots()
+        self._slots = SearchSlots()
         self._types: frozenset[str] | None = None
-        self._left_out: ReadDenyFilter | None = None
-
-    def withhold(self, left_out: ReadDenyFilter) -> None:
-        """Exclude denied files from every content search from now on."""
-        self._left_out = left_out
-
-    @property
-    def root_handles(self) -> tuple[RootHandle, ...]:
-        """The searched directories."""
-        return tuple(RootHandle(root.path, root.fd) for root in self._roots)
-
-    @property
-    def withholds(self) -> bool:
-        """Whether denied files are excluded from content searches."""
-        return self._left_out is not None
 
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Matching lines; see the port."""
-        check_pattern(query)
-        check_place(query.place)
-        root = self._roots[query.place.root]
-        allowed = path_filter(root, query.place, query.globs, "glob")
-        if self._left_out is not None:
-            self._left_out.check(query.place)
-            allowed = self._left_out.applied(allowed, root)
+        root, allowed = self._prepare(query)
         view = await self._view(root, query.place, allowed)
         check_text(root, query.place)
         if query.type is not None:
@@ -225,14 +202,10 @@ class RipgrepSearch:
         ended = await self._spawn(self._roots[0], ["--version"])
         return ended.stdout.decode("utf-8", "replace").partition("\n")[0]
 
-    def close(self) -> None:
-        """Close the root handles."""
-        close_roots(self._roots)
-
     async def _run(
         self, root: SearchRoot, place: Place, arguments: Callable[[WalkOptions], list[str]]
     ) -> spawn.HelperResult:
-        async with self._crowd.member() as alone:
+        async with self._slots.member() as alone:
             seen = estimate_tree(root, place)
             above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
             way = WalkOptions(
@@ -254,7 +227,7 @@ class RipgrepSearch:
         self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
     ) -> spawn.HelperResult:
         """Run ripgrep on open files: the kernel allows it to open these and nothing else."""
-        async with self._crowd.member():
+        async with self._slots.member():
             return await self._spawn(
                 self._roots[0], arguments, handles, handed=handles, deadline_s=deadline_s
             )
