@@ -7,7 +7,7 @@ import pytest
 
 import handrail
 from handrail import Effect, Rewrite, Status, Verdict
-from handrail.policy.approval.grants import AllowedPrompt
+from handrail.core.plan_mode import PlannedPermission
 
 
 def write(path, content="x\n"):
@@ -449,7 +449,7 @@ async def test_a_function_of_the_persons_says_which_announcement_fits_a_call(ope
     async with open_runtime(mode="default") as rt:
         rt.grants.match_prompts(fits)
         rt.grants.remember_plan(
-            [AllowedPrompt("Bash", "make test"), AllowedPrompt("Bash", "deploy")]
+            [PlannedPermission("Bash", "make test"), PlannedPermission("Bash", "deploy")]
         )
         refused = await rt.call("run_command", {"command": "make test"})
 

@@ -26,7 +26,7 @@ from handrail.engine.planning.planner import CallPlanner
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.recording.read_review import ReadDenials, read_rules_digest
+from handrail.engine.recording.read_review import ReadDenialCheck, read_rules_digest
 from handrail.engine.recording.recorder import Recorder, RecorderOptions, TruncationOptions
 from handrail.engine.timing.deadlines import DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
@@ -95,7 +95,7 @@ def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
 
 
 def recorder_options(
-    settings: Settings, denials: ReadDenials | None, *, named: bool
+    settings: Settings, denials: ReadDenialCheck | None, *, named: bool
 ) -> RecorderOptions:
     """How calls are recorded, by the settings."""
     strategy = settings.truncation_strategy

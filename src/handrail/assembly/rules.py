@@ -27,8 +27,12 @@ from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.search.fallback.python_search import PythonSearch
 from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 from handrail.policy.approval.grants import GrantObstacle, SessionGrants
-from handrail.policy.denials.read_denials import ReadDenials, ReadDenyPattern, build_read_denials
-from handrail.policy.denials.read_enforcer import ReadDenialEnforcer
+from handrail.policy.denials.read_denials import (
+    ReadDenialEnforcer,
+    ReadDenials,
+    ReadDenyPattern,
+    build_read_denials,
+)
 from handrail.policy.denials.write_denials import (
     PathProbe,
     WriteDenialEnforcer,

@@ -1,8 +1,8 @@
-"""Hooks in Claude Code's form, loaded as they stand there.
+"""Hooks in Claude Code's format, loaded without translation.
 
-They keep that format's meaning: an exit code other than 0 and 2 does not stop a call, unless
-`on_failure` says so or the sandbox may have caused it. What cannot be run here is told, never
-passed over.
+The meaning of that format is kept: an exit code other than 0 and 2 does not stop a call, unless
+`on_failure` is set or the sandbox may have caused the failure. Hooks that cannot be run here are
+reported as notices.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _KNOWN_FIELDS: Final = frozenset(
 
 
 class ClaudeSettingsFile(NamedTuple):
-    """A file of Claude Code's that the settings name, where, and what they say about it."""
+    """A settings file of Claude Code that `hooks.claude` names, its location in the settings, and
+    the options given for it.
+    """
 
     path: str
     where: SettingLocation
@@ -71,7 +73,7 @@ def claude_settings_files(
 def parse_claude_settings(
     settings: Any, file: ClaudeSettingsFile, around: HookParseContext
 ) -> ParsedHooks:
-    """The hooks of a settings file, or of a plugin's; raises `invalid_arguments`."""
+    """The hooks of a settings file or of a plugin's file; raises `invalid_arguments`."""
     where = SettingLocation(file.path, "hooks", user_owned=file.where.user_owned)
     found = settings.get("hooks", {}) if isinstance(settings, Mapping) else None
     if not isinstance(found, Mapping):
@@ -99,7 +101,7 @@ def parse_claude_group(
     around: HookParseContext,
     notices: list[str],
 ) -> Iterator[HookSpec]:
-    """A matcher and its hooks."""
+    """The hooks of one group: a matcher with a list of hooks."""
     outer = HookFields(group, where, None)
     text = outer.text("matcher", "*")
     matcher = parse_matcher(outer, text, event, around, notices, lenient=True)

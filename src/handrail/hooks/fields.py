@@ -1,4 +1,7 @@
-"""The fields of one hook, taken from what a person wrote; a misfit names its place and key."""
+"""Typed access to the fields of one hook, and the checks that both formats share.
+
+An invalid field raises `invalid_arguments` with its location and key.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ _MAX_NAME_CHARS: Final = 80
 
 
 class SettingLocation(NamedTuple):
-    """A place in the settings: the file and line as people write it (empty: given by a caller),
-    the key, and whether it is the person's own.
+    """A location in the settings: the file and line as text (empty: passed by a caller), the key,
+    and whether the file belongs to the user.
     """
 
     place: str
@@ -32,7 +35,7 @@ class SettingLocation(NamedTuple):
     user_owned: bool
 
     def below(self, key: str) -> SettingLocation:
-        """A key inside of it."""
+        """The location of a key inside this one."""
         return self._replace(key=f"{self.key}{key}")
 
     def __str__(self) -> str:
@@ -48,7 +51,7 @@ class SettingLocation(NamedTuple):
 
 
 class HookFields:
-    """A table with typed ways to take what it holds; `known` None: it may hold anything else."""
+    """A table with typed accessors; `known` None: unknown keys are accepted."""
 
     def __init__(self, table: Any, where: SettingLocation, known: Collection[str] | None) -> None:
         if not isinstance(table, Mapping):
@@ -62,22 +65,22 @@ class HookFields:
             raise location.problem(messages.UNKNOWN_FIELD, suggestion=suggestion)
 
     def has(self, key: str) -> bool:
-        """Whether it is given."""
+        """Whether the key has a value."""
         return self._table.get(key) is not None
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Text that is not empty and can be seen; without a default it must be there."""
+        """Text that is not blank; required if there is no default."""
         value = self._table.get(key, default)
         if not isinstance(value, str) or (not value.strip() and default is None):
             raise self.problem(key, messages.NOT_TEXT)
         return value
 
     def name(self, key: str, default: str) -> str:
-        """A short name on one line; one that is too long is cut."""
+        """A short name on one line; a longer one is truncated."""
         return safe_text(self.text(key, default), one_line=True).strip()[:_MAX_NAME_CHARS]
 
     def texts(self, key: str) -> Sequence[str]:
-        """A list of texts, or one of them alone."""
+        """A list of texts; a single text counts as a list of one."""
         value = self._table.get(key, [])
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
@@ -102,7 +105,7 @@ class HookFields:
         return float(value)
 
     def effect(self, key: str) -> Effect | None:
-        """deny, ask or allow; None if it is not given."""
+        """deny, ask or allow; None if the key has no value."""
         if not self.has(key):
             return None
         value = self._table[key]
@@ -111,7 +114,7 @@ class HookFields:
         return _ON_FAILURE[value]
 
     def user_only_flag(self, key: str) -> bool:
-        """A flag that only the person's own settings may raise."""
+        """A flag that only the user's own settings may set."""
         raised = self.flag(key, False)
         if raised and not self.where.user_owned:
             raise self.problem(key, messages.USER_SETTING_ONLY)
@@ -123,7 +126,7 @@ class HookFields:
 
 
 def did_you_mean(given: str, known: Collection[str]) -> str:
-    """What was probably meant, as the end of a sentence."""
+    """A suggestion for a misspelled name, as the end of a sentence."""
     close = get_close_matches(given[:100], list(known), n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
 
@@ -142,8 +145,8 @@ EVENT_NAMES: Final = {
 
 
 class HookParseContext(NamedTuple):
-    """What hooks are checked against. `known` are all names of all tools; `place` answers where
-    a key of the settings stands.
+    """What hooks are checked against. `known` are all names of all tools; `place` returns the
+    location of a key of the settings.
     """
 
     roots: Sequence[str]
@@ -152,21 +155,21 @@ class HookParseContext(NamedTuple):
 
 
 class ParsedHooks(NamedTuple):
-    """The hooks in order, and what the person should know about them."""
+    """The hooks in order, and notices for the user."""
 
     specs: tuple[HookSpec, ...]
     notices: tuple[str, ...]
 
 
 def require_list(given: Any, where: SettingLocation) -> Sequence[Any]:
-    """A list of hooks."""
+    """The value, if it is a list; raises `invalid_arguments`."""
     if not isinstance(given, list | tuple):
         raise where.problem(messages.NOT_A_LIST)
     return given
 
 
 def is_claude_group(entry: Any) -> bool:
-    """Whether a hook is written in Claude Code's form: a matcher with a list of hooks."""
+    """Whether an entry has Claude Code's format: a matcher with a list of hooks."""
     return isinstance(entry, Mapping) and isinstance(entry.get("hooks"), list)
 
 
@@ -179,7 +182,7 @@ def parse_matcher(
     *,
     lenient: bool = False,
 ) -> ToolMatcher:
-    """The matcher; a name that no tool has is an error, or a notice where it is `lenient`."""
+    """The matcher. A name that no tool has is an error or, if `lenient`, a notice."""
     try:
         matcher = tool_matcher(text)
     except ProblemRaised as raised:
@@ -219,19 +222,19 @@ def parse_file_patterns(fields: HookFields, around: HookParseContext) -> FilePat
 
 
 def hook_name(fields: HookFields, command: str) -> str:
-    """What the hook is called; the command's first words if nobody said."""
+    """The name of the hook; by default the first words of its command."""
     return fields.name("name", " ".join(command.split()[:3]))
 
 
 def check_hook_count(
     specs: list[HookSpec], notices: list[str], where: SettingLocation
 ) -> ParsedHooks:
-    """All of them, unless they are absurdly many."""
+    """The parsed hooks; raises `invalid_arguments` if there are too many."""
     if len(specs) > _MAX_HOOKS:
         raise where.problem(messages.TOO_MANY_HOOKS, limit=_MAX_HOOKS)
     return ParsedHooks(tuple(specs), tuple(notices))
 
 
 def _is_mcp_name(name: str) -> bool:
-    """Servers say only later which tools they have."""
+    """MCP tools are not known when hooks are parsed."""
     return name.startswith("mcp__")

@@ -1,7 +1,7 @@
-"""Which calls a hook is about: by the tool's name in any vocabulary, and by the files.
+"""Which calls a hook concerns: by the tool's name in any vocabulary, and by files.
 
-Everything that a person wrote as a pattern runs on an engine whose time grows with the text
-alone. In doubt a pattern is wide: a guard that is asked too often does less harm.
+Patterns run on RE2, in time linear in the text. Ambiguous patterns match broadly: a guard that runs
+too often does less harm than one that does not run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MAX_PATTERN_CHARS: Final = 2000
 
 
 class ToolMatcher(NamedTuple):
-    """What a hook's `matcher` stands for. `names` are the names that it lists, if it does."""
+    """The `matcher` of a hook. `names` are the names that it lists, if it is a list."""
 
     text: str
     names: tuple[str, ...] = ()
     predicate: Callable[[str], bool] | None = None
 
     def matches(self, known_as: Collection[str]) -> bool:
-        """Whether one of a tool's names is meant."""
+        """Whether the matcher matches one of a tool's names."""
         if self.names:
             return any(name in known_as for name in self.names)
         return self.predicate is None or any(map(self.predicate, known_as))
@@ -52,14 +52,14 @@ def tool_matcher(text: str) -> ToolMatcher:
 
 
 class FilePatterns(NamedTuple):
-    """Globs over paths, relative to any of the roots."""
+    """Globs over paths, relative to every root."""
 
     written: tuple[str, ...]
     roots: tuple[str, ...]
     predicate: Callable[[str], bool]
 
     def matches(self, absolute: str) -> bool:
-        """Whether the file at an absolute path is meant."""
+        """Whether the globs match the file at an absolute path."""
         return any(map(self.predicate, self._spellings(absolute)))
 
     def _spellings(self, absolute: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What a hook's program said, by its exit code and what it printed.
+"""The decision of a hook, from its program's exit code and output.
 
-0 is fine, 2 stops, anything else has failed. What cannot be understood has failed too: it
-is for `on_failure` to say what follows from that, never for a guess made here.
+0 succeeds, 2 blocks, any other exit code is a failure. Output that cannot be parsed is a failure
+too; `on_failure` decides what follows from a failure.
 """
 
 from __future__ import annotations
@@ -39,17 +39,19 @@ ReadJson = Callable[[str], Any]
 
 
 class HookProcessResult(NamedTuple):
-    """How a hook's program ended. `printed` bytes is all that it wrote to stdout, of which
-    `stdout` may be a part. `trouble`: it could not be run, or what it did had to be undone.
-    """
+    """How a hook's program ended."""
 
     exit_code: int = 0
+    # The beginning of the output; all of it up to a limit.
     stdout: bytes = b""
     stderr: bytes = b""
+    # The size of the whole output.
     stdout_bytes: int = 0
     timed_out: bool = False
     duration_s: float = 0.0
+    # Why the program could not be run, or which of its changes had to be reverted.
     error: str | None = None
+    # Whether the program could not be run.
     not_run: bool = False
     # What of the sandbox was probably in the way of one that failed.
     hindered: str | None = None
@@ -58,34 +60,38 @@ class HookProcessResult(NamedTuple):
 
 
 class HookDecision(NamedTuple):
-    """`effect` None: no opinion. `failed` is why the hook did not work, None if it did;
-    `words` are for the model, `notice` for the person. `hindered`: it failed in the sandbox,
-    which may have been the reason. `unread`: its output exceeds a limit of Handrail's, so that
-    a refusal in it may have been missed.
-    """
+    """What a hook decided about a call."""
 
+    # None: no opinion.
     effect: Effect | None = None
+    # The reason for the effect.
     reason: str = ""
+    # Text for the model.
     message: str = ""
+    # Text for the user.
     user_notice: str = ""
+    # Other arguments for the call.
     updated_input: Mapping[str, Any] | None = None
+    # Why the hook failed, None if it did not.
     failure: str | None = None
+    # Whether it failed in the sandbox, which may have been the cause.
     hindered: bool = False
+    # Whether the output exceeds a limit, so that a refusal in it may have been missed.
     unread: bool = False
 
 
 class _InvalidOutput(Exception):
-    """What was printed cannot be taken at its word."""
+    """The output cannot be parsed."""
 
 
 class _UnreadOutput(_InvalidOutput):
-    """What was printed may be valid in the hook's format, and exceeds a limit of Handrail's."""
+    """The output may be valid in the hook's format, but exceeds a limit of Handrail's."""
 
 
 def parse_hook_output(
     spec: HookSpec, heard: HookProcessResult, read_json: ReadJson
 ) -> HookDecision:
-    """The answer; never raises."""
+    """The decision; never raises."""
     if heard.not_run:
         return HookDecision(failure=heard.error, message=printed_text(heard))
     if heard.exit_code == BLOCK_EXIT_CODE and not heard.timed_out:
@@ -108,7 +114,7 @@ def parse_hook_output(
 
 
 def _failure(spec: HookSpec, heard: HookProcessResult, failed: str) -> HookDecision:
-    """A failure with what the sandbox had to do with it, as far as that is known."""
+    """A failed decision, with what the sandbox had to do with the failure as far as known."""
     if heard.hindered is not None:
         failed = f"{failed}; {heard.hindered}"
     elif heard.confined and spec.on_failure is not spec.on_sandbox_failure:
@@ -117,13 +123,13 @@ def _failure(spec: HookSpec, heard: HookProcessResult, failed: str) -> HookDecis
 
 
 def printed_text(heard: HookProcessResult) -> str:
-    """What it said for people to read, errors first, not endless."""
+    """The output of the program, stderr first, truncated."""
     said = [part.decode("utf-8", "replace").strip() for part in (heard.stderr, heard.stdout)]
     return truncate_message("\n".join(part for part in said if part))
 
 
 def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
-    """The text, or its beginning and how much is missing."""
+    """The text, or its beginning and the number of characters left out."""
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[… {len(text) - most:,} more characters]"
@@ -163,7 +169,7 @@ def _load_object(text: str, read_json: ReadJson) -> Mapping[str, Any]:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a parser that is less strict than ours may read it."""
+    """Whether a less strict parser may read the text."""
     try:
         json.loads(text)
     except RecursionError:

@@ -1,8 +1,12 @@
-"""From the settings to hooks: our own form and the old `post_edit`; Claude Code's is told by
-its shape.
+"""Parses the `hooks` table: Handrail's format and the old `post_edit`; entries in Claude Code's
+format are recognized by their shape.
 
-Whatever cannot be taken at its word is an error with its place and key; one bad hook never
-silences the others, because none of them is loaded then.
+Invalid settings are errors with location and key, and then no hook is loaded: one invalid hook
+never disables the others silently.
+
+A `{file}` in a command becomes a quoted parameter: a file's name never becomes part of a script,
+this one or one inside it (`sh -c "…"`, `sed`, `ssh`). Where that cannot be ensured, the command is
+refused.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ _BETWEEN: Final = {'"': "${1}", "'": "'\"$1\"'"}
 
 
 def substitute_file_parameter(command: str) -> str:
-    """The command with every `{file}` as a parameter; raises `invalid_arguments`."""
+    """The command with every `{file}` replaced by a quoted parameter; raises `invalid_arguments`."""
     if FILE_PLACEHOLDER not in command:
         return command
     for nested in _NESTED:
@@ -67,7 +71,7 @@ def substitute_file_parameter(command: str) -> str:
 
 
 class _ScannedCommand(NamedTuple):
-    """The script, and the words of the command with their quotes taken off."""
+    """The script, and the words of the command without quotes."""
 
     script: str
     words: list[str]
@@ -129,7 +133,7 @@ _AGENT_LOOP_EVENTS: Final = (
 
 
 def parse_hooks(table: Mapping[str, Any], around: HookParseContext) -> ParsedHooks:
-    """All hooks of the `hooks` table but those in files; raises `invalid_arguments`."""
+    """All hooks of the `hooks` table except those in files; raises `invalid_arguments`."""
     specs: list[HookSpec] = []
     notices: list[str] = []
     for key, given in table.items():
@@ -197,7 +201,7 @@ def _parse_own_format(
 
 
 def _parse_on_failure(fields: HookFields, event: HookEvent, *, background: bool) -> Effect:
-    """What a person said, else: a guard denies, and nothing else can."""
+    """The configured effect; by default a guard denies, and other hooks allow."""
     asked = fields.effect("on_failure")
     stops = event is HookEvent.PRE_TOOL_USE and not background
     if asked not in (None, Effect.ALLOW) and not stops:

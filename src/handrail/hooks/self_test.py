@@ -1,5 +1,5 @@
-"""What can be known of a hook's command without running it: whether it can be read, whether
-what it starts is there, and whether the model could change what guards it.
+"""Checks of a hook's command without running it: whether it parses, whether the programs and files
+it starts exist, and whether the model could change them.
 """
 
 from __future__ import annotations
@@ -27,30 +27,31 @@ _PATH: Final = re.compile(r"""(?:^|(?<=[\s"'=(]))(?:~|/)[^\s"';|&<>()$`*?\\]*"""
 
 
 class SelfTestEnvironment(NamedTuple):
-    """What the commands are held against. `parse` raises `UnreadableCommand`; `words` are the words of
-    each program that a command starts, None for a computed one; `find` answers where a program
-    is; `there` whether a path exists; `is_protected` whether the model is never allowed to write
-    a path below a root without a question.
-    """
+    """What hook commands are checked against."""
 
     roots: Sequence[str]
     home: str
+    # Parses a command; raises `Unreadable`.
     parse: Callable[[str], object]
+    # The words of each program that a command starts; None for a computed word.
     program_words: Callable[[str], Sequence[Sequence[str | None]]]
+    # The path of a program, None if it is not found.
     find_program: Callable[[str], str | None]
+    # Whether a path exists.
     exists: Callable[[str], bool]
+    # Whether the model cannot write a path below a root without approval.
     is_protected: Callable[[str], bool]
 
 
 class SelfTestReport(NamedTuple):
-    """`faults` keep the hook from working; `doubts` do not."""
+    """`errors` keep the hook from working; `warnings` do not."""
 
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTestReport:
-    """Look at one hook's command."""
+    """Check the command of one hook."""
     text = expand_known_variables(spec.command, machine)
     try:
         machine.parse(text)
@@ -71,7 +72,7 @@ def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTest
 
 
 def expand_known_variables(command: str, machine: SelfTestEnvironment) -> str:
-    """The command with the variables in it that are known beforehand."""
+    """The command with the variables replaced whose values are known in advance."""
     for name, value in (("CLAUDE_PROJECT_DIR", machine.roots[0]), ("HOME", machine.home)):
         literal = value.replace("\\", "\\\\")
         command = re.sub(rf"\${name}\b|\$\{{{name}\}}", literal, command)
@@ -79,7 +80,7 @@ def expand_known_variables(command: str, machine: SelfTestEnvironment) -> str:
 
 
 def outside_paths(spec: HookSpec, machine: SelfTestEnvironment) -> Iterator[str]:
-    """Absolute paths in the command that exist outside of the roots."""
+    """Absolute paths in the command that exist outside the roots."""
     for match in _PATH.finditer(expand_known_variables(spec.command, machine)):
         path = match[0]
         if path.startswith("~"):

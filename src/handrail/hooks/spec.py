@@ -1,4 +1,4 @@
-"""A configured hook as a value; what is in it has been checked by whoever made it."""
+"""A configured and checked hook as a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.hooks.matching import FilePatterns, ToolMatcher
 
 
 class HookEvent(StrEnum):
-    """When a hook is run. Only the first can stop something."""
+    """When a hook runs. Only `PRE_TOOL_USE` can stop a call."""
 
     PRE_TOOL_USE = "pre_tool_use"
     POST_TOOL_USE = "post_tool_use"
@@ -38,7 +38,7 @@ CALL_EVENTS: Final = frozenset(
 
 
 class HookStyle(StrEnum):
-    """Whose names and rules a hook's program speaks in."""
+    """The format of a hook's input and output."""
 
     OWN = "own"
     CLAUDE = "claude"
@@ -46,32 +46,36 @@ class HookStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookSpec:
-    """One hook. `command` is a bash script whose `$1` is the file; `where` is the place in the
-    settings that it comes from, `own` whether that is the person's.
-
-    `on_failure` is what becomes of a call whose guard failed, `if_unable` what becomes of it
-    if the guard could not even be asked, `if_hindered` if it failed in the sandbox, which may
-    have been the reason. `needs_file`: it is run only for calls about files.
-    """
+    """One configured hook."""
 
     name: str
     event: HookEvent
+    # A bash script whose `$1` is the file.
     command: str
+    # The location in the settings, as text.
     where: str
     matcher: ToolMatcher
+    # The hook runs only for these files; None: for every call.
     files: FilePatterns | None = None
     timeout_s: float = 10.0
     background: bool = False
+    # The effect on a call whose guard failed.
     on_failure: Effect = Effect.ALLOW
+    # The effect on a call whose guard could not be run.
     on_unavailable: Effect = Effect.DENY
+    # The effect on a call whose guard failed in the sandbox, which may have been the cause.
     on_sandbox_failure: Effect = Effect.DENY
+    # Whether an approval by the hook counts instead of the user's.
     may_allow: bool = False
+    # Whether the program runs outside the sandbox.
     unconfined: bool = False
     style: HookStyle = HookStyle.OWN
+    # Whether the hook comes from the user's own settings.
     user_owned: bool = True
+    # Whether the hook runs only for calls about files.
     needs_file: bool = False
 
     @property
     def is_guard(self) -> bool:
-        """Whether a call does not happen if this hook does not work."""
+        """Whether a call is stopped or asked about if this hook fails."""
         return self.event is HookEvent.PRE_TOOL_USE and self.on_failure is not Effect.ALLOW

@@ -1,4 +1,4 @@
-"""A person's yes to a call before it is made: good for exactly what they were shown."""
+"""The user's approval of a queued call, valid for exactly what the user was shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handrail.core.plan import Plan
 
 
 class ChangeShape(NamedTuple):
-    """One change as it was shown: the file, its hash before and after, its permissions."""
+    """One change as it was shown: the path, its hash before and after, its permissions."""
 
     path: str
     before: str | None
@@ -22,7 +22,7 @@ class ChangeShape(NamedTuple):
 
 
 def change_shapes(plan: Plan | None) -> tuple[ChangeShape, ...]:
-    """What a plan changes."""
+    """The changes of a plan."""
     changes = () if plan is None else plan.changes
     return tuple(
         ChangeShape(one.path, one.before_hash, one.after_hash, one.mode) for one in changes
@@ -32,14 +32,14 @@ def change_shapes(plan: Plan | None) -> tuple[ChangeShape, ...]:
 def call_fingerprint(
     name: str, arguments: Mapping[str, Any], analysis: CommandAnalysis | None
 ) -> str:
-    """What makes a call this call: tool, arguments, and for a command where and how it runs."""
+    """A hash that identifies a call: tool, arguments and, for a command, where and how it runs."""
     held = None if analysis is None else [analysis.cwd, analysis.unconfined, analysis.to_dict()]
     told = json.dumps([name, arguments, held], sort_keys=True, default=repr)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class ApprovedSnapshot(NamedTuple):
-    """A call as it can be shown to a person."""
+    """A call as it is shown to the user."""
 
     fingerprint: str
     shapes: tuple[ChangeShape, ...]
@@ -48,18 +48,20 @@ class ApprovedSnapshot(NamedTuple):
 
 @dataclass(slots=True)
 class PlanApproval:
-    """What the person saw of a queued call. `built` is what calls approved before it have made
-    of its files: a plan that starts from there is what was approved, in its place in the row.
-    `drifted` is what the call had become, if it no longer was what they saw.
-    """
+    """What the user approved of a queued call."""
 
     fingerprint: str
     shapes: frozenset[ChangeShape]
+    # The hashes that earlier approved calls left the files with: a plan that starts from
+    # there is the approved one.
     earlier_results: Mapping[str, str | None]
+    # The call as it is now, if it is no longer what the user approved.
     changed_to: ApprovedSnapshot | None = None
 
     def covers(self, now: ApprovedSnapshot) -> bool:
-        """Whether the yes was to this."""
+        """Whether the approval is valid for the call as it is now; records the call in `changed_to`
+        if not.
+        """
         kept = all(one in self.shapes or self._follows(one) for one in now.shapes)
         if kept and now.fingerprint == self.fingerprint:
             return True

@@ -1,4 +1,4 @@
-"""A call that waits in the plan queue, as a value; `to_dict` is its public shape."""
+"""A call in the plan queue as a value; `to_dict` is its public shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.planmode.approval import ApprovedSnapshot, ChangeShape, PlanApprov
 
 
 class PlanStatus(StrEnum):
-    """What became of a queued call, and of a whole queue."""
+    """The state of a queued call, and of a whole queue."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -22,22 +22,25 @@ class PlanStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalBinding:
-    """What a yes to the item is bound to. `paths` are the files it writes, `made` the hashes
-    that it left them with once it ran. `attempt` counts how often it was tried.
-    """
+    """What an approval of the item is bound to."""
 
+    # Identifies the call.
     fingerprint: str
+    # The changes that were shown.
     shapes: tuple[ChangeShape, ...] = ()
+    # The files that the call writes.
     paths: tuple[str, ...] = ()
+    # The files with the hashes that the last run left.
     results: tuple[tuple[str, str | None], ...] = ()
+    # How often the call was tried.
     attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PlanItem:
-    """A call that was queued instead of carried out. `args` are canonical; `reason` is what
-    the model says of it. `outcome` is the status of its last run, None if it never ran, and
-    `problem` what went wrong in it.
+    """A call that was queued instead of carried out. `args` are canonical; `reason` is the model's
+    explanation. `outcome` is the status of the last run, None if it never ran, and `problem` the
+    message of its problem.
     """
 
     id: str
@@ -56,22 +59,24 @@ class PlanItem:
 
     @property
     def rejectable(self) -> bool:
-        """Whether it can be rejected: it waits, or it ran and failed."""
+        """Whether the item can be rejected: it is pending, or it ran and failed."""
         return self.pending or (self.status is PlanStatus.APPROVED and self.problem is not None)
 
     @property
     def pending(self) -> bool:
-        """Whether it still waits."""
+        """Whether the item waits for a decision."""
         return self.status is PlanStatus.PENDING
 
     def approval(self, built: Mapping[str, str | None]) -> PlanApproval:
-        """The person's yes to it; of what others have built, its own files count."""
+        """The user's approval of the item. Of `built`, the results of earlier calls, the item's own
+        files count.
+        """
         own = {path: digest for path, digest in built.items() if path in self.binding.paths}
         return PlanApproval(self.binding.fingerprint, frozenset(self.binding.shapes), own)
 
     def after_attempt(self, result: ToolResult, *, ran: bool) -> Self:
-        """The item after a run; one that was stopped, or only shown in a dry run, still waits
-        for another attempt.
+        """The item after a run. An item that was stopped, or only shown in a dry run, stays
+        pending.
         """
         made = tuple((change.path, change.after_hash) for change in result.changes)
         return replace(
@@ -83,7 +88,7 @@ class PlanItem:
         )
 
     def with_snapshot(self, seen: ApprovedSnapshot) -> Self:
-        """The item as the call has become, for the person to look at again."""
+        """The item with the current form of the call, to be shown to the user again."""
         bound = replace(self.binding, fingerprint=seen.fingerprint, shapes=seen.shapes)
         return replace(self, binding=bound, preview=seen.preview)
 
@@ -105,7 +110,7 @@ class PlanItem:
         }
 
     def to_record(self) -> dict[str, Any]:
-        """The same with what it is bound to, for a session that goes on later."""
+        """The public shape with the approval binding, for a session that continues later."""
         bound = self.binding
         return {
             **self.to_dict(),
@@ -114,7 +119,7 @@ class PlanItem:
 
     @classmethod
     def from_record(cls, saved: Mapping[str, Any]) -> Self:
-        """Read back what `saved` wrote."""
+        """The item that `to_record` saved."""
         fingerprint, shapes, paths, made, attempt = saved["bound"]
         bound = ApprovalBinding(
             fingerprint,

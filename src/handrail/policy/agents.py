@@ -1,8 +1,8 @@
-"""Which tools an agent may see and call, as the person wrote it down per agent.
+"""Which tools each agent may see and call, from the `agents` section of the settings.
 
-An agent without a table gets `agents.default`; without that the main agent may use everything,
-and every other one nothing. Without the section nobody is limited, except the agents of the
-built-in read-only profiles.
+An agent without a table gets `agents.default`; without that, the main agent may use every tool and
+every other agent none. Without the section only the agents of the built-in read-only profiles are
+restricted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SettingPlace = Callable[[str], str]
 
 
 class AgentAction(StrEnum):
-    """What an agent's policy may let it do beyond its list of tools."""
+    """Actions that an agent's policy may allow beyond its list of tools."""
 
     PATCH = "Patch"
     FINALIZE = "Finalize"
@@ -42,8 +42,8 @@ class AgentAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AgentAccess:
-    """What one agent may use. `tools` are canonical names and patterns with `*`, None: all.
-    `above` is what the agent that started it may use: never more than that.
+    """What one agent may use. `tools` are canonical names and patterns with `*`; None means every
+    tool. `above` is the access of the parent agent, which is never exceeded.
     """
 
     tools: tuple[str, ...] | None = None
@@ -80,15 +80,15 @@ def profile_access(agent: str) -> AgentAccess | None:
 
 @dataclass(frozen=True, slots=True)
 class _RuntimeLimit:
-    """What a program said of an agent while the session runs."""
+    """A limit that the host program set on an agent while the session runs."""
 
     tools: tuple[str, ...] | None
     parent: str | None
 
 
 class Agents:
-    """The access of every agent of a session: what the person wrote, and under it what the
-    program around the tools says, which can only narrow.
+    """The access of every agent of a session: the user's settings, narrowed by limits that the host
+    program sets at run time.
     """
 
     def __init__(self, written: Mapping[str, AgentAccess], canonical: CanonicalName) -> None:
@@ -100,7 +100,7 @@ class Agents:
         self._limits: dict[str, _RuntimeLimit] = {}
 
     def of(self, agent: str) -> AgentAccess | None:
-        """What an agent may use, None: everything."""
+        """The access of an agent; None means every tool."""
         limit = self._limits.get(agent)
         if limit is None:
             return self._own(agent)
@@ -115,9 +115,9 @@ class Agents:
     def limit(
         self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
     ) -> None:
-        """Let an agent use only these tools, and no more than its parent may; None for both
-        lifts what was said here. Raises `invalid_arguments` if it would be its own parent, or
-        for one text in place of a list of tools.
+        """Restrict an agent to these tools, and to the access of its parent; None for both removes
+        the limit. Raises `invalid_arguments` if the agent would be its own ancestor, or if `tools`
+        is one string.
         """
         check_name_list(tools, "tools")
         if tools is None and parent is None:
@@ -131,7 +131,7 @@ class Agents:
         self._limits[agent] = _RuntimeLimit(listed, parent)
 
     def same_chain(self, one: str, other: str) -> bool:
-        """Whether the two are the same agent, or one of them is above the other."""
+        """Whether both names are one agent, or one agent is an ancestor of the other."""
         return one in self._line(other) or other in self._line(one)
 
     def _own(self, agent: str) -> AgentAccess | None:
@@ -144,11 +144,11 @@ class Agents:
         return self._stranger if profile is None else replace(profile, above=self._stranger)
 
     def _stated(self, agent: str) -> AgentAccess | None:
-        """What a table or a built-in profile says of an agent, None if neither does."""
+        """The access that a table or a built-in profile gives to an agent, None if neither exists."""
         return self._written.get(agent) or profile_access(agent)
 
     def _line(self, agent: str) -> list[str]:
-        """An agent and those above it."""
+        """The agent and its ancestors."""
         line = [agent]
         while (limit := self._limits.get(line[-1])) is not None and limit.parent is not None:
             line.append(limit.parent)
@@ -166,7 +166,7 @@ def parse_agents(
 
 
 def unknown_tools(section: Mapping[str, Any], canonical: CanonicalName) -> list[str]:
-    """Names in the section that no tool has yet, for a word to the person."""
+    """A warning for each name in the section that no registered tool has."""
     return [
         f"agents.{agent}: there is no tool {name!r} yet"
         for agent, table in section.items()

@@ -1,4 +1,4 @@
-"""Whether a call may happen: guards, then rules, then the mode; the strictest guard wins."""
+"""The verdict on a call: guards, then rules, then the mode; the strictest guard wins."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ _SAFE_READ: Final = PolicyInput("", Risk.SAFE, NOTHING, True, None, False)
 
 
 class SessionRules(Protocol):
-    """What a person wrote down or granted; `ignores_reads`: none of it can stop a call that
-    only reads and runs no command.
+    """The rules and grants of a session. `ignores_reads`: no rule can stop a call that only reads
+    and runs no command.
     """
 
     @property
     def ignores_reads(self) -> bool: ...
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
-        """The verdict of the rules, None if none speaks of the call."""
+        """The verdict of the rules, None if no rule matches the call."""
 
     def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
-        """What an approved plan announced about such a call, in the model's own words."""
+        """What an approved plan announced about such a call, in the model's words."""
 
 
 class Clearance:
-    """Judges calls. A guard that fails is a bug and stops the call: it never allows.
+    """Evaluates calls. A guard that raises is a defect and stops the call; it never allows.
 
-    A guard's opinion stands above the rules, and a rule above the mode, which decides only
-    where no rule speaks. `holds` answers whether the sandbox holds what a command starts; it
-    is asked only for commands, because finding out takes a moment. Plan mode lies on top of
-    another mode, so that going into it can never allow more.
+    A guard's verdict overrides the rules, and a rule overrides the mode. `holds` answers whether
+    the sandbox confines commands; it is called only for commands, because the measurement takes
+    time. Plan mode is a layer above another mode, so entering plan mode never allows more.
     """
 
     def __init__(
@@ -62,27 +61,27 @@ class Clearance:
 
     @property
     def mode(self) -> Mode:
-        """What holds now."""
+        """The current mode."""
         return Mode.PLAN if self._planning else self._base
 
     @property
     def never_asks(self) -> bool:
-        """Whether what would be asked about is refused instead."""
+        """Whether calls that would need approval are refused."""
         return self._base in NEVER_ASK
 
     def start_planning(self, plan_file: str) -> None:
-        """Only look from now on; the plan file alone, an absolute path, may be written."""
+        """Enter plan mode: only the plan file, an absolute path, may be written."""
         self._planning, self._plan_file = True, plan_file
         self.safe_read_verdict = self._free_read()
 
     def stop_planning(self) -> None:
-        """Back to the mode below; the person's to say, never a model's."""
+        """Leave plan mode; only a user may do this, never a model."""
         self._planning = False
         self.safe_read_verdict = self._free_read()
 
     def judge(self, subject: PolicyInput, *, approved: bool = False) -> Verdict:
-        """One verdict on the call and, where it has one, its plan. `approved`: a person has
-        said yes to it before, so it is judged as if they could be asked now.
+        """The verdict on a call and, if there is one, its plan. `approved`: the user approved the
+        call before, so it is evaluated as in a mode that can ask.
         """
         subject = self.measured(subject)
         mode = Mode.DEFAULT if approved else self._base
@@ -104,7 +103,7 @@ class Clearance:
         return self._with_plan(subject, verdict)
 
     def measured(self, subject: PolicyInput) -> PolicyInput:
-        """The call with whether the sandbox holds the program that it would run."""
+        """The input of a command, with whether the sandbox confines the command."""
         if subject.command is None:
             return subject
         return subject._replace(confined=self._holds())
@@ -130,7 +129,9 @@ class Clearance:
         return set(subject.written_paths()) == {self._plan_file}
 
     def _free_read(self) -> Verdict | None:
-        """What every safe read is told, worked out once; None if reads must be looked at too."""
+        """The verdict of every safe read, computed once; None if reads must be evaluated one by
+        one.
+        """
         blind = self._rules.ignores_reads and all(
             getattr(guard, "ignores_reads", False) for guard in self._guards
         )

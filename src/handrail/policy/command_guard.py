@@ -1,4 +1,4 @@
-"""The guard over commands: what no mode lets through, and what a person's settings refuse."""
+"""The guard over commands: the blocklist, the allow list, and refusal of dangerous commands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LAST_RESORT: Final = "no mode or setting allows it; the user can run it outside
 
 
 class CommandGuard:
-    """Refuses commands; never asks and never allows, that is the mode's and the rules' part.
+    """Refuses commands; asking and allowing are left to the rules and the mode.
 
-    `policy` "allowlist": every command's first word must be in `allowed`. `allowed_only`:
-    what is dangerous is refused before anybody is asked. `enabled` False: no commands at all.
+    `policy` "allowlist": the first word of every command must be in `allowed`. `allowed_only`:
+    dangerous commands are refused without asking. `enabled` False: every command is refused.
     """
 
     # It looks at commands only, and a call that runs one never takes the way of safe reads.

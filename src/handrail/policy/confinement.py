@@ -1,4 +1,4 @@
-"""What the sandbox must hold before a command may run, and leaving it: always a question."""
+"""Which sandbox properties commands need, and approval for commands outside the sandbox."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Measured = Callable[[], Mapping[str, Strength]]
 
 
 def sandbox_confines_commands(measured: Mapping[str, Strength]) -> bool:
-    """Whether a command may run unasked in the modes that allow that."""
+    """Whether commands may run without approval in the modes that allow it."""
     return all(measured.get(name) in _EFFECTIVE for name in REQUIRED_FOR_AUTO_RUN)
 
 
 def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:
-    """Whether a command cannot read what is withheld. Where that is partial, it holds for a
-    command that may write nothing.
+    """Whether a command cannot read hidden paths. Partial hiding is sufficient for a command that
+    can write nothing.
     """
     strength = measured.get("fs_hide")
     return strength is Strength.ENFORCED or (looks_only and strength is Strength.PARTIAL)
 
 
 class SandboxGuard:
-    """The guard that refuses commands where a required property is missing, and asks the
-    person before one may run outside the sandbox, in every mode.
+    """Refuses commands where a required sandbox property is missing, and asks in every mode before
+    a command runs outside the sandbox.
     """
 
     ignores_reads: Final = True

@@ -1,7 +1,7 @@
-"""Loop guard: detects an agent that repeats a call with equal arguments and an equal outcome.
+"""Detects a model that repeats one call with one outcome.
 
-The model is warned first; then the call is refused for a minute. A different outcome or any
-change of a file starts the count again.
+The guard warns first, then refuses the call for a minute. Different outcomes are progress, and
+every change of a file restarts the count.
 """
 
 from __future__ import annotations

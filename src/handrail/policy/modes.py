@@ -1,6 +1,6 @@
-"""Modes: what happens to a call that no rule speaks about.
+"""Modes: the verdict on a call that no rule matches.
 
-A mode never lifts a DENY; it decides only between allowing, asking and refusing.
+A mode never overrides a DENY; it decides between allowing, asking and refusing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.policy.policy_input import PolicyInput
 
 
 class Mode(StrEnum):
-    """How much happens without a question."""
+    """What runs without asking."""
 
     DEFAULT = "default"
     CONFIRM_ALL = "confirm-all"
@@ -43,7 +43,7 @@ ALIASES: Final = {
 
 
 def parse_mode(text: str) -> Mode:
-    """The mode a person named, by any of its names; raises `invalid_arguments`."""
+    """The mode with this name or alias; raises `invalid_arguments`."""
     name = text.strip().lower().replace("_", "-")
     try:
         return ALIASES[name] if name in ALIASES else Mode(name)
@@ -53,7 +53,7 @@ def parse_mode(text: str) -> Mode:
 
 
 def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
-    """What the mode says about a call."""
+    """The verdict of the mode on a call."""
     if mode is Mode.CONFIRM_ALL:
         reason = "this mode asks before every call"
         return Verdict(Effect.ASK, reason, f"mode:{mode}", hint=_suggest_mode(subject))
@@ -91,7 +91,7 @@ def _runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
 
 
 def _command_runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
-    """Commands run unasked only where the sandbox holds them: their text is no boundary."""
+    """Commands run without asking only inside the sandbox: the text of a command is not a boundary."""
     match mode:
         case Mode.BYPASS | Mode.SANDBOXED:
             return subject.confined
@@ -126,8 +126,8 @@ def _tool_reason(mode: Mode, subject: PolicyInput) -> str:
 
 
 def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
-    """The narrowest mode that lets the call happen unasked; bypass is never suggested, nor an
-    approver where the mode asks nobody.
+    """The narrowest mode that runs the call without asking. Bypass is never suggested, nor an
+    approver where the mode never asks.
     """
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
         if _runs_without_asking(mode, subject):

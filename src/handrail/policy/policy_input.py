@@ -1,4 +1,4 @@
-"""What is judged: a call by its derived properties, and its plan once there is one."""
+"""The input of every policy decision: a call by its derived properties, and its plan."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from handrail.core.verdicts import Risk
 
 
 class PolicyInput(NamedTuple):
-    """A prepared call as the guards and the mode see it; `places` are its path arguments.
+    """A prepared call as guards, rules and modes see it.
 
-    `confined`: the sandbox holds the program that the call would run, as measured here. `traits`
-    are those of the tool.
+    `places` are the path arguments. `confined`: the sandbox confines the program that the call
+    would run, as measured on this machine. `traits` are those of the tool.
     """
 
     tool: str
@@ -37,7 +37,7 @@ class PolicyInput(NamedTuple):
 
     @property
     def changes_only_session(self) -> bool:
-        """Whether nothing but our own jobs and session could be changed."""
+        """Whether the call can change nothing but Handrail's own jobs and session."""
         if self.footprint.open_ended or self.plan is not None:
             return False
         return all(
@@ -56,7 +56,7 @@ class PolicyInput(NamedTuple):
                 yield change.place.absolute
 
     def written_aliases(self) -> Iterator[str]:
-        """The other absolute names by which what is written was reached: links, spellings."""
+        """The other absolute names by which written paths were reached: links and spellings."""
         planned = [change.place for change in self.plan.changes] if self.plan is not None else []
         written: set[str] | None = None
         for place in (*self.places, *planned):

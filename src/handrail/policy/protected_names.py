@@ -1,7 +1,7 @@
-"""The guard over protected names: what a program executes although nobody names it then.
+"""The guard over protected names: files that programs execute or obey without being told to.
 
-Writing one of these is how text that a model read turns into code that runs later, outside
-every question. The table and how names are compared are in `core/protected_names`.
+By writing such a file, text that a model read becomes code that runs later without approval. The
+table and the comparison of names are in `core/protected_names`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ Exists = Callable[[str], bool]
 class ProtectedNames:
     """The guard over protected names, for one set of roots.
 
-    `own` are Handrail's own places (package, interpreter, state, configuration): protected
-    wherever they lie, whatever a person lifts. `allowed` are globs, relative to a root, that
-    a person has lifted; `*` stays within one name, `**` crosses directories. `memories` also
-    asks for the files that agents obey (AGENTS.md and the like). `links` tells which paths
-    are what a protected name at the top of a root is a link to. `exists` lets it see whether a
-    directory is a repository to git, which its name does not show.
+    `own` are Handrail's own paths (package, interpreter, state, configuration): always protected.
+    `allowed` are globs, relative to a root, that the user has allowed; `*` stays within one name,
+    `**` crosses directories. `memories` also asks before files that agents obey (AGENTS.md and the
+    like) are written. `links` returns the targets of protected names that are links at the top of a
+    root. `exists` is used to detect directories that git treats as a repository.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class ProtectedNames:
         return self._judge_repositories(subject)
 
     def _names(self, subject: PolicyInput) -> Iterator[str]:
-        """Every name by which what is written is known: its own, those on the way, and links."""
+        """Every name by which a written path is known: its own, aliases, and links to it."""
         yield from subject.written_paths()
         yield from subject.written_aliases()
         leads = self._links() if self._links is not None else {}

@@ -1,7 +1,7 @@
-"""Deletions that undo could not bring back are asked about first.
+"""Asks before a deletion that undo could not restore.
 
-The guard looks at what a command is known to delete (`rm`, `unlink`, `find -delete`) and at the
-files that a plan deletes. What a program deletes without its text saying so is not known here.
+The guard covers what a command is known to delete (`rm`, `unlink`, `find -delete`) and the files
+that a plan deletes. Deletions that the text of a command does not show are not detected here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMES: Final = frozenset({"-name", "-iname"})
 
 
 class UndoForecast(Protocol):
-    """Who knows which contents are kept before a command runs."""
+    """Predicts which contents are kept before a command runs."""
 
     def unkept(self, removals: Sequence[Removal]) -> Sequence[UnkeptFile]:
         """The files of a deletion that would be lost; empty if all would be kept."""

@@ -16,10 +16,11 @@ from tests.policy.rule_support import (
 )
 
 from handrail.core.footprint import NOTHING, OPEN_ENDED
+from handrail.core.plan_mode import PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import PermissionGranted
 from handrail.core.verdicts import Risk
-from handrail.policy.approval.grants import AllowedPrompt, Scope, SessionGrants
+from handrail.policy.approval.grants import Scope, SessionGrants
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
 from handrail.policy.policy_input import PolicyInput
@@ -266,7 +267,7 @@ def test_what_is_proposed_can_be_granted_and_then_covers_the_call(grants):
 
 @pytest.mark.feature("E50")
 def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
-    grants.remember_plan([AllowedPrompt("Bash", "run the tests")])
+    grants.remember_plan([PlannedPermission("Bash", "run the tests")])
     clearance = Clearance(Mode.DEFAULT, [], lambda: True, grants)
 
     verdict = clearance.judge(command("rm -rf build", safety_class=CommandClass.DANGEROUS))
@@ -280,7 +281,7 @@ def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
 @pytest.mark.feature("E50")
 def test_a_matcher_decides_which_announcement_is_shown(clock):
     grants = SessionGrants(RuleSet(), canonical, clock, lambda one, _: one.prompt == "build")
-    grants.remember_plan([AllowedPrompt("Bash", "build"), AllowedPrompt("Bash", "deploy")])
+    grants.remember_plan([PlannedPermission("Bash", "build"), PlannedPermission("Bash", "deploy")])
 
     assert grants.planned_prompts(command("make")) == ("build",)
     assert effect(grants, command("make")) is None

@@ -1,5 +1,5 @@
-"""Code of the person's that sees calls go by. Before a call it is a guard: if it fails, the
-call does not happen. After a call it can only add words.
+"""Hooks as Python objects, and a running call as hooks see it. A hook before a call is a guard: if
+it raises, the call does not happen. A hook after a call can only add text.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from handrail.engine.prepare.prepared_call import PreparedCall
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """A call as a hook sees it: canonical names.
+    """A call as a hook sees it, with canonical names.
 
-    `paths` are its path arguments, resolved and absolute; one inside another value is named
-    `paths[0]` or `edits[1].path`. `files` are all files that it is
-    known to touch, by their real absolute names; `ways` has the other names by which one of
-    them was reached. `runs_command`: the call starts a program.
+    `paths` are its path arguments, resolved and absolute; a path inside another value is named
+    `paths[0]` or `edits[1].path`. `files` are the real absolute paths of all files that the call is
+    known to touch; `ways` has the other names by which a file was reached. `runs_command`: the call
+    starts a program.
     """
 
     call_id: str
@@ -39,17 +39,17 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Other arguments to run the call with; they are prepared and guarded like any."""
+    """Other arguments to run the call with; they are prepared and checked like any."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """All that can be said before a call, where one thing is not enough.
+    """A verdict, a rewrite and text together.
 
-    A verdict of ALLOW counts only with `may_allow`, for which the person must have said that
-    this hook may answer in their place. `words` are added to what the model is told.
+    A verdict of ALLOW counts only with `may_allow`, which the user must have granted to this hook.
+    `words` are added to the result that the model reads.
     """
 
     verdict: Verdict | None = None
@@ -59,20 +59,20 @@ class Opinion:
 
 
 class Hook(Protocol):
-    """Told of every call."""
+    """Called before and after every call."""
 
     async def before(self, call: HookCall) -> Verdict | Rewrite | Opinion | None:
-        """An opinion, other arguments, or nothing."""
+        """A verdict, other arguments, several of these as an `Opinion`, or None."""
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
-        """Words to add to what the model is told, or nothing."""
+        """Text to add to the result that the model reads, or None."""
 
 
 _ATTRIBUTE: Final = re.compile(r"\w+")
 
 
 def hook_call(prepared: PreparedCall) -> HookCall:
-    """The call with every path resolved, so that no spelling of one passes a guard."""
+    """The call with every path resolved, so that no spelling of a path evades a guard."""
     call, runs = prepared.call, prepared.footprint.command is not None
     places = prepared.places
     files = _touched(prepared) if runs else (*_named(places), *_touched(prepared))
@@ -90,7 +90,7 @@ def hook_call(prepared: PreparedCall) -> HookCall:
 
 
 def normalize_opinion(said: Verdict | Rewrite | Opinion | None) -> Opinion:
-    """All that a hook said."""
+    """The return value of a hook as an `Opinion`."""
     if isinstance(said, Opinion):
         return said
     if isinstance(said, Rewrite):
@@ -122,7 +122,7 @@ _MAX_FAILURES: Final = 20
 
 
 class HookFailure(TypedDict):
-    """One failed run: the hook, its event and what went wrong."""
+    """One failed run of a hook, for the record of the call."""
 
     hook: str
     event: str
@@ -136,7 +136,7 @@ current_hook_failures: ContextVar[list[HookFailure] | None] = ContextVar(
 
 
 def record_hook_failure(hook: str, event: str, reason: str) -> None:
-    """Note a failed run for the record of the call; nothing outside of a call."""
+    """Record a failed run with the current call; does nothing outside a call."""
     found = current_hook_failures.get()
     if found is not None and len(found) < _MAX_FAILURES:
         found.append({"hook": hook, "event": event, "reason": reason})

@@ -1,7 +1,7 @@
-"""A call in Claude Code's names, for hooks that were written for it.
+"""A call in Claude Code's vocabulary, for hooks in its format.
 
-A tool that Claude Code does not have is shown as those that do the same there: a guard over
-`Edit` must not be passed by with a patch, nor one over `Bash` with a piece of code.
+A tool that Claude Code does not have is presented as its equivalents there: a patch must not evade
+a guard over `Edit`, nor a piece of code one over `Bash`.
 """
 
 from __future__ import annotations
@@ -90,19 +90,19 @@ class ClaudeCall(NamedTuple):
 
 
 class ClaudeTranslator:
-    """Translates calls to that vocabulary, and changed arguments back."""
+    """Translates calls to Claude Code's vocabulary, and changed arguments back."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
 
     def names(self, tool: str) -> frozenset[str]:
-        """What a tool may be called there."""
+        """The names that a tool may have in that vocabulary."""
         return frozenset(_SUBSTITUTES.get(tool, {})) or frozenset(
             {view.name for view in self._vocabulary.views(tool)}
         )
 
     def translate(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
-        """The call, once for each name that it has there; `file` is the one it is told about."""
+        """The call, once for each name of the tool there; `file` replaces its path argument."""
         given = resolved_arguments(call, str)
         stand_ins = _SUBSTITUTES.get(call.tool)
         if stand_ins is not None:
@@ -135,7 +135,9 @@ class ClaudeTranslator:
 def claude_payload(
     told: HookInput, session: Session, file: str | None, shown: ClaudeCall | None
 ) -> HookPayload:
-    """In that format's names, with ours beside; raises `too_large`."""
+    """The input of a hook in Claude Code's format, with Handrail's names beside it; raises
+    `too_large`.
+    """
     said: dict[str, Any] = {
         "session_id": session.id,
         "transcript_path": "",

@@ -1,7 +1,7 @@
-"""Configured hooks as the gate sees them: a guard before a call, words after it.
+"""Configured hooks around calls: a guard before a call, text after it.
 
-A guard is asked about every file of a call, by every name by which the file was reached; the
-first no ends it, and whatever is not understood counts as its `on_failure` says.
+A guard runs for every file of a call, by every name by which the file was reached. The first
+refusal ends it, and a failure counts as `on_failure` says.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _EVENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CommandHook:
-    """One configured hook of a call's events."""
+    """One configured hook for the events of a call."""
 
     spec: HookSpec
     dispatcher: HookDispatcher
 
     async def before(self, call: HookCall) -> Opinion | None:
-        """What the guard says, None if it has no opinion."""
+        """The opinion of the guard, None if it has none."""
         if self.spec.event is not HookEvent.PRE_TOOL_USE:
             return None
         targets = self._targets(call, HookEvent.PRE_TOOL_USE)
@@ -55,7 +55,7 @@ class CommandHook:
         return heard.opinion(self.spec)
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
-        """What the hook has to say about a call that is over."""
+        """The text of the hook about a finished call."""
         event = self.spec.event
         if event not in _EVENTS.get(result.status, ()):
             return None
@@ -78,7 +78,7 @@ class CommandHook:
     def _targets(
         self, call: HookCall, event: HookEvent
     ) -> Sequence[tuple[str | None, ClaudeCall | None]]:
-        """For which file and under which name the hook is run; empty if it is not concerned."""
+        """The files and names for which the hook runs; empty if it does not concern the call."""
         spec, desk = self.spec, self.dispatcher
         claude = spec.style is HookStyle.CLAUDE
         known_as = desk.aliases(call.tool)
@@ -92,7 +92,7 @@ class CommandHook:
         return [(file, one) for file in files for one in self._shown(call, file)]
 
     def _shown(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
-        """The call under those of its names that are meant; once where they say the same."""
+        """The call under those of its names that the matcher matches, without duplicates."""
         found = self.dispatcher.claude.translate(call, file)
         named = [one for one in found if self.spec.matcher.matches((one.name,))]
         return [
@@ -116,7 +116,7 @@ class CommandHook:
         return [*names] or ([] if spec.needs_file else [None])
 
     def _note(self, ran: HookRun, call: HookCall, heard: HookVotes) -> Opinion | None:
-        """Remember what one run said; an opinion if that ends it."""
+        """Collect the decision of one run; returns an opinion if it is final."""
         answer = ran.answer
         if answer.failure is not None:
             effect = self.spec.on_sandbox_failure if answer.hindered else self.spec.on_failure
@@ -181,7 +181,7 @@ class CommandHook:
 
 
 class HookVotes:
-    """What the runs of one guard about one call have said so far."""
+    """The decisions of the runs of one guard about one call."""
 
     def __init__(self) -> None:
         self.asks: Verdict | None = None
@@ -190,7 +190,7 @@ class HookVotes:
         self.rewrite: Rewrite | None = None
 
     def opinion(self, spec: HookSpec) -> Opinion | None:
-        """All of it together; a yes counts only if every run gave it."""
+        """The combined opinion; an approval counts only if every run gave it."""
         verdict, may_allow = self.asks, False
         if verdict is None and spec.may_allow and self.allows and all(self.allows):
             verdict = Verdict(
@@ -206,7 +206,7 @@ class HookVotes:
 
 
 def _with_changed_files(call: HookCall, result: ToolResult, workspace: str) -> HookCall:
-    """A call of which it is known only now which files it was about."""
+    """The call with the files that it turned out to change."""
     files = tuple(str(PurePosixPath(workspace, change.path)) for change in result.changes)
     return HookCall(
         call.call_id, call.tool, call.arguments, call.turn, call.agent, call.paths, files

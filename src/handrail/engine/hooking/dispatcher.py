@@ -1,4 +1,4 @@
-"""One run of one hook: told, run, understood, and reported to whoever watches."""
+"""Runs configured hooks: dispatch of one run, hooks in the background, hooks of a session."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SHUTDOWN_TIMEOUT_S: Final = 15.0
 
 
 class BackgroundHooks:
-    """Owns the tasks that it starts."""
+    """Hooks that no call waits for: a bounded number, ended with the runtime."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
-        """Let it run; one too many is left out, and that is said."""
+        """Start a hook; if too many are running, log a warning instead."""
         if len(self._tasks) >= _MAX_BACKGROUND:
             _log.warning("hook %s was not run: %d others are still running", name, _MAX_BACKGROUND)
             return
@@ -45,7 +45,7 @@ class BackgroundHooks:
         task.add_done_callback(self._over)
 
     async def aclose(self) -> None:
-        """End what still runs."""
+        """Cancel the hooks that are still running."""
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:
@@ -72,7 +72,7 @@ _MAX_LOG_CHARS: Final = 300
 
 
 class HookRun(NamedTuple):
-    """How a run went, what was said, and under which name it was told."""
+    """The process result and the decision of one run, and the call as it was presented."""
 
     heard: HookProcessResult
     answer: HookDecision
@@ -81,7 +81,7 @@ class HookRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HookDispatcher:
-    """What all hooks of one runtime share. `aliases` answers every name of a tool."""
+    """Shared by all hooks of one runtime. `aliases` returns every name of a tool."""
 
     session: Session
     runner: HookRunner
@@ -97,7 +97,7 @@ class HookDispatcher:
         file: str | None = None,
         shown: ClaudeCall | None = None,
     ) -> HookRun:
-        """Run it and wait for its answer; one in the background has none."""
+        """Run the hook and wait for its decision; a background hook has none."""
         try:
             if spec.style is HookStyle.CLAUDE:
                 message = claude_payload(told, self.session, file, shown)
@@ -175,7 +175,9 @@ def _log_line(text: str) -> str:
 
 
 class SessionHooks:
-    """The hooks around one session."""
+    """The hooks at the start and the end of a session, which can stop nothing. Text of a start hook
+    reaches the model with the first result.
+    """
 
     def __init__(self, specs: Sequence[HookSpec], desk: HookDispatcher) -> None:
         self._specs = specs
@@ -183,13 +185,13 @@ class SessionHooks:
         self._started = False
 
     async def start(self, *, resumed: bool) -> str:
-        """Run those of the beginning; what they have to say for the model."""
+        """Run the start hooks; returns their text for the model."""
         self._started = True
         source = "resume" if resumed else "startup"
         return "\n".join(await self._run(HookEvent.SESSION_START, {"source": source}))
 
     async def aclose(self) -> None:
-        """End what runs in the background, then run those of the end, if there was a beginning."""
+        """End background hooks, then run the end hooks if the session was started."""
         await self._desk.background.aclose()
         if self._started:
             self._started = False
@@ -208,12 +210,12 @@ class SessionHooks:
 
 
 def _matches_session(spec: HookSpec, more: Mapping[str, str]) -> bool:
-    """In Claude Code's form the matcher of such a hook is about how the session begins."""
+    """In Claude Code's format the matcher of a session hook is about how the session starts."""
     return spec.style is not HookStyle.CLAUDE or spec.matcher.matches(tuple(more.values()))
 
 
 class SessionStartMessage:
-    """Adds words to the first result of a session, and then no more."""
+    """Adds text to the first result of a session."""
 
     def __init__(self, words: str) -> None:
         self._words = words

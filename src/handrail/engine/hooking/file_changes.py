@@ -1,7 +1,7 @@
-"""What hooks after a call did to the files that the call changed: it belongs to the call.
+"""Edits that post-hooks make to the files of a call, which are recorded as part of the call.
 
-Looked at right before and right after each hook, while no call writes: what others did in
-between is never taken for a hook's doing. Blocks; the runner looks in a thread.
+Files are compared directly before and after each hook, while no call writes, so that changes by
+others are never attributed to a hook. Blocks; the runner uses a thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_LINE_PAIRS: Final = 250_000
 
 
 class TrackedFile(NamedTuple):
-    """A file at one moment; `content` None: there is none."""
+    """A file at one moment; `content` None: it does not exist."""
 
     place: Place
     content: Content | None = None
@@ -50,14 +50,14 @@ class TrackedFile(NamedTuple):
 
 
 class HookFileNote(NamedTuple):
-    """What is said of a change: to the model, and to the person, who may see all files."""
+    """The note about a change for the model, and for the user, who may see all files."""
 
     model: str
     person: str
 
 
 class HookFileTracker:
-    """The files of one call as it left them, and what its hooks make of them."""
+    """Tracks what hooks change in the files of one call."""
 
     def __init__(self, state: CallState, files: Files, freshness: Freshness) -> None:
         self._state = state
@@ -69,11 +69,11 @@ class HookFileTracker:
         self._shown: list[tuple[TrackedFile, TrackedFile]] = []
 
     def snapshot(self) -> None:
-        """A hook is about to run."""
+        """Remember the files; called before a hook runs."""
         self._before = self._seen()
 
     def compare(self, hook: str) -> None:
-        """It has ended: what it changed is the call's from now on."""
+        """Record what the hook changed as part of the call; called after the hook ran."""
         before, self._before = self._before, {}
         after = self._seen() if before else {}
         for path, was in before.items():
@@ -84,12 +84,12 @@ class HookFileTracker:
             self._record(hook, path, was, now)
 
     def pop_notes(self) -> list[HookFileNote]:
-        """What is to be said of it, once."""
+        """Pop the pending notes."""
         notes, self._notes = self._notes, []
         return notes
 
     def mark_shown(self) -> None:
-        """The model was told in full: what it knew of these files it knows of the new ones."""
+        """Record that the model was shown the changes: files that it had read count as read again."""
         reader = self._reader
         if reader is None:
             return
@@ -107,7 +107,7 @@ class HookFileTracker:
         return found
 
     def _see(self, path: str, room: int) -> TrackedFile | None:
-        """None if it cannot be told: something else stands there, or it is too large."""
+        """The file; None if it is too large or not a file that can be read."""
         try:
             place = self._files.locate(path)
             if place.path != path:
@@ -137,7 +137,7 @@ class HookFileTracker:
         return HookFileNote(full, full)
 
     def _known(self, was: TrackedFile) -> bool:
-        """Whether the model knew this, or was told of it by the hook before."""
+        """Whether the model had read this content, or was shown it after an earlier hook."""
         told = ((now.place.absolute, now.digest) for _, now in self._shown)
         if (was.place.absolute, was.digest) in told:
             return True
@@ -170,7 +170,7 @@ current_hook_tracker: ContextVar[HookFileTracker | None] = ContextVar("handrail_
 
 
 def _diff(before: Content, after: Content) -> str | None:
-    """What changed, whole; None if it is no text, or more than a few lines."""
+    """The complete diff; None if the content is not text or the diff is too long."""
     if before.size + after.size > _MAX_DIFF_INPUT_BYTES:
         return None
     try:

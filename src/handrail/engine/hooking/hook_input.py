@@ -1,7 +1,7 @@
-"""What a hook's program is told: JSON on its standard input, and variables.
+"""The input of a hook's program: JSON on standard input, and environment variables.
 
-Values are handed over whole or not at all: a guard that sees the beginning of a command has
-not seen the command. Only what a call printed is cut.
+Values are passed whole or not at all: a guard that sees part of a command has not seen the command.
+Only the output of a call is truncated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_VARIABLE_BYTES: Final = 100_000
 
 
 class HookPayload(NamedTuple):
-    """`file` is the file that it is about, None if it is about none."""
+    """The input of one run. `file` is the file that the run is about, None if there is none."""
 
     stdin: bytes
     env: Mapping[str, str]
@@ -31,8 +31,8 @@ class HookPayload(NamedTuple):
 
 
 class HookInput(NamedTuple):
-    """What is being told: the event, the call it is about, its result once there is one, and
-    what else belongs to the event.
+    """What a hook is run for: the event, the call, its result if it is over, and further fields of
+    the event.
     """
 
     event: HookEvent
@@ -42,7 +42,7 @@ class HookInput(NamedTuple):
 
 
 def own_payload(told: HookInput, session: Session, file: str | None) -> HookPayload:
-    """In our own names; raises `too_large` for what cannot be handed over."""
+    """The input in Handrail's format; raises `too_large`."""
     workspace = session.roots[0]
     said: dict[str, Any] = {
         "event": told.event.value,
@@ -73,7 +73,7 @@ def own_payload(told: HookInput, session: Session, file: str | None) -> HookPayl
 
 
 def resolved_arguments(call: HookCall, show: Any) -> dict[str, Any]:
-    """A call's arguments with its paths as they really lead, also inside other values."""
+    """The arguments of a call with its paths resolved, also inside other values."""
     paths = {name: show(path) for name, path in call.paths.items()}
     return {
         key: _with_paths(value, _inner_name("", key, paths), paths)
@@ -110,7 +110,7 @@ def json_line(said: Mapping[str, Any]) -> bytes:
 
 
 def check_environment(env: Mapping[str, str]) -> Mapping[str, str]:
-    """Variables that a program can be given; raises `too_large`."""
+    """The variables, if a program can be given them; raises `too_large`."""
     for name, value in env.items():
         if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > _MAX_VARIABLE_BYTES:
             raise messages.VARIABLE_TOO_LARGE.error(name=name)
@@ -118,7 +118,7 @@ def check_environment(env: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def truncated_output(result: ToolResult) -> str:
-    """What the call printed, not endless."""
+    """The output of the call, truncated."""
     return result.text[:MAX_OUTPUT_CHARS]
 
 

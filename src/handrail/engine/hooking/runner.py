@@ -1,7 +1,8 @@
-"""Running a hook's program: confined like any command, its output bounded, its tree ended.
+"""Runs a hook's program: in the sandbox like a command, with bounded output and its process tree
+ended.
 
-What a hook changed of the protected names is put back, as with a command. It may write in the
-workspace only while no call does: what it left behind could not be told from theirs.
+Changes to protected names are reverted, as for a command. A hook may write in the workspace only
+while no call does, because its changes could not be told apart from theirs.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ class HookShell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HookRunner:
-    """Runs the hooks of one runtime. `program` is bash; `environment` is all that a hook
-    inherits. `required` are properties that the sandbox must hold. `readable` answers what a
-    hook's command names outside of the roots. `looks_only` answers whether nothing may change.
+    """Runs the hooks of one runtime. `program` is bash; `environment` is all that a hook inherits.
+    `required` are properties that the sandbox must enforce. `readable_paths` returns the paths
+    outside the roots that a hook's command names. `read_only` answers whether nothing may be
+    changed now.
     """
 
     processes: Processes
@@ -61,7 +63,7 @@ class HookRunner:
     read_only: Callable[[], bool] = lambda: False
 
     async def run(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
-        """Run it to its end, or until its time is up."""
+        """Run the program until it ends or its time is up."""
         if self.required and (lost := self._lost(spec)):
             return HookProcessResult(
                 error=f"the sandbox does not hold {', '.join(lost)}", not_run=True
@@ -77,7 +79,7 @@ class HookRunner:
             return HookProcessResult(error=raised.problem.message, not_run=True)
 
     async def _run_watched(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
-        """What it does to the files of a call that is over is that call's doing."""
+        """Run the program and record its edits to the files of a finished call."""
         left = current_hook_tracker.get()
         if left is None:
             return await self._run_guarded(spec, message)
@@ -121,7 +123,7 @@ class HookRunner:
         )
 
     def _hindered(self, ended: Ended, confinement: Confinement) -> str | None:
-        """What of the sandbox was probably in its way; None if nothing speaks for that."""
+        """What in the sandbox probably caused the failure; None if nothing indicates it."""
         if not ended.exit_code or ended.timed_out:
             return None
         explain = self._confines.sandbox.why_failed
@@ -150,7 +152,7 @@ class HookRunner:
         return [name for name in self.required if measured.get(name) not in _EFFECTIVE]
 
     def _free(self) -> Confinement:
-        """The person said so in their own settings."""
+        """No sandbox: the user's own settings say so."""
         return Confinement(self._confines.paths.roots, network=True, off=True)
 
     def _looking(self, spec: HookSpec) -> Confinement:
@@ -163,7 +165,7 @@ class HookRunner:
 
 
 def process_result(ended: Ended) -> HookProcessResult:
-    """How it ended, as far as it matters."""
+    """The ended process as a hook's result."""
     return HookProcessResult(
         ended.exit_code,
         _captured_bytes(ended.stdout),

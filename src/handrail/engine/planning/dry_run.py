@@ -1,5 +1,5 @@
-"""Calls that are described instead of carried out: what a dry run would have done, in order,
-and what a person is shown of a call.
+"""Calls that are described instead of carried out: the actions of a dry run, in order, and what the
+user is shown of a call.
 """
 
 from __future__ import annotations
@@ -62,6 +62,6 @@ def describe_call(prepared: PreparedCall, plan: Plan | None) -> str:
 
 
 def approval_snapshot(prepared: PreparedCall, plan: Plan | None) -> ApprovedSnapshot:
-    """What a yes to the call is a yes to."""
+    """The call as the user is shown it for approval."""
     what = call_fingerprint(prepared.name, prepared.arguments, prepared.footprint.command)
     return ApprovedSnapshot(what, change_shapes(plan), full_preview(prepared, plan))

@@ -1,4 +1,4 @@
-"""Plan mode of a session: going in, the plan file, and coming out when the person says so."""
+"""Plan mode of a session: entering it, the plan file, and leaving it with the user's approval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.planmode.item import PlanItem
-from handrail.policy.approval.grants import AllowedPrompt, SessionGrants
+from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
 
@@ -19,8 +19,8 @@ _QUOTE_PREFIX: Final = "  │ "
 
 
 class PlanMode:
-    """Whether the session only plans, what it has queued, and what a dry run has planned.
-    `save` keeps the first with a named session.
+    """Whether the session only plans, its queued calls, and the planned actions of a dry run.
+    `save` persists the mode of a named session.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PlanMode:
         self.queue = queue
 
     def attach_policy(self, clearance: Clearance, grants: SessionGrants) -> None:
-        """What is to follow the mode."""
+        """Set the clearance and the grants that follow the mode."""
         self._clearance = clearance
         self._grants = grants
         self._session.mode = clearance.mode.value
@@ -49,15 +49,15 @@ class PlanMode:
 
     @property
     def text(self) -> str:
-        """What the plan file says; empty if it was not written."""
+        """The content of the plan file; empty if it was not written."""
         return self._file.read() or ""
 
     def depends_on_queued(self, prepared: PreparedCall) -> bool:
-        """Whether a call can only be planned once a queued one has happened."""
+        """Whether a call can only be planned after a queued call was carried out."""
         return self.active and self.queue.depends_on_queued(prepared)
 
     def enter(self) -> str:
-        """Only look from now on; calls in flight keep what they were cleared under."""
+        """Enter plan mode; returns the path of the plan file. Calls in flight keep their clearance."""
         path = self._file.open()
         if not self.active:
             self._save(True)
@@ -79,7 +79,7 @@ class PlanMode:
             )
 
     def show(self, announced: Sequence[PlannedPermission]) -> str:
-        """The plan for the person: what the model wrote, marked so on every line."""
+        """The plan for the user: the model's text, with a mark on every line."""
         self._shown = self.text
         lines = ["The plan, in the model's own words:", *_quote_lines(self._shown or "(none)")]
         if announced:
@@ -92,7 +92,9 @@ class PlanMode:
         return "\n".join(lines)
 
     def leave(self, announced: Sequence[PlannedPermission]) -> PlanModeExit:
-        """The person agreed to what was shown; raises `stale` if the plan changed since."""
+        """Leave plan mode after the user approved the shown plan; raises `stale` if it changed
+        since.
+        """
         self.check()
         text = self.text
         if text != self._shown:
@@ -102,11 +104,11 @@ class PlanMode:
                 hint="ask again",
                 retryable=True,
             )
-        self._grants.remember_plan([AllowedPrompt(one.tool, one.prompt) for one in announced])
+        self._grants.remember_plan(announced)
         return PlanModeExit(self.end(), text, len(self.queue.pending))
 
     def end(self) -> str:
-        """The person ends plan mode themselves; returns the mode that holds now."""
+        """End plan mode on the user's request; returns the mode that applies now."""
         self._clearance.stop_planning()
         self._session.mode = self._clearance.mode.value
         self._shown = None

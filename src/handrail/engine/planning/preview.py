@@ -1,4 +1,4 @@
-"""What a person is shown before a call happens: its diff, or what its command would touch."""
+"""What the user is shown before a call: its diff, or the paths that its command would touch."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def call_preview(prepared: PreparedCall, plan: Plan | None) -> str:
 
 
 def full_preview(prepared: PreparedCall, plan: Plan | None) -> str:
-    """The same with nothing left out, as far as a person could read it: no lines of a diff,
-    and the arguments of a call of which nothing else is known.
-    """
+    """The preview without truncation, and the arguments of a call of which nothing else is known."""
     if plan is None:
         return call_preview(prepared, plan) or _in_full(prepared)
     return whole_diff(plan) or plan.preview

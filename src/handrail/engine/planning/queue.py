@@ -1,16 +1,15 @@
-"""The calls that plan mode has queued. Only the person approves or rejects; an approved call
-goes the whole way of a call, and everything is checked anew at that moment.
+"""The calls that plan mode has queued. Only the user approves or rejects; an approved call goes
+through the whole pipeline and is checked again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.plan import Plan
 from handrail.core.ports import Clock
@@ -20,26 +19,18 @@ from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.planning.dry_run import approval_snapshot, describe_call
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.planmode.approval import PlanApproval
 from handrail.planmode.item import ApprovalBinding, PlanItem, PlanStatus
+
+if TYPE_CHECKING:
+    from handrail.engine.planning.queue_runner import QueuedCallRunner
 
 MAX_PENDING_CALLS: Final = 200
 _STATE_PREFIX: Final = "plan:"
 _EXECUTED: Final = frozenset({Status.OK, Status.FAILED, Status.UNKNOWN})
 
 
-class Maker(Protocol):
-    """Who makes the calls."""
-
-    def same_turn(self) -> AbstractContextManager[int]:
-        """One turn for all that is approved together, so that it can be undone together."""
-
-    async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:
-        """Make the call of an item under an id, with what was promised."""
-
-
 class QueuePersistence:
-    """Where the queue of a named session is kept, item by item."""
+    """Stores the queue of a named session, item by item."""
 
     def __init__(
         self,
@@ -66,11 +57,11 @@ class QueuePersistence:
 
 
 class PlanQueue:
-    """What waits for the person. `keeping` None: nothing outlives this runtime. Whoever makes
-    calls sets `maker`.
+    """The calls that wait for the user. `keeping` None: the queue is not stored. The runtime sets
+    `runner`.
     """
 
-    runner: Maker
+    runner: QueuedCallRunner
 
     def __init__(self, clock: Clock, keeping: QueuePersistence | None = None) -> None:
         self._clock = clock
@@ -84,30 +75,30 @@ class PlanQueue:
 
     @property
     def pending(self) -> tuple[PlanItem, ...]:
-        """Those that still wait."""
+        """The calls that wait for a decision."""
         return tuple(item for item in self._items if item.pending)
 
     @property
     def status(self) -> PlanStatus:
-        """What became of the plan as a whole; pending if there is none."""
+        """The state of the whole plan; pending if there is none."""
         found = {item.status for item in self._items} or {PlanStatus.PENDING}
         if PlanStatus.APPROVED in found and len(found) > 1:
             return PlanStatus.PARTIALLY_APPROVED
         return PlanStatus.PENDING if PlanStatus.PENDING in found else found.pop()
 
     async def refresh(self) -> None:
-        """Take up what other processes did to the queue of a named session."""
+        """Load what other processes did to the queue of a named session."""
         if self._keeping is not None:
             self._items = await self._keeping.load()
 
     async def approve(
         self, ids: str | Iterable[str] | None = None, *, first: int | None = None
     ) -> list[ToolResult]:
-        """Carry out queued calls in their order: these, the first so many, or all that wait.
+        """Carry out queued calls in their order: these, the first `first`, or all pending ones.
 
-        As the person: what was shown is not asked about again. Rules, guards and hooks see
-        each call anew, and one whose plan is no longer what was shown is asked about, or
-        refused and shown anew. Raises `not_found` for an id that does not wait.
+        The user is not asked again about what was shown. Rules, guards and hooks check each call
+        again; a call whose plan is no longer what was shown needs a new approval, or is refused and
+        shown again. Raises `not_found` for an id that is not pending.
         """
         async with self._one_at_a_time:
             await self.refresh()
@@ -116,9 +107,7 @@ class PlanQueue:
                 return [await self._carry_out(item) for item in chosen]
 
     async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
-        """Take these out of the queue, or all that wait or failed; raises `not_found`
-        likewise.
-        """
+        """Reject these calls, or all that are pending or failed; raises `not_found` likewise."""
         async with self._one_at_a_time:
             await self.refresh()
             droppable = tuple(item for item in self._items if item.rejectable)
@@ -129,7 +118,7 @@ class PlanQueue:
             return gone
 
     def add(self, state: CallState, plan: Plan | None) -> Outcome:
-        """Queue a call that plan mode does not carry out; raises `denied` if too many wait."""
+        """Queue a call that plan mode does not carry out; raises `denied` if too many are pending."""
         prepared = state.prepared
         if len(self.pending) >= MAX_PENDING_CALLS:
             raise ProblemRaised(
@@ -151,8 +140,8 @@ class PlanQueue:
         return Outcome(Status.PLANNED, Output(text, item.preview or None, queued, meta=queued))
 
     def depends_on_queued(self, prepared: PreparedCall) -> bool:
-        """Whether a call concerns a file that a queued call would write: it can only be
-        planned once that has happened.
+        """Whether a call concerns a file that a queued call would write, so that it can only be
+        planned after that call.
         """
         written = {path for item in self.pending for path in item.binding.paths}
         return any(place.path in written for place in prepared.places.values())
@@ -186,7 +175,7 @@ class PlanQueue:
         return result
 
     def _built(self) -> dict[str, str | None]:
-        """How the approved calls have left the files, the later over the earlier."""
+        """The hashes that approved calls left their files with, later calls last."""
         return {path: digest for item in self._items for path, digest in item.binding.results}
 
     def _chosen(
@@ -214,7 +203,7 @@ class PlanQueue:
             self._keeping.save(item)
 
     def _begin_anew(self) -> None:
-        """All of the last plan is settled: a new one begins."""
+        """Drop a plan whose calls are all settled."""
         for item in self._items:
             if self._keeping is not None:
                 self._keeping.drop(item)
@@ -225,15 +214,15 @@ class PlanQueue:
 
 
 def _call_id(item: PlanItem) -> str:
-    """One name for each attempt, in all processes: it happens once, whoever approves it. From
-    a hash, because ids that hold one of our own are not taken from others.
+    """The call id of an attempt, equal in all processes, so that the call happens once. Derived by
+    a hash, because ids that contain one of Handrail's own ids are not accepted from callers.
     """
     asked = sha256(item.tool_call_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     return f"plan.{item.id}.{asked}.{item.binding.attempt}"
 
 
 def _find_item(waiting: Sequence[PlanItem], name: str) -> PlanItem:
-    """By its id, or by its number where only one has it."""
+    """The item with this id, or with this number if only one has it."""
     found = [item for item in waiting if name in (item.id, str(item.order))]
     if len(found) != 1:
         ids = ", ".join(item.id for item in waiting) or "nothing waits"

@@ -1,4 +1,4 @@
-"""How the approved calls of the plan queue are made: like any call, once, in one turn."""
+"""Carries out approved calls of the plan queue: like any call, once, in one turn."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from handrail.planmode.item import PlanItem
 
 @dataclass(frozen=True, slots=True)
 class QueuedCallRunner:
-    """Makes them; each id happens once, whichever process approves."""
+    """Carries out queued calls; each id happens once, whichever process approves it."""
 
     runner: IdempotentRunner
     preparer: Preparer
 
     def same_turn(self) -> AbstractContextManager[int]:
-        """One turn for all that is approved together."""
+        """One turn for all calls that are approved together, so that they can be undone together."""
         return self.runner.ids.same_turn()
 
     async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:
-        """Both halves of the call, with the person's yes to what they saw."""
+        """Carry out the call of an item under an id, with the user's approval."""
         call = ToolCall(call_id, item.tool, item.args, self.runner.ids.turn(), item.agent)
         prepared = self.preparer.prepare(call)
         prepared.origin.approval = promise

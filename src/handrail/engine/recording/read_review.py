@@ -31,7 +31,7 @@ _READING: Final = "read_file"
 _MAX_PATHS: Final = 20_000
 
 
-class ReadDenials(ReadDenyPatterns, Protocol):
+class ReadDenialCheck(ReadDenyPatterns, Protocol):
     """The paths that no call may read, and whether a command may reach one of them."""
 
     def may_affect(self, analysis: CommandAnalysis) -> bool:
@@ -51,7 +51,7 @@ class ReadReview(NamedTuple):
     preparer: Preparer
     files: Files
     judge: ReadJudge
-    denials: ReadDenials | None = None
+    denials: ReadDenialCheck | None = None
 
     def check(self, record: CallRecord, caller: ToolCall) -> None:
         """Raise `denied` unless the caller may read what the recorded call has returned."""
@@ -107,7 +107,7 @@ class ReadReview(NamedTuple):
         return PolicyInput(tool, Risk.SAFE, footprint, True, None, False, tuple(places))
 
     def _check_newly_withheld(
-        self, record: CallRecord, prepared: PreparedCall, denials: ReadDenials
+        self, record: CallRecord, prepared: PreparedCall, denials: ReadDenialCheck
     ) -> None:
         """The rules have changed since the call: look at what it may have shown beside the
         paths that it named.
@@ -123,7 +123,7 @@ class ReadReview(NamedTuple):
             raise _denied(record, "it may hold text that a rule withholds by now")
 
     def _shows_withheld(
-        self, record: CallRecord, prepared: PreparedCall, denials: ReadDenials
+        self, record: CallRecord, prepared: PreparedCall, denials: ReadDenialCheck
     ) -> bool:
         trees = [
             touch.key.removeprefix("tree:")

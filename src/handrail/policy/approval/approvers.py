@@ -1,6 +1,7 @@
-"""Who can be asked: a function as an approver, and what counts as an answer.
+"""Approvers: a function as an approver, and which return values count as an answer.
 
-Only exact values count: `True`, an `Answer`, a `Reply` with one. Anything else is no yes.
+Only exact values count: `True`, `False`, an `Answer`, or a `Reply` with an `Answer`. Any other
+value is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class CallbackApprover:
 
 
 def make_approver(given: Approver | Callback | None) -> Approver | None:
-    """An approver from what a caller gave: one, a function, or nobody."""
+    """The approver for what a caller passed: an approver, a function, or None. Raises
+    `invalid_arguments` for anything else.
+    """
     if given is None or hasattr(given, "ask"):
         return given
     if not callable(given):
@@ -40,7 +43,7 @@ def make_approver(given: Approver | Callback | None) -> Approver | None:
 
 
 def parse_reply(given: Any, approver: Approver) -> Reply:
-    """The answer that an approver gave; raises `denied` if it is none."""
+    """The reply of an approver; raises `denied` if the returned value is not an answer."""
     via = str(getattr(approver, "via", "approver"))
     if type(given) is Reply and type(given.answer) is Answer:
         return given

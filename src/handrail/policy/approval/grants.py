@@ -1,6 +1,6 @@
-"""What a person granted while a session runs: allow rules that end by themselves.
+"""Grants of a session: allow rules that the user adds at run time and that expire.
 
-Grants only ever add allow rules, so every deny and ask, guard and blocklist stands above them.
+Grants only add allow rules, so every deny and ask rule, guard and blocklist entry overrides them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from handrail.core.plan_mode import PlannedPermission
 from handrail.core.results import PermissionGranted
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect, Verdict
@@ -30,22 +31,17 @@ class Scope(StrEnum):
 
 
 class RuleGrant(NamedTuple):
-    """An allow rule for a while; `until` in the seconds of the clock, None: no end in time."""
+    """An allow rule with an expiry; `until` is in seconds of the clock, None: it does not expire by
+    time.
+    """
 
     rule: Rule
     scope: Scope
     until: float | None = None
 
 
-class AllowedPrompt(NamedTuple):
-    """What an approved plan said would be done with a tool, in the model's own words."""
-
-    tool: str
-    prompt: str
-
-
 # Whether what was foreseen fits a call; a stranger's opinion that never allows anything.
-PromptMatcher = Callable[[AllowedPrompt, PolicyInput], bool]
+PromptMatcher = Callable[[PlannedPermission, PolicyInput], bool]
 
 
 # Why an allow rule can cover no call of its tool; None if it can.
@@ -53,7 +49,7 @@ GrantObstacle = Callable[[Rule], str | None]
 
 
 class SessionGrants:
-    """The rules of a session with what was granted on top; judges like a RuleSet."""
+    """The rules of a session with its grants; evaluates calls like a `RuleSet`."""
 
     def __init__(
         self,
@@ -69,7 +65,7 @@ class SessionGrants:
         self._fits = fits
         self._obstacle = obstacle
         self._grants: list[RuleGrant] = []
-        self._foreseen: tuple[AllowedPrompt, ...] = ()
+        self._foreseen: tuple[PlannedPermission, ...] = ()
         # Which calls would not have happened without a grant, by its text.
         self._used: dict[str, set[str]] = {}
         self._current = rules
@@ -90,7 +86,7 @@ class SessionGrants:
         return bool(self._grants)
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
-        """What the rules and the grants that still hold say."""
+        """The verdict of the rules and the grants that have not expired; None if none matches."""
         if self._grants:
             self._keep(self._alive(self._clock()))
         return self._current.judge(subject)
@@ -115,8 +111,8 @@ class SessionGrants:
         return self._grant(text, scope, for_s)
 
     def grant_rule(self, text: str, *, call_id: str) -> Rule:
-        """Allow for the session what a person said "always" to, in answer to a call's
-        question; raises like `grant`.
+        """Grant a rule for the session after the user answered "always" to a call's question;
+        raises like `grant`.
         """
         rule = self._grant(text, Scope.SESSION, None)
         self._used.setdefault(rule.spelled, set()).add(call_id)
@@ -149,8 +145,8 @@ class SessionGrants:
             )
 
     def apply_tool_grant(self, granted: PermissionGranted, *, trusted: bool) -> Rule:
-        """Take up what a tool's result grants; raises `denied` if the tool is not trusted with
-        that (servers and skills never are).
+        """Add the grant that a tool's result asks for; raises `denied` unless the tool is trusted
+        (tools of servers and skills never are).
         """
         if not trusted:
             template = messages.GRANT_BY_FOREIGN_TOOL
@@ -158,35 +154,35 @@ class SessionGrants:
         return self.grant(granted.tool, granted.pattern)
 
     def revoke(self, text: str) -> bool:
-        """Take back every grant of that rule, by its text; False if there was none."""
+        """Remove every grant of the rule with this text; False if there was none."""
         left = [one for one in self._grants if one.rule.spelled != " ".join(text.split())]
         gone = len(left) < len(self._grants)
         self._keep(left)
         return gone
 
     def record_use(self, subject: PolicyInput, call_id: str) -> None:
-        """The call happens and leaves something running: remember which grants it needed."""
+        """Record which grants were needed for a call that leaves something running."""
         for grant in self._grants:
             if self._needed(grant, subject):
                 self._used.setdefault(grant.rule.spelled, set()).add(call_id)
 
     def calls_under(self, text: str) -> frozenset[str]:
-        """The calls that left something running and needed a grant, by its text."""
+        """The ids of calls that needed the grant with this text and left something running."""
         return frozenset(self._used.get(" ".join(text.split()), ()))
 
     def end_turn(self) -> None:
-        """Let go of what was granted for the turn."""
+        """Remove the grants of the turn that ended."""
         self._keep([one for one in self._grants if one.scope is not Scope.TURN])
 
     def consume_once(self, subject: PolicyInput) -> None:
-        """The call happens: what was granted once and was needed for it is used up."""
+        """Remove the one-time grants that a call needed."""
         spent = [
             one for one in self._grants if one.scope is Scope.ONCE and self._needed(one, subject)
         ]
         self._keep([one for one in self._grants if one not in spent])
 
     def _needed(self, grant: RuleGrant, subject: PolicyInput) -> bool:
-        """Whether a call is allowed with a grant, and would not be without it."""
+        """Whether a call is allowed with a grant and would not be without it."""
         verdict = self._current.judge(subject)
         if verdict is None or verdict.effect is not Effect.ALLOW:
             return False
@@ -198,20 +194,22 @@ class SessionGrants:
         """The rule to propose for "always"; None: only the one call can be allowed."""
         return suggest_rule.suggest_rule(subject, self._base.path_base)
 
-    def remember_plan(self, prompts: Iterable[AllowedPrompt]) -> None:
-        """Remember what an approved plan announced; it is shown beside questions, and never
-        answers one.
+    def remember_plan(self, prompts: Iterable[PlannedPermission]) -> None:
+        """Remember the permissions that an approved plan announced; they are shown beside questions
+        and never answer one.
         """
         self._foreseen = tuple(
             one._replace(tool=self._canonical(one.tool) or one.tool) for one in prompts
         )
 
     def match_prompts(self, fits: PromptMatcher) -> None:
-        """Let a function say what was announced for which call; otherwise the tool decides."""
+        """Set the function that decides which announced permission concerns which call; by default
+        the tool decides.
+        """
         self._fits = fits
 
     def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
-        """What the approved plan announced that fits a call, in the model's own words."""
+        """The announced permissions that concern a call, in the model's words."""
         return tuple(one.prompt for one in self._foreseen if self._fits(one, subject))
 
     def _alive(self, now: float) -> list[RuleGrant]:

@@ -1,4 +1,4 @@
-"""What "always" should mean: the narrowest rule that would have let this very call happen."""
+"""The rule that an answer of "always" grants: the narrowest rule that covers the call."""
 
 from __future__ import annotations
 

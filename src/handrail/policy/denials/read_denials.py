@@ -1,21 +1,24 @@
-"""The paths that denies about reading withhold, as one value for search and sandbox.
+"""Paths covered by read-deny rules, as one value for searches and the sandbox, and its enforcement.
 
-Rules and other sources (guardrails) are read alike: wide, as every deny.
+Rules and other sources (guardrails) match broadly, like every deny.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from handrail.core.commands import CommandAnalysis
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Sandbox
 from handrail.core.protected_names import fold_name
-from handrail.core.read_denials import PathGlob
+from handrail.core.read_denials import HiddenPaths, PathGlob
 from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
 from handrail.policy import messages
+from handrail.policy.confinement import sandbox_hides_paths
 from handrail.policy.rules.paths.glob import WildcardPart, compile_glob
 from handrail.policy.rules.paths.index import RankedRule, RestrictionIndex
 from handrail.policy.rules.paths.pattern import (
@@ -30,7 +33,7 @@ from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
 
 
 class ReadDenyPattern(NamedTuple):
-    """A path pattern, written as in a rule, that somebody else than a rule withholds."""
+    """A path pattern, written as in a rule, that does not come from a rule."""
 
     text: str
     origin: str
@@ -39,8 +42,8 @@ class ReadDenyPattern(NamedTuple):
 def build_read_denials(
     rule_set: RuleSet, extra: Iterable[ReadDenyPattern] = (), grounds: PathBase | None = None
 ) -> ReadDenials | None:
-    """What the denies about reading and the further patterns withhold; None if nothing.
-    Raises `invalid_arguments` for a pattern that cannot be read.
+    """The paths that read-deny rules and further patterns cover; None if there are none. Raises
+    `invalid_arguments` for a pattern that cannot be parsed.
     """
     ground = rule_set.path_base if grounds is None else grounds
     rules = [*filter(_denies_reading, rule_set.rules), *map(_pattern_rule, extra)]
@@ -51,7 +54,7 @@ def build_read_denials(
 
 
 class ReadDenials:
-    """Implements `core.withheld.Withheld`."""
+    """Implements `core.read_denials.ReadDenyPatterns`."""
 
     def __init__(self, placed: Sequence[tuple[Rule, BroadPattern]], bare: RuleSet) -> None:
         """`bare` judges by these rules alone, with nothing kept away."""
@@ -73,11 +76,11 @@ class ReadDenials:
             self.anchored = ReadDenials(fixed, bare) if fixed else None
 
     def hides(self, path: str) -> bool:
-        """Whether the path is withheld, or lies in a directory that is."""
+        """Whether the path is denied, or lies in a denied directory."""
         return next(self._index.find(TouchedPath(path)), None) is not None
 
     def ends(self, name: str) -> bool:
-        """Whether a path in a directory that is not withheld could be, by its last name."""
+        """Whether a path in a directory that is not denied could be denied, by its last name."""
         if self._everything:
             return True
         # Asked for every entry of a workspace.
@@ -86,14 +89,14 @@ class ReadDenials:
         return lowered in self._names or self._wild.fullmatch(lowered) is not None
 
     def reaches(self, path: str) -> bool:
-        """Whether something below a directory could be withheld."""
+        """Whether something below a directory could be denied."""
         return (
             self._floats
             or next(self._index.find(TouchedPath(path, TouchExtent.TREE)), None) is not None
         )
 
     def may_affect(self, analysis: CommandAnalysis) -> bool:
-        """Whether the command may read something withheld, were nothing hidden from it."""
+        """Could the command read a denied path if the sandbox did not hide it?"""
         return rules_affect_command(self._bare, analysis)
 
 
@@ -119,3 +122,49 @@ def _pattern_rule(pattern: ReadDenyPattern) -> Rule:
 def _path_glob(rule: Rule, place: BroadPattern) -> PathGlob:
     top = "".join(f"/{name}" for name in place.top)
     return PathGlob(top, place.names, place.floating, str(rule.origin))
+
+
+@dataclass(slots=True)
+class ReadDenialEnforcer:
+    """Makes the sandbox hide denied paths while a command runs."""
+
+    # Finds the denied paths that exist now; blocks.
+    find: Callable[[], HiddenPaths]
+    # Could the command read a denied path if the sandbox did not hide it?
+    may_affect: Callable[[CommandAnalysis], bool]
+    sandbox: Sandbox
+    _searched: bool = False
+    # Why the paths could not all be hidden from the last command, None if they could.
+    _gap: str | None = None
+
+    def hides(self, analysis: CommandAnalysis) -> bool:
+        """Whether the command will not be able to read denied paths, by what was measured here
+        and seen when a command last ran. The rules rely on the answer, and `hidden_paths` makes
+        it true or raises.
+        """
+        if not self._measured(analysis):
+            return False
+        if not self._searched:
+            self._gap, self._searched = self.find().gap, True
+        return self._gap is None
+
+    def hidden_paths(
+        self, confinement: Confinement, analysis: CommandAnalysis, *, approved: bool
+    ) -> tuple[str, ...]:
+        """The paths to hide from a command that runs in the confinement; blocks. Raises `denied`
+        where one cannot be hidden, unless the user approved knowing this or the command does not
+        read it.
+        """
+        measured = self._measured(analysis)
+        known = not measured or self._gap is not None
+        hidden = self.find()
+        gap = hidden.gap or self.sandbox.unhidden(confinement._replace(withheld=hidden.paths))
+        if measured:
+            self._gap, self._searched = gap, True
+        if gap is not None and not (approved and known) and self.may_affect(analysis):
+            raise messages.READ_DENIAL_NOT_ENFORCEABLE.error(gap=gap)
+        return hidden.paths
+
+    def _measured(self, analysis: CommandAnalysis) -> bool:
+        reads_only = analysis.safety_class is CommandClass.SAFE
+        return sandbox_hides_paths(self.sandbox.measured, looks_only=reads_only)

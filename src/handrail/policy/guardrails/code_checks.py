@@ -1,6 +1,6 @@
-"""What written code must not hold: a person's own expressions, and placeholders for code.
+"""Checks of written text: the user's code rules, and placeholders that stand for omitted code.
 
-Only what a change adds is looked at; what stood there before is nobody's fault now.
+Only text that a change adds is checked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_SHOWN: Final = 120
 
 
 class CodeFault(NamedTuple):
-    """Something that must not be written."""
+    """A violation in text that would be written."""
 
     reason: str
     rule: str
@@ -39,7 +39,7 @@ class _FileRule(NamedTuple):
 
 
 class CodeChecker:
-    """Looks at what would be written, for rules of one severity."""
+    """Checks text that would be written against the rules of one severity."""
 
     def __init__(self, rules: Iterable[CodeRule], omissions: Omissions, grounds: PathBase) -> None:
         self._rules = [
@@ -52,7 +52,7 @@ class CodeChecker:
         return bool(self._rules) or self._omissions != "off"
 
     def of_plan(self, plan: Plan) -> Iterator[CodeFault]:
-        """What is wrong with the text that a plan adds; of each rule the first in each file."""
+        """The violations in the text that a plan adds; for each rule the first in each file."""
         if not self:
             return
         for change in plan.changes:
@@ -65,7 +65,7 @@ class CodeChecker:
             yield from self._by_omissions(added, blocks, change.path)
 
     def of_command(self, analysis: CommandAnalysis) -> Iterator[CodeFault]:
-        """What is wrong with the text that a command carries into files, as far as it shows."""
+        """The violations in text that a command writes to files, as far as the command shows it."""
         written = analysis.effects.writes
         if not self or not (written or any(part.writes for part in analysis.parts)):
             return

@@ -1,7 +1,7 @@
-"""What commands must not say: a person's expressions, and the git safety protocol.
+"""Commands matched against the user's `blocked_commands` expressions.
 
-Expressions are tried on the text as it stands and on every program's words with quotes and
-wrappers taken off, so that a spelling does not get past them.
+Expressions are tried on the command text and on the words of every program without quotes and
+wrappers, so that another spelling does not evade them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class BlockedMatch(NamedTuple):
-    """An expression that a command meets; `sure` False: it may, nobody can tell."""
+    """An expression that a command matches; `sure` False: it may match, but the command is computed
+    in part.
+    """
 
     expression: Expression
     part: str
@@ -25,7 +27,7 @@ class BlockedMatch(NamedTuple):
 
 
 class BlockedCommands:
-    """The expressions, tried on commands."""
+    """The expressions of `blocked_commands`."""
 
     def __init__(self, expressions: Iterable[Expression]) -> None:
         self._all = [
@@ -38,7 +40,7 @@ class BlockedCommands:
         return bool(self._all)
 
     def find(self, analysis: CommandAnalysis) -> BlockedMatch | None:
-        """The first expression that fits for certain, else one that may."""
+        """The first expression that matches for certain, else one that may match."""
         for text in dict.fromkeys(_command_spellings(analysis)):
             data = text.encode("utf-8", "replace")
             if self._any is None or self._any.search(data):

@@ -1,6 +1,6 @@
 """Quality gates: commands that must succeed before the work counts as done.
 
-A gate reports; it never changes what happened. One that cannot be run has not been passed.
+A gate only reports. A gate that cannot be run counts as failed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GateRun(NamedTuple):
 
 
 class GateResult(NamedTuple):
-    """Whether a gate was passed, and what the model is told if not."""
+    """Whether a gate was passed, and the feedback for the model if it was not."""
 
     name: str
     passed: bool
@@ -58,7 +58,7 @@ async def run_quality_gates(
 
 
 def gate_feedback(results: Sequence[GateResult]) -> str | None:
-    """What the model is told before it goes on; None if every required gate was passed."""
+    """The feedback for the model; None if every required gate was passed."""
     failed = [one for one in results if one.required and not one.passed]
     if not failed:
         return None

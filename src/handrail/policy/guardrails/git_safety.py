@@ -1,4 +1,4 @@
-"""The git safety protocol as rules: what is lost or hidden with these, only a person decides."""
+"""The git safety protocol: git commands that lose or hide work need approval."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _MESSAGES: Final = frozenset(("-m", "--message", "-am", "-F", "--file", "-b", "-
 
 
 class GitSafety:
-    """Finds what the protocol speaks of in commands."""
+    """Finds the git commands of the protocol."""
 
     @cached_property
     def _rules(self) -> CommandRules:
@@ -90,7 +90,7 @@ class GitSafety:
         return CommandRules(rules, ())
 
     def find(self, analysis: CommandAnalysis) -> tuple[str, str] | None:
-        """The rule, and in words why the person is to be asked; None if nothing is."""
+        """The matched pattern and the reason to ask; None if no pattern matches."""
         if "git" not in analysis.text.lower():
             return None
         told = analysis._replace(parts=tuple(map(_with_messages, analysis.parts)))

@@ -1,6 +1,6 @@
-"""The guard over all guardrails of a session: one opinion on a call and its plan.
+"""The guard over all guardrails of a session: one verdict on a call and its plan.
 
-It only ever forbids or asks. Nothing that a model can call changes it.
+The guard only forbids or asks. Nothing that a model can call changes it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _FINAL: Final = ("git commit:*", "git push:*", "gh pr create:*")
 
 
 class Guardrails:
-    """Judges calls as a `Guard`, counts what happened, and warns.
+    """Evaluates calls as a `Guard`, counts what calls changed, and warns.
 
-    `rule_set` makes the rules about files; one that knows what keeps sensitive files away by
-    itself asks less.
+    `rule_set` builds the rules about files; a builder that knows what the sandbox enforces needs
+    fewer approvals.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Guardrails:
         self._steps = tuple(step for step, used in steps.items() if used)
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
-        """The strictest opinion; None if no guardrail speaks of the call."""
+        """The strictest verdict; None if no guardrail concerns the call."""
         if subject.command is None and subject.reads_only:
             return None if self.ignores_reads else self._by_files(subject)
         asked: Verdict | None = None
@@ -93,27 +93,27 @@ class Guardrails:
 
     @property
     def denied_reads(self) -> tuple[FilePattern, ...]:
-        """What the sandbox and the search must keep away, each with its place."""
+        """The patterns that the sandbox and searches must hide, each with its place."""
         return self.settings.sensitive
 
     @property
     def denied_writes(self) -> tuple[Rule, ...]:
-        """What the sandbox must hold as it is for commands."""
+        """The rules whose paths the sandbox must keep read-only for commands."""
         return tuple(rule for rule in self._of_commands.rules if rule.family is RuleFamily.WRITE)
 
     def reserve(
         self, call_id: str, subject: PolicyInput, *, counted: bool = True
     ) -> Verdict | None:
-        """Hold what a cleared call will use of the limits; DENY if it is too much by now."""
+        """Reserve what a cleared call will use of the limits; DENY if a limit would be exceeded."""
         return self.ledger.reserve(call_id, subject, counted=counted) if self.counts else None
 
     def settle(self, call_id: str, ended: QuotaOutcome) -> None:
-        """The call is over, and how."""
+        """Release the reservation of a finished call and count what happened."""
         if self.counts:
             self.ledger.settle(call_id, ended)
 
     def warnings(self, subject: PolicyInput) -> list[str]:
-        """What is to be said about a change that happened nevertheless."""
+        """Warnings about a change that was carried out."""
         told = [f"guardrail: {one.reason}" for one in _faults(self._warning, subject)]
         changes = subject.plan is not None and subject.plan.changes
         if self.settings.commands.tested and changes and not self.ledger.untested:

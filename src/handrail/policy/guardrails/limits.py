@@ -1,7 +1,7 @@
-"""What a session has changed and run so far, counted when it has happened.
+"""What a session has changed and run, counted against its limits.
 
-A call that is cleared holds its share until it ends, so that calls side by side cannot pass a
-limit together; what did not happen is given back.
+A cleared call reserves its share until it ends, so that parallel calls cannot exceed a limit
+together; a call that did nothing returns its share.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NONE: Final = frozenset[str]()
 
 
 class QuotaOutcome(Enum):
-    """How a call that was cleared ended: it did nothing, it failed half-way, it succeeded."""
+    """How a cleared call ended: without an effect, partly, or successfully."""
 
     NOTHING = 0
     FAILED = 1
@@ -65,7 +65,7 @@ class Ledger:
         return self._done.edits
 
     def check(self, subject: PolicyInput) -> Verdict | None:
-        """DENY if the call would pass a limit, ASK if nobody can count what it changes."""
+        """DENY if the call would exceed a limit, ASK if what the call changes cannot be counted."""
         if not self._limited:
             return None
         return self._passes(self._share(subject), self._all()) or self._uncounted(subject)
@@ -73,8 +73,8 @@ class Ledger:
     def reserve(
         self, call_id: str, subject: PolicyInput, *, counted: bool = True
     ) -> Verdict | None:
-        """Hold the call's share until it is settled; DENY, holding nothing, if it is too much.
-        With `counted` False nothing is counted, and only tests are noticed.
+        """Reserve the share of a call until `settle`; DENY, without a reservation, if a limit would
+        be exceeded. `counted` False: only runs of tests are noticed.
         """
         self._held.pop(call_id, None)
         tests = subject.command is not None and _is_test(subject, subject.command)
@@ -85,7 +85,7 @@ class Ledger:
         return verdict
 
     def settle(self, call_id: str, ended: QuotaOutcome) -> None:
-        """The call is over: count what happened."""
+        """Release the reservation of a finished call and count what happened."""
         share = self._held.pop(call_id, None)
         if share is None or ended is QuotaOutcome.NOTHING:
             return
@@ -99,7 +99,7 @@ class Ledger:
         )
 
     def save(self) -> dict[str, Any]:
-        """The counts, to go on with them later."""
+        """The counts, for `restore` in a later process."""
         done = self._done
         return {
             "files": sorted(done.files),
@@ -109,7 +109,7 @@ class Ledger:
         }
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Go on with the counts of an earlier run of the session."""
+        """Continue with the counts of an earlier process of the session."""
         self._done = Share(
             frozenset(saved["files"]), saved["lines"], saved["commands"], frozenset(saved["edits"])
         )

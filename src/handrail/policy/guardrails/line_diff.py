@@ -56,8 +56,8 @@ def _without_ends(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], list
 
 
 def _plainly(old: list[bytes], new: list[bytes]) -> int:
-    """Without an anchor: the first of equal lines is paired with the first, and so on; what then
-    stands in the same order is kept.
+    """Pair equal lines without an anchor, the first with the first and so on; pairs in ascending
+    order are kept.
     """
     if not old or not new:
         return len(old) + len(new)
@@ -69,7 +69,7 @@ def _plainly(old: list[bytes], new: list[bytes]) -> int:
 
 
 def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
-    """The longest run of lines, each once on either side, that stand in the same order."""
+    """The longest sequence of lines that occur once on each side and in one order."""
     here = _once(old)
     there = _once(new)
     pairs = sorted((at, there[line]) for line, at in here.items() if line in there)

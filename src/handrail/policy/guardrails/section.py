@@ -1,6 +1,5 @@
-"""From the `guardrails` section, as a table of plain data, to checked settings.
-
-Nothing is guessed or skipped: what cannot be taken at its word is an error with its place.
+"""Parses the `guardrails` section into checked settings; every invalid value is an error that names
+its place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The guardrails as values: what a person's `guardrails` section says, once it is checked."""
+"""The checked `guardrails` section as values, and the RE2 expressions in it."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ class CommandSettings:
 
 @dataclass(frozen=True, slots=True)
 class GuardrailSettings:
-    """All guardrails of a session; those that were not set hold nothing back, except that
-    placeholders for left-out code are refused.
-    """
+    """All guardrails of a session; by default only placeholders for omitted code are refused."""
 
     protected: tuple[FilePattern, ...] = ()
     sensitive: tuple[FilePattern, ...] = ()

@@ -1,7 +1,7 @@
-"""Rules about commands, against every program that a command starts.
+"""Matches command rules with every program that a command starts.
 
-A deny or ask binds if any program fits; an allow covers only if every one is covered, and
-never what is in doubt.
+A deny or ask rule binds if any program matches; an allow rule covers a command only if every
+program is covered for certain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Rules = list[tuple[CommandPattern, RankedRule]]
 
 
 class CommandRuleMatch(NamedTuple):
-    """A rule that speaks of a command, how surely, and of which part of it."""
+    """A rule that matches a command: how certain, and which part of the command."""
 
     entry: RankedRule
     fit: MatchCertainty
@@ -43,7 +43,7 @@ class CommandRules:
         self._covering = _index_by_program(covering)
 
     def find(self, analysis: CommandAnalysis) -> Iterator[CommandRuleMatch]:
-        """The deny and ask rules that speak of the command, in no order."""
+        """The deny and ask rules that match the command, in no particular order."""
         if not self._all:
             return
         if _may_hide_program(analysis):
@@ -109,8 +109,8 @@ class CommandRules:
 
 
 def _may_hide_program(analysis: CommandAnalysis) -> bool:
-    """Whether it may start one that none of its parts shows. A computed argument is none,
-    unless what takes it starts the program that it names.
+    """Whether the command may start a program that none of its parts shows. A computed argument
+    alone does not, unless the program runs its argument.
     """
     if not analysis.parts:
         return analysis.safety_class is not CommandClass.SAFE

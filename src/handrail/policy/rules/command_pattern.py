@@ -1,7 +1,7 @@
-"""The pattern of a rule about commands, as words: `git status:*`, `npm test`, `git push * main`.
+"""Command patterns as words: `git status:*`, `npm test`, `git push * main`.
 
-`:*` at the end means any further words; `*` inside a word any letters. Words are compared
-with the words of each program that a command starts, never with its text.
+`:*` at the end matches any further words; `*` inside a word matches any characters. Patterns are
+compared with the words of each program that a command starts, never with its text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CommandPattern(NamedTuple):
 
 
 class MatchCertainty(IntEnum):
-    """How surely a pattern means a program's words."""
+    """How certainly a pattern matches the words of a program."""
 
     NO = 0
     MAYBE = 1
@@ -79,7 +79,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def covers_words(pattern: CommandPattern, words: Words) -> bool:
-    """Whether the words are those of the pattern, in its order; nothing computed among them."""
+    """Whether the words equal those of the pattern, in its order, with no computed word among them."""
     wanted = pattern.words
     if len(words) < len(wanted) or (len(words) > len(wanted) and not pattern.prefix):
         return False
@@ -102,8 +102,8 @@ def _matches_word(wish: str, word: str) -> bool:
 
 
 def match_words(pattern: CommandPattern, words: Words) -> MatchCertainty:
-    """Whether the pattern means these words: options in any place and order, further options
-    beside them, values of options skipped; a computed word may be anything.
+    """How certainly the pattern matches these words: options in any position and order, further
+    options allowed, values of options skipped; a computed word may be anything.
     """
     if not words:
         return MatchCertainty.NO

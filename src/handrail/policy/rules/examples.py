@@ -1,6 +1,4 @@
-"""The examples that a rule carries, tried when it is loaded: a rule that does not do what its
-writer expects is an error before it is a surprise.
-"""
+"""Checks the examples of a rule when it is loaded, so that a wrong rule is an error at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that name a tool which is not there yet, and grants that could never take effect."""
+"""Rules that name an unregistered tool, and grants that could never take effect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which allow rules would allow anything at all, so that nobody may write or grant them.
+"""Allow rules that would allow anything at all, which cannot be written or granted.
 
-The tables are closed and fail towards asking: what is not listed is judged by its words.
+The tables are closed and lead to a question: an unlisted program is judged by its words.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _ALL_COMMANDS: Final = "it allows every command; name programs, or use the mode 
 
 
 def overbroad_reason(tool: str, pattern: str | None) -> str | None:
-    """Why nobody may allow this; None if a person may."""
+    """Why an allow rule is too broad to be written; None if it is not."""
     if tool == ANY_TOOL:
         return "it allows every tool; that is what the mode `bypass` is for"
     traits = declared_traits(tool)
@@ -86,7 +86,7 @@ def overbroad_reason(tool: str, pattern: str | None) -> str | None:
 
 
 def ungrantable_reason(tool: str, pattern: str | None) -> str | None:
-    """Why "always" may not mean this; stricter than what a person may write down."""
+    """Why a rule is too broad for "always"; stricter than `overbroad_reason`."""
     reason = overbroad_reason(tool, pattern)
     if reason is not None:
         return reason
@@ -117,8 +117,8 @@ def has_subcommands(program: str) -> bool:
 
 
 def runs_other_program(words: Sequence[str | None]) -> bool:
-    """Whether a program of these words may start another one that they name; a computed word
-    may be any.
+    """Whether a program with these words may start another program that the words name; a computed
+    word may be any.
     """
     program = (words[0] or "").rpartition("/")[2].lower()
     if program in _COMMAND_RUNNERS:

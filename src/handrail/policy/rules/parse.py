@@ -1,4 +1,4 @@
-"""From what a person wrote to a Rule; whatever cannot be taken at its word is an error."""
+"""Parses the text of a rule; text that cannot be parsed exactly is an error."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ def parse_rule(
     examples: Sequence[str] = (),
     confined: bool = False,
 ) -> Rule:
-    """A rule from `deny edit_file(src/**)`, or without the first word if `effect` says it.
-
-    Raises `invalid_arguments`, naming the rule and where it stands.
+    """Parse `deny edit_file(src/**)`, or the text without its first word if `effect` is given.
+    Raises `invalid_arguments`, naming the rule and its place.
     """
     named = text if effect is None else f"{effect} {text}"
     try:
@@ -70,7 +69,7 @@ def parse_rule(
 
 
 def split_call(text: str, canonical: CanonicalName) -> tuple[str, str | None] | None:
-    """The tool and what it is called with, from `tool(argument)`; None if it is not that."""
+    """The tool and the argument of `tool(argument)`; None if the text is not of that form."""
     form = _RULE_FORM.fullmatch(text)
     tool = _resolve_tool(form[1], canonical) if form else None
     return (tool, form[2]) if form and tool is not None else None

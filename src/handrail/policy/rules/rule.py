@@ -1,6 +1,6 @@
-"""Rules as values: what they decide, about which calls, and who wrote them.
+"""Rules as values: their effect, the calls they concern, and their source.
 
-In doubt a deny or an ask is read wide, an allow narrow: that is the one idea behind matching.
+Ambiguous patterns: deny and ask match broadly, allow matches narrowly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from handrail.core.verdicts import Effect
 
 
 class RuleSource(IntEnum):
-    """Who wrote a rule, the nearest first; decides what is reported and who may widen."""
+    """Who wrote a rule, the nearest source first; decides which rule is reported and who may allow."""
 
     SESSION = 0
     COMMAND_LINE = 1
@@ -29,7 +29,7 @@ class RuleSource(IntEnum):
 
 
 class RuleOrigin(NamedTuple):
-    """Where a rule stands, for messages."""
+    """Where a rule is written, for messages."""
 
     source: RuleSource
     file: str | None = None
@@ -45,10 +45,10 @@ _NO_TRAITS: Final = ToolTraits()
 
 
 class Rule(NamedTuple):
-    """One rule. `tool` is canonical, or `*`, or `mcp__server__*`; `pattern` None: every call.
+    """One rule. `tool` is a canonical name, `*`, or `mcp__server__*`; `pattern` None: every call.
 
-    `spelled` is the rule as it was written. `examples` are calls that it must match, or with
-    `not ` before them must not. `confined`: it covers only what runs inside the sandbox.
+    `spelled` is the rule as it was written. `examples` are calls that the rule must match or, with
+    `not ` in front, must not match. `confined`: the rule covers only what runs inside the sandbox.
     `traits` are those of the tool.
     """
 
@@ -68,12 +68,12 @@ class Rule(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The rule as a person would write it, with its effect."""
+        """The rule with its effect, as it is written in the settings."""
         return f"{self.effect.value} {self.spelled}"
 
     @property
     def name(self) -> str:
-        """How the audit calls it."""
+        """The name of the rule in the audit."""
         return f"rule:{self.origin.source.word}:{self.text}"
 
 

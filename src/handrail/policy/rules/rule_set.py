@@ -1,6 +1,6 @@
-"""All rules of a session and what they say about a call: deny before ask before allow.
+"""All rules of a session and their verdict on a call: deny before ask before allow.
 
-Where no rule speaks there is no verdict, and the mode decides; an empty set allows nothing.
+If no rule matches there is no verdict, and the mode decides; an empty set allows nothing.
 """
 
 from __future__ import annotations
@@ -56,28 +56,28 @@ _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 
 
 class DenialEnforcement(NamedTuple):
-    """What keeps a rule by itself: whether a search of contents leaves out what must not be
-    read, whether the sandbox hides that from a command, and which paths it holds as they are
-    (None: a command that looks can write nothing at all). `absent` are those that it would
-    hold if they existed.
-    """
+    """What enforces deny rules without a question."""
 
+    # Whether searches leave out files that must not be read.
     searches: Callable[[], bool] = lambda: False
+    # Whether the sandbox hides files that must not be read from the command.
     commands: Callable[[CommandAnalysis], bool] = lambda analysis: False
+    # The denied paths that are read-only for the command; None: the command can write nothing.
     writes: Callable[[CommandAnalysis], frozenset[str] | None] = lambda analysis: frozenset()
+    # The denied paths that would be read-only if they existed.
     absent: Callable[[CommandAnalysis], frozenset[str]] = lambda analysis: frozenset()
 
 
 class AdmittedRules(NamedTuple):
-    """The rules that count, and a sentence for each that does not."""
+    """The rules that are in force, and a notice for each that is not."""
 
     rules: tuple[Rule, ...]
     notices: tuple[str, ...]
 
 
 def admit_rules(rules: Iterable[Rule], *, trusted: bool = False) -> AdmittedRules:
-    """Drop the allow rules of those who may only narrow: the files of the workspace itself,
-    unless the person trusts them as they are now.
+    """Drop the allow rules that come with the workspace, unless the user trusts them as they are
+    now.
     """
     kept, notices = [], []
     for rule in rules:
@@ -93,7 +93,7 @@ def admit_rules(rules: Iterable[Rule], *, trusted: bool = False) -> AdmittedRule
 
 
 class RuleSet:
-    """Judges calls by rules. Built once and never changed."""
+    """Evaluates calls by rules. Immutable."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class RuleSet:
         )
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
-        """The verdict of the strictest rule that speaks of the call; None if none does."""
+        """The verdict of the strictest rule that matches the call; None if no rule matches."""
         strictest = min(self._findings(subject), key=lambda one: one.sort_key, default=None)
         if strictest is not None:
             return finding_verdict(strictest)
@@ -153,7 +153,7 @@ class RuleSet:
         return None if entry is None else allow_verdict(entry.rule)
 
     def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
-        """Nothing: rules follow from no plan."""
+        """Always empty: rules announce nothing."""
         del subject
         return ()
 
@@ -193,8 +193,8 @@ class RuleSet:
                     yield path_finding(hit, verb)
 
     def _counts(self, hit: PathMatch, subject: PolicyInput, verb: str) -> bool:
-        """Whether a tree or a wildcard counts that means, among other things, what a rule
-        speaks of.
+        """Whether a match counts that covers a tree or a wildcard, not exactly the path of the
+        rule.
         """
         rule = hit.entry.rule
         if verb != "read":
@@ -210,7 +210,7 @@ class RuleSet:
         return not subject.traits.searches_content or not self.enforcement.searches()
 
     def _of_unknown(self, analysis: CommandAnalysis) -> Iterator[Finding]:
-        """What denies about paths say of a command that may touch more than anybody sees."""
+        """What deny rules about paths say of a command whose reads and writes are not all known."""
         dangerous = analysis.safety_class >= CommandClass.DANGEROUS
         keeps = self._keeper(analysis)
         if dangerous or _hides_effects(analysis):
@@ -236,7 +236,9 @@ class RuleSet:
                     yield path_finding(hit._replace(meeting=meeting), "touch")
 
     def _absent(self, analysis: CommandAnalysis, closed: Sequence[str]) -> str | None:
-        """What is in the way of the sandbox keeping a rule: a path that does not exist."""
+        """A path that the sandbox does not protect only because it does not exist; None if there is
+        none.
+        """
         absent = self.enforcement.absent(analysis)
         if not closed or analysis.unconfined or absent.isdisjoint(closed):
             return None
@@ -245,8 +247,8 @@ class RuleSet:
         return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
 
     def _keeper(self, analysis: CommandAnalysis) -> Callable[[RankedRule], bool]:
-        """What answers whether a deny about paths is kept by the sandbox, whatever the command
-        does; each kind is looked at once, and only if it matters.
+        """A function that answers whether the sandbox enforces a deny rule about paths, whatever
+        the command does. Each kind of enforcement is queried once, and only if needed.
         """
         if analysis.unconfined:
             return lambda entry: False
@@ -296,7 +298,7 @@ class RuleSet:
 
 
 def rules_affect_command(rules: RuleSet, analysis: CommandAnalysis) -> bool:
-    """Whether a rule has a say in a command, by whichever tool it is run."""
+    """Whether a rule concerns a command, whichever tool runs it."""
     footprint = Footprint((), command=analysis)
     subject = PolicyInput(_ANY_COMMAND, Risk.DANGEROUS, footprint, False, None, False)
     return rules.judge(subject) is not None
@@ -315,8 +317,8 @@ def _denies_paths(rule: Rule) -> bool:
 
 
 def _can_be_hidden(rule: Rule) -> bool:
-    """Whether all that a rule wants is kept where contents are withheld: names are told, what
-    may be written is not thereby closed, and what is asked about is not hidden.
+    """Whether hiding contents enforces the whole rule. Hidden files still show their names and may
+    be written, and an ask rule hides nothing.
     """
     reads = rule.family is RuleFamily.READ and not rule.traits.lists_names
     return rule.effect is Effect.DENY and reads

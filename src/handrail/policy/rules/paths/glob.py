@@ -1,6 +1,7 @@
 """Globs over absolute paths: `*` stays within one name, `**` crosses directories.
 
-Matching takes time in the product of the two lengths, whatever the pattern: no backtracking.
+Matching takes time proportional to the product of both lengths for every pattern: it never
+backtracks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MAX_ALTERNATIVES: Final = 64
 
 
 class WildcardPart(NamedTuple):
-    """A name with wildcards; `head` and `tail` are what it begins and ends with for certain."""
+    """A name with wildcards; `head` and `tail` are its literal beginning and end."""
 
     regex: re.Pattern[str]
     head: str
@@ -31,7 +32,7 @@ GlobPart = str | WildcardPart
 
 
 class Overlap(IntEnum):
-    """How surely a glob speaks about what is touched."""
+    """How certainly a glob matches a touched path."""
 
     NO = 0
     MAYBE = 1
@@ -40,8 +41,8 @@ class Overlap(IntEnum):
 
 
 class Glob(NamedTuple):
-    """A compiled glob. `prefix` is the path in front of the first wildcard, `needs` are the
-    plain names behind it; `inside`: it means what lies below, not the thing itself.
+    """A compiled glob. `prefix` is the path in front of the first wildcard, `needs` are the literal
+    names after it; `inside`: the glob matches what lies below, not the path itself.
     """
 
     parts: tuple[GlobPart, ...]
@@ -52,7 +53,7 @@ class Glob(NamedTuple):
 
 
 def fold_path(path: str) -> str:
-    """The path as paths are compared where case may not count."""
+    """The path in the form that case-insensitive comparison uses."""
     if path.isascii() and "./" not in path and " /" not in path and path[-1:] not in (".", " "):
         return path.lower()
     return "/".join(map(fold_name, path.split("/")))
@@ -87,7 +88,7 @@ def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glo
 
 
 def compile_part(name: str, *, fold: bool) -> GlobPart:
-    """One name of a glob; raises `re.error` for a class that is none."""
+    """One name of a glob; raises `re.error` for an invalid character class."""
     if fold:
         name = fold_name(name) or name
     if not _WILD.search(name):
@@ -99,7 +100,7 @@ def compile_part(name: str, *, fold: bool) -> GlobPart:
 
 
 def covers_exactly(glob: Glob, names: Sequence[str], *, tree: bool = False) -> bool:
-    """Narrow: whether the glob means exactly this, and all that is below it if a `tree`."""
+    """Whether the glob matches exactly this path and, for a `tree`, everything below it."""
     if glob.literal:
         count = len(glob.parts)
         deep = len(names) > count or tree if glob.inside else len(names) == count and not tree
@@ -112,14 +113,14 @@ def covers_exactly(glob: Glob, names: Sequence[str], *, tree: bool = False) -> b
 
 
 def matches_path_or_parent(glob: Glob, names: Sequence[str]) -> bool:
-    """Wide: whether the glob means this, or a directory that it lies in."""
+    """Whether the glob matches the path or a directory above it."""
     if glob.literal:
         return tuple(names[: len(glob.parts)]) == glob.parts
     return all(name in names for name in glob.needs) and any(_match_ends(glob.parts, names))
 
 
 def glob_overlap(glob: Glob, names: Sequence[GlobPart], *, tree: bool) -> Overlap:
-    """Wide, for what holds wildcards itself or stands for everything below (`tree`)."""
+    """How a glob overlaps a path that has wildcards itself or stands for everything below (`tree`)."""
     whole = len(glob.parts)
     for dotted, found in ((False, Overlap.SURE), (True, Overlap.MAYBE)):
         state = _skip_globstars(glob.parts, 1)
@@ -135,7 +136,7 @@ def glob_overlap(glob: Glob, names: Sequence[GlobPart], *, tree: bool) -> Overla
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The patterns that `{a,b}` stands for; raises `invalid_arguments` if they are too many."""
+    """The patterns that `{a,b}` stands for; raises `invalid_arguments` if there are too many."""
     found, waiting = [], [pattern]
     while waiting:
         one = waiting.pop()
@@ -176,7 +177,7 @@ def _step(parts: Sequence[GlobPart], state: int, name: GlobPart, *, dotted: bool
 
 
 def _match_ends(parts: Sequence[GlobPart], names: Sequence[str]) -> Iterator[bool]:
-    """Before the first and after each name: whether the whole pattern is met exactly here."""
+    """Before the first and after each name: whether the whole pattern matches exactly up to here."""
     state = _skip_globstars(parts, 1)
     yield bool(state >> len(parts) & 1)
     for name in names:
@@ -235,7 +236,9 @@ def _tokenize_name(name: str) -> Iterator[str | _Wildcard]:
 
 
 def _class_end(name: str, at: int) -> int:
-    """Where the class that opens here closes, 0 if nowhere; a `]` that comes first is a letter."""
+    """The index where the class that opens here closes, 0 if nowhere; a `]` in first position is a
+    literal.
+    """
     first = at + 1 + (name[at + 1 : at + 2] in ("!", "^"))
     return max(name.find("]", first + 1), 0)
 
@@ -251,7 +254,7 @@ def _class_regex(text: str) -> str:
 
 
 def _name_regex(pieces: Sequence[str | _Wildcard]) -> str:
-    """Between two stars the first fit is as good as any other, so it is never given back."""
+    """Between two stars the first match is as good as any other, so the groups are atomic."""
     chunks: list[str] = [""]
     for piece in pieces:
         if isinstance(piece, _Wildcard) and piece.regex == "*":

@@ -1,4 +1,4 @@
-"""Many path rules at once: a path is looked up by its own names, not compared with each rule."""
+"""Indexes of path rules: a path is looked up by its names instead of compared with every rule."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _SUFFIX: Final = re.compile(r"\.[a-z0-9_-]+")
 
 
 class RankedRule(NamedTuple):
-    """A rule and its place in the order of precedence."""
+    """A rule and its position in the order of precedence."""
 
     order: int
     rule: Rule
 
 
 class PathMatch(NamedTuple):
-    """A rule that speaks of what is touched, and how surely."""
+    """A rule that matches a touched path, and how certainly."""
 
     entry: RankedRule
     meeting: Overlap
@@ -63,7 +63,7 @@ class RestrictionIndex:
         return bool(self._all)
 
     def find(self, target: TouchedPath) -> Iterator[PathMatch]:
-        """Every rule that speaks of the target, in no order."""
+        """Every rule that matches the path, in no particular order."""
         path = fold_path(target.path)
         if target.glob:
             yield from self._by_glob(path, target)
@@ -107,8 +107,8 @@ class RestrictionIndex:
         return found
 
     def _within(self, path: str, names: list[str], *, tree: bool) -> Iterator[RankedRule]:
-        """The rules that speak of something below a directory: those that name a path there,
-        and for a whole tree also those that may find something.
+        """The rules about something below a directory: rules that name a path there and, for a
+        whole tree, rules that may match a path there.
         """
         top = "/" if path == "/" else f"{path}/"
         for prefix in self._prefixes[bisect_left(self._prefixes, top) :]:

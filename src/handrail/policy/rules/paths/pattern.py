@@ -1,6 +1,7 @@
-"""The pattern of a rule about paths, and the globs that it stands for.
+"""Path patterns of rules, and the globs that they stand for.
 
-Relative to a root as in a .gitignore; `//` begins an absolute path, `~/` one in the home.
+A pattern is relative to a root as in a .gitignore; `//` starts an absolute path, `~/` a path in the
+home directory.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from handrail.policy.rules.paths.glob import (
 
 
 class PathBase(NamedTuple):
-    """What patterns are relative to: the roots (the workspace first), and the home; `resolve`
-    answers where an absolute path really leads. `aliases` are further absolute paths of roots,
+    """What patterns are relative to: the roots (the workspace first) and the home directory.
+    `resolve` follows the links of an absolute path. `aliases` are further absolute paths of roots,
     each with the path of its root.
     """
 
@@ -33,7 +34,7 @@ class PathBase(NamedTuple):
 
 
 class _ParsedPattern(NamedTuple):
-    """`slash`: it began with a single `/`, which some people mean as an absolute path."""
+    """`slash`: the pattern starts with a single `/`, which some users mean as an absolute path."""
 
     base: Literal["root", "absolute", "home"]
     names: tuple[str, ...]
@@ -62,7 +63,7 @@ def check_path_pattern(pattern: str) -> None:
 
 
 def matches_whole_trees(pattern: str) -> bool:
-    """Whether the pattern means whole trees outside the workspace, or nothing less than all."""
+    """Whether the pattern matches whole trees outside the workspace, or everything."""
     return any(
         one.base != "root" and not any(name not in (GLOBSTAR, "*") for name in one.names)
         for one in _parse_alternatives(pattern)
@@ -70,8 +71,8 @@ def matches_whole_trees(pattern: str) -> bool:
 
 
 class BroadPattern(NamedTuple):
-    """Where a pattern of a deny or an ask holds: below `top`, by the globs `names`.
-    `floating`: below every root, and for the sake of caution anywhere else.
+    """Where the pattern of a deny or ask rule applies: below `top`, by the globs `names`.
+    `floating`: below every root and, to be safe, anywhere else.
     """
 
     top: tuple[str, ...]
@@ -80,15 +81,15 @@ class BroadPattern(NamedTuple):
 
 
 def broad_globs(pattern: str, grounds: PathBase) -> Iterator[Glob]:
-    """For deny and ask: relative to every root, at any depth if it names no folder, without
-    regard to case, and by where its links lead.
+    """The globs of a deny or ask rule: relative to every root, at any depth if the pattern names no
+    folder, case-insensitive, and with links followed.
     """
     for place in broad_patterns(pattern, grounds):
         yield compile_glob(place.top, place.names, fold=True)
 
 
 def broad_patterns(pattern: str, grounds: PathBase) -> Iterator[BroadPattern]:
-    """What `broad_globs` is made of."""
+    """The parts that `broad_globs` compiles."""
     for one in _parse_alternatives(pattern):
         ground = {"root": bool(grounds.roots), "home": grounds.home is not None}
         for top in _base_paths(one, grounds, grounds.roots) or [[]]:
@@ -104,7 +105,9 @@ def broad_patterns(pattern: str, grounds: PathBase) -> Iterator[BroadPattern]:
 
 
 def exact_globs(pattern: str, grounds: PathBase) -> Iterator[Glob]:
-    """For allow: relative to the workspace, exactly as written; a root by any of its paths."""
+    """The globs of an allow rule: relative to the workspace, exactly as written; a root by any of
+    its paths.
+    """
     for one in _parse_alternatives(pattern):
         if one.base == "root":
             tops = [split_path(root) for root in grounds.roots[:1]]
@@ -157,7 +160,7 @@ def _base_paths(one: _ParsedPattern, grounds: PathBase, roots: Sequence[str]) ->
 def _resolve_links(
     top: Sequence[str], names: Sequence[str], grounds: PathBase
 ) -> tuple[list[str], list[str]] | None:
-    """The same pattern behind the links that the names before its first wildcard pass."""
+    """The pattern with the links in its literal names followed; None if there are none."""
     if grounds.resolve is None:
         return None
     fixed = 0
@@ -181,8 +184,8 @@ _WHOLE_FOLDER: Final = frozenset((GLOBSTAR, "*"))
 
 
 def exact_denied_paths(pattern: str, grounds: PathBase) -> tuple[str, ...] | None:
-    """The files and folders that a pattern means as a whole, one for each root. None if it
-    means others too that nobody can name before they are made, or everything in a root.
+    """The files and folders that a pattern matches as a whole, one for each root. None if the
+    pattern can match paths that do not exist yet, or a whole root.
     """
     found: dict[str, None] = {}
     for place in broad_patterns(pattern, grounds):

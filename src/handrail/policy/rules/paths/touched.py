@@ -1,4 +1,6 @@
-"""What a call would read and write, by every name: arguments, plan, links, a command's effects."""
+"""The paths that a call reads and writes, by every name: arguments, plan, links, effects of a
+command.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ _MARKS: Final = re.compile(r"[=:@]")
 
 
 class TouchExtent(IntEnum):
-    """How much is touched: a thing itself; that and, should it be a directory that is moved
-    or removed, what is in it; or everything below for certain.
+    """How much of a path is touched: the path itself; also its contents if it is a directory that
+    is moved or removed; or everything below it.
     """
 
     ITSELF = 0
@@ -27,8 +29,8 @@ class TouchExtent(IntEnum):
 
 
 class TouchedPath(NamedTuple):
-    """An absolute path that is touched. `glob`: it holds wildcards, and nobody knows yet
-    which names they will find.
+    """An absolute path that is touched. `glob`: the path has wildcards whose matches are not known
+    yet.
     """
 
     path: str
@@ -37,12 +39,12 @@ class TouchedPath(NamedTuple):
 
     @property
     def tree(self) -> bool:
-        """Whether everything below is meant as well."""
+        """Whether everything below the path is touched as well."""
         return self.extent is TouchExtent.TREE
 
 
 def written_paths(subject: PolicyInput) -> list[TouchedPath]:
-    """What it would create, change or remove."""
+    """The paths that the call would create, change or remove."""
     analysis = subject.command
     if analysis is not None:
         return [_effect_path(path, TouchExtent.MAYBE_RECURSIVE) for path in analysis.effects.writes]
@@ -54,7 +56,7 @@ def written_paths(subject: PolicyInput) -> list[TouchedPath]:
 
 
 def read_paths(subject: PolicyInput) -> list[TouchedPath]:
-    """What it would look at, or quote from."""
+    """The paths that the call would read or quote."""
     analysis = subject.command
     if analysis is not None:
         effects = analysis.effects
@@ -77,8 +79,9 @@ def read_paths(subject: PolicyInput) -> list[TouchedPath]:
 def mentioned_paths(
     analysis: CommandAnalysis, roots: Sequence[str], home: str | None
 ) -> list[TouchedPath]:
-    """Every path that a command's words could name beside its known effects: of a word also
-    what follows `=`, `:` and `@` (`--file=x`, `HEAD:x`, `@x`), from its directory and the roots.
+    """Every path that the words of a command could name besides its known effects: also what
+    follows `=`, `:` and `@` in a word (`--file=x`, `HEAD:x`, `@x`), relative to the directory of
+    the command and to the roots.
     """
     effects = analysis.effects
     known = {path.rstrip("/") for path in (*effects.reads, *effects.writes)}
@@ -103,9 +106,7 @@ def _path_candidates(analysis: CommandAnalysis) -> Iterator[str]:
 
 
 def known_paths(subject: PolicyInput) -> list[TouchedPath]:
-    """Every path it would touch by where it really lies; none at all if that is not the
-    whole of it.
-    """
+    """All resolved paths the call touches, or [] if the list would be incomplete."""
     if subject.footprint.open_ended and subject.plan is None:
         return []
     kinds = {touch.key.partition(":")[0] for touch in subject.footprint.touches}

@@ -6,7 +6,7 @@ from tests.policy.rule_support import CommandClass, command
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Strength
 from handrail.core.read_denials import HiddenPaths
-from handrail.policy.denials.read_enforcer import ReadDenialEnforcer
+from handrail.policy.denials.read_denials import ReadDenialEnforcer
 
 LOOKING = command("grep x", safety_class=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
