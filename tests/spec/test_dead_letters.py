@@ -93,7 +93,7 @@ async def test_mistakes_and_refusals_are_no_dead_letters(workspace, open_runtime
 async def test_a_failure_that_may_pass_is_dead_when_its_tries_are_used_up(
     open_runtime, monkeypatch, error, settings, dead
 ):
-    monkeypatch.setattr("handrail.engine.timing.retry.BASE_S", 0.0)
+    monkeypatch.setattr("handrail.engine.executors.direct_executor.BASE_S", 0.0)
     async with open_runtime() as rt:
         rt.register(broken(error, **settings))
 

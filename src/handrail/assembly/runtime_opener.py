@@ -41,7 +41,7 @@ from handrail.engine.call_policy import AgentPolicy, UserPolicy
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus
 from handrail.engine.jobs import BackgroundJobs
-from handrail.engine.prepare.ids import CallIds
+from handrail.engine.prepare.call_factory import CallIds
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.principal import Principals
 from handrail.engine.recording.dead_letters import DeadLetters

@@ -18,7 +18,7 @@ from handrail.core.tool_effects import Effects
 from handrail.core.tool_names import check_name_list
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
-from handrail.engine.prepare.declared_tools import callable_tools
+from handrail.engine.prepare.preparer import callable_tools
 from handrail.engine.registry import Registry, ToolEntry
 
 

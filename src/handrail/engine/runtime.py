@@ -36,7 +36,6 @@ from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
-from handrail.engine.planning.queue_runner import QueuedCallRunner
 from handrail.engine.prepare.call_factory import Call, CallFactory
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
@@ -52,7 +51,7 @@ from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
 from handrail.engine.registry import Registry
 from handrail.engine.timing.deadlines import DeadlineTimer
-from handrail.engine.user_actions import UserActions, undo_arguments
+from handrail.engine.user_actions import QueuedCallRunner, UserActions, undo_arguments
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants

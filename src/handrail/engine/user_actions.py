@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,8 +13,11 @@ from handrail.core.places import shown
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, ToolResult
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare.ids import CallIds
+from handrail.engine.prepare.call_factory import CallIds
 from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.recording.idempotency import IdempotentRunner
+from handrail.planmode.approval import PlanApproval
+from handrail.planmode.item import PlanItem
 from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
 from handrail.policy.guardrails.guard import Guardrails
 
@@ -181,3 +185,23 @@ def undo_arguments(
     for scope, target in given.items():
         arguments = {"target": target} if scope == "call" else {"scope": scope, "target": target}
     return {**arguments, "force": True} if force else arguments
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedCallRunner:
+    """Carries out queued calls; each id happens once, whichever process approves it."""
+
+    runner: IdempotentRunner
+    preparer: Preparer
+
+    def same_turn(self) -> AbstractContextManager[int]:
+        """One turn for all calls that are approved together, so that they can be undone together."""
+        return self.runner.ids.same_turn()
+
+    async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:
+        """Carry out the call of an item under an id, with the user's approval."""
+        call = ToolCall(call_id, item.tool, item.args, self.runner.ids.turn(), item.agent)
+        prepared = self.preparer.prepare(call)
+        prepared.origin.approval = promise
+        prepared.origin.has_client_id = True
+        return await self.runner.run(prepared)

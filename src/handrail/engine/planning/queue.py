@@ -22,7 +22,7 @@ from handrail.engine.recording.payloads import one_line
 from handrail.planmode.item import ApprovalBinding, PlanItem, PlanStatus
 
 if TYPE_CHECKING:
-    from handrail.engine.planning.queue_runner import QueuedCallRunner
+    from handrail.engine.user_actions import QueuedCallRunner
 
 MAX_PENDING_CALLS: Final = 200
 _STATE_PREFIX: Final = "plan:"

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,13 +21,13 @@ from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.footprint import Footprint, Touch
 from handrail.core.places import Place
+from handrail.core.plan_mode import ENTER, LEAVE
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import Translated, View, Vocabulary
 from handrail.engine.prepare.arguments import check_plain, parse_arguments
 from handrail.engine.prepare.coerce import coerce, explain_errors
-from handrail.engine.prepare.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
 from handrail.engine.prepare.prepared_call import (
     CallScope,
@@ -36,6 +38,51 @@ from handrail.engine.prepare.prepared_call import (
 from handrail.engine.principal import Principals
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
 from handrail.policy.agents import AgentAccess, AgentAction
+
+# A shown tool that leads to others: these may be called although no array names them.
+DOORS: Final[Mapping[str, tuple[str, ...]]] = {ENTER: (LEAVE,)}
+_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
+
+
+def callable_tools(shown: Iterable[str]) -> frozenset[str]:
+    """Return the tools that a model may call that is shown these: they, and what they lead to."""
+    names = set(shown)
+    for name in tuple(names):
+        names.update(DOORS.get(name, ()))
+    return frozenset(names)
+
+
+class DeclaredTools:
+    """The canonical names that the last `declare` of each agent lets its model call.
+
+    They bind the calls of a model's message. An agent that nothing was declared for, and a
+    call that a program makes itself, are not bound.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[str, frozenset[str]] = {}
+
+    def record(self, agent: str, tools: frozenset[str]) -> None:
+        """Note what the model of an agent may call from now on."""
+        self._shown[agent] = tools
+
+    def allows(self, call: ToolCall, tool: str) -> bool:
+        """Whether a call may name a tool, by its canonical name."""
+        if not call.from_model:
+            return True
+        shown = self._shown.get(call.agent)
+        return shown is None or tool in shown
+
+
+def drop_hidden_names(problem: Problem, hidden: frozenset[str]) -> Problem:
+    """The problem without its hint, if that names a tool that the caller was not shown.
+
+    Only names with an underscore are looked for: the others are words of the language.
+    """
+    if problem.hint is None or hidden.isdisjoint(_NAME.findall(problem.hint)):
+        return problem
+    return replace(problem, hint=None)
+
 
 _log = logging.getLogger("handrail")
 

@@ -37,7 +37,7 @@ from handrail.engine.failures import ended_problem
 from handrail.engine.hooking.callbacks import current_hook_failures
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording import payloads
-from handrail.engine.recording.change_summary import change_summary
+from handrail.engine.recording.payloads import change_summary
 from handrail.engine.recording.truncation import truncate
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.recovery.pending_cleanup import mark_pending_cleanup

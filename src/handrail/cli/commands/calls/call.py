@@ -111,7 +111,7 @@ def print_summary(summary: str | None, *, as_json: bool) -> None:
 
 
 def _result_text(result: ToolResult) -> str:
-    from handrail.engine.recording.change_summary import change_summary
+    from handrail.engine.recording.payloads import change_summary
 
     line = change_summary(result.changes, result.meta, "undo with: handrail undo")
     if line is not None:

@@ -6,7 +6,7 @@ from handrail.core.content import Content
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.syntax import SyntaxFault
-from handrail.engine.executors.syntax_report import syntax_report
+from handrail.engine.executors.plan_executor import syntax_report
 from handrail.host.syntax.check import LocalSyntaxCheck
 
 
