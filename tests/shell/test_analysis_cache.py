@@ -14,14 +14,14 @@ class Counted(ShellCommandAnalyzer):
     """Counts how often it really judges."""
 
     def __init__(self, **changes):
-        tame = changes.pop("tame", None)
+        tame = changes.pop("git_is_safe", None)
         where = WHERE._replace(**changes)
-        super().__init__(parser(), lambda cwd: where._replace(cwd=cwd), tame=tame)
+        super().__init__(parser(), lambda cwd: where._replace(cwd=cwd), git_is_safe=tame)
         self.count = 0
 
-    def _judgement(self, *given):
+    def _analyze_parsed(self, *given):
         self.count += 1
-        return super()._judgement(*given)
+        return super()._analyze_parsed(*given)
 
     def said(self, command, *, cwd=ROOT, env=None):
         return self.analyze(command, cwd=cwd, env=env or {})
@@ -79,7 +79,7 @@ def test_a_program_that_became_handrail_is_judged_anew():
 
 def test_a_repository_that_is_no_longer_tame_is_judged_anew():
     tame = [True]
-    analyzer = Counted(tame=lambda cwd: tame[0])
+    analyzer = Counted(git_is_safe=lambda cwd: tame[0])
     assert analyzer.said("git status").safety_class is SAFE
 
     tame[0] = False

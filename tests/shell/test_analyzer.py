@@ -243,7 +243,7 @@ def test_where_the_command_starts_counts():
 
 def test_a_repository_that_is_not_tame_makes_git_a_development_tool():
     tame = ShellCommandAnalyzer(
-        parser(), lambda cwd: WHERE._replace(cwd=cwd), tame=lambda cwd: "sub" not in cwd
+        parser(), lambda cwd: WHERE._replace(cwd=cwd), git_is_safe=lambda cwd: "sub" not in cwd
     )
 
     assert safety_class("git status", analyzer=tame) is SAFE

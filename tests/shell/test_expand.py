@@ -69,6 +69,7 @@ def test_the_certain_view_has_a_gap_where_the_run_time_decides(command, readings
         ("X=b; p ${X:+/a}", [["/a"]]),
         ("Y=/a; p ${X:-$Y}", [["/a"]]),
         ("read X; p ${X:-/a}", [["/a"]]),
+        ("X=$(echo /b); p ${X:-/a}", [["/b"]]),
         ("p $(echo a b)", [["a", "b"]]),
         ('p "$(printf "/%s" a)"', [["/a"]]),
         ("p $(cat a)", [[UNKNOWN]]),

@@ -185,7 +185,7 @@ def command_analyzer(
         load_programs(settings.programs),
         blocked=settings.blocked_commands,
         protected=protected_reason,
-        tame=_tame,
+        git_is_safe=_git_is_safe,
     )
 
 
@@ -241,7 +241,7 @@ def _surroundings(
     )
 
 
-def _tame(cwd: str) -> bool:
+def _git_is_safe(cwd: str) -> bool:
     """Whether no configuration of the repository there names a program."""
     texts = read_git_configs(cwd)
     return texts is not None and git_config_is_safe(*texts)

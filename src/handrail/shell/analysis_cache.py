@@ -1,7 +1,7 @@
-"""Judgements that were made before; each holds as long as the disk answers as it did then.
+"""A cache of analyses. An entry is valid while the file system gives the answers it gave then.
 
-A judgement follows from the text, the variables, the place and what it asked about the disk,
-and from nothing else. So whoever finds one here has put all its questions once more.
+An analysis depends on the text, the variables, the execution context and the answers to its
+queries about the file system, and on nothing else. A lookup repeats those queries.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _KEPT: Final = 256
 
 
 class DiskQueries(NamedTuple):
-    """All that a judgement may ask about the disk; see `Surroundings` and `Judge`."""
+    """Everything an analysis may ask about the file system."""
 
     find_program: Callable[[str], str | None]
     resolve: Callable[[str], str]
-    tame: Callable[[str], bool] | None
+    git_is_safe: Callable[[str], bool] | None
 
 
 def recording_queries(disk: DiskQueries, answers: DiskAnswers) -> DiskQueries:
-    """The same questions; what they are told is noted."""
+    """The queries, wrapped so that every answer is added to `answers`."""
     return DiskQueries(
         _recording(0, disk.find_program, answers),
         _recording(1, disk.resolve, answers),
-        None if disk.tame is None else _recording(2, disk.tame, answers),
+        None if disk.git_is_safe is None else _recording(2, disk.git_is_safe, answers),
     )
 
 
@@ -46,19 +46,19 @@ def _recording(number: int, ask: Callable[[str], T], answers: DiskAnswers) -> Ca
 
 
 class _CachedAnalysis(NamedTuple):
-    judgement: CommandAnalysis
+    analysis: CommandAnalysis
     answers: Mapping[tuple[int, str], object]
 
 
 class AnalysisCache:
-    """The last judgements; safe in any thread."""
+    """The most recent analyses. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Hashable, _CachedAnalysis] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, key: Hashable, disk: DiskQueries) -> CommandAnalysis | None:
-        """What was said before, if every question has the same answer now."""
+        """The cached analysis, if every recorded query still has its answer; else None."""
         with self._lock:
             known = self._known.get(key)
             if known is None:
@@ -68,12 +68,12 @@ class AnalysisCache:
             ask = disk[number]
             if ask is None or ask(about) != answer:
                 return None
-        return known.judgement
+        return known.analysis
 
-    def keep(self, key: Hashable, judgement: CommandAnalysis, answers: DiskAnswers) -> None:
-        """Remember it with all that it rests on."""
+    def keep(self, key: Hashable, analysis: CommandAnalysis, answers: DiskAnswers) -> None:
+        """Store an analysis with the answers that it depends on."""
         with self._lock:
-            self._known[key] = _CachedAnalysis(judgement, answers)
+            self._known[key] = _CachedAnalysis(analysis, answers)
             self._known.move_to_end(key)
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)

@@ -1,7 +1,7 @@
-"""The judge of commands: reads, flattens, classifies; the one door of this package.
+"""The entry point of this package: parses, flattens and classifies a command.
 
-Where programs and paths lead is asked anew each time, since the disk may have changed in
-between; what was judged before is only said again if all the answers are the same.
+The file system is queried on every call, because it may have changed; a cached analysis is
+returned only if all answers are unchanged.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from handrail.shell.parse.reader import parse_command
 from handrail.shell.parse.syntax import Script
 from handrail.shell.tables.program_table import ProgramTable, load_programs
 
-_KEPT: Final = 256
-_MAX_KEPT_TEXT: Final = 4096
+_MAX_PARSED: Final = 256
+_MAX_CACHED_TEXT: Final = 4096
 
 
 class _ParsedCommand(NamedTuple):
@@ -45,42 +45,41 @@ class _ParsedCommand(NamedTuple):
 
 
 class ShellCommandAnalyzer:
-    """Judges commands for one workspace; safe in any thread.
+    """Analyses the commands of one workspace. Thread-safe.
 
-    `surroundings` answers, for a directory, where a command would run. `blocked` are further
-    programs or beginnings of commands that are always refused. `protected` answers why a path
-    below a root is protected, by its name alone; `tame`, whether git in a directory would run nothing that the
-    repository's configuration names.
+    `context_in(cwd)` returns the execution context for a directory. `blocked` are further programs
+    or beginnings of commands to refuse. `protected(path)` returns why a path below a root is
+    protected. `git_is_safe(cwd)` returns whether git there runs no program of the repository.
     """
 
     def __init__(
         self,
         parser: ShellParser,
-        surroundings: Callable[[str], ExecutionContext],
+        context_in: Callable[[str], ExecutionContext],
         programs: ProgramTable | None = None,
         *,
         blocked: Sequence[str] = (),
         protected: Callable[[str], str | None] | None = None,
-        tame: Callable[[str], bool] | None = None,
+        git_is_safe: Callable[[str], bool] | None = None,
     ) -> None:
         self._parser = parser
-        self._surroundings = surroundings
+        self._context_in = context_in
         self._programs = programs
         self._blocked = tuple(blocked)
         self._protected = protected
-        self._tame = tame
-        self._kept: OrderedDict[str, _ParsedCommand] = OrderedDict()
-        self._remembered = AnalysisCache()
+        self._git_is_safe = git_is_safe
+        self._parsed: OrderedDict[str, _ParsedCommand] = OrderedDict()
+        self._cache = AnalysisCache()
         self._lock = threading.Lock()
-        # A workspace is held open by its handle: where its name led then is where it works.
+        # A workspace is opened once: the targets of its roots do not change afterwards.
         self._roots: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def analyze(self, command: str, *, cwd: str, env: Mapping[str, str]) -> CommandAnalysis:
-        """The class, reasons and effects of a command run there, with these variables."""
-        where = self._with_real_roots(self._surroundings(cwd))
+        """The class, reasons and effects of a command run in `cwd` with the variables `env`."""
+        where = self._with_real_roots(self._context_in(cwd))
         key = command, tuple(env.items()), where.cwd, where.roots, where.home
-        before = self._remembered.find(
-            key, DiskQueries(where.find_program, where.resolve, self._tame)
+        before = self._cache.find(
+            key, DiskQueries(where.find_program, where.resolve, self._git_is_safe)
         )
         if before is not None:
             return before
@@ -93,13 +92,15 @@ class ShellCommandAnalyzer:
         except UnreadableCommand as error:
             return self._unreadable(command, str(error), where, collector)
         asked: DiskAnswers = {}
-        disk = recording_queries(DiskQueries(where.find_program, where.resolve, self._tame), asked)
-        judgement = self._judgement(known, where, disk, collector, env)
-        if len(command) <= _MAX_KEPT_TEXT:
-            self._remembered.keep(key, judgement, asked)
-        return judgement
+        disk = recording_queries(
+            DiskQueries(where.find_program, where.resolve, self._git_is_safe), asked
+        )
+        analysis = self._analyze_parsed(known, where, disk, collector, env)
+        if len(command) <= _MAX_CACHED_TEXT:
+            self._cache.keep(key, analysis, asked)
+        return analysis
 
-    def _judgement(
+    def _analyze_parsed(
         self,
         known: _ParsedCommand,
         where: ExecutionContext,
@@ -115,9 +116,11 @@ class ShellCommandAnalyzer:
         expander = Expander(bindings, where.home, invocations=len(flat.invocations))
         for doubt in evaluated_names.environment_doubts(flat.evaluates, env):
             collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
-        classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
-        classes = classifier.weigh(flat, expander, collector)
-        # What only looks can be no catastrophe, unless the person says what else is one.
+        classifier = Classifier(
+            self._programs, where, protected=self._protected, git_is_safe=disk.git_is_safe
+        )
+        classes = classifier.classify(flat, expander, collector)
+        # A safe command is on the blocklist only by the user's own settings.
         if collector.safety_class > CommandClass.SAFE or self._blocked:
             for reason in matcher.find_blocked(flat, where, expander, known.script, self._blocked):
                 collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)
@@ -142,7 +145,7 @@ class ShellCommandAnalyzer:
         return collector.to_analysis()._replace(cwd=where.cwd, text=command)
 
     def _with_real_roots(self, where: ExecutionContext) -> ExecutionContext:
-        """A root may be named by a link; what lies in it is then known by both names."""
+        """The context with the target of each root added to its roots: a root may be a link."""
         known = self._roots.get(where.roots)
         if known is None:
             real = (where.resolve(root) for root in where.roots)
@@ -151,19 +154,19 @@ class ShellCommandAnalyzer:
 
     def _read(self, command: str) -> _ParsedCommand:
         with self._lock:
-            known = self._kept.get(command)
+            known = self._parsed.get(command)
             if known is not None:
-                self._kept.move_to_end(command)
+                self._parsed.move_to_end(command)
                 return known
         script = parse_command(command, self._parser)
         fresh = _ParsedCommand(
             command, script, flatten(script, lambda text: parse_command(text, self._parser))
         )
-        if len(command) <= _MAX_KEPT_TEXT:
+        if len(command) <= _MAX_CACHED_TEXT:
             with self._lock:
-                self._kept[command] = fresh
-                if len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
+                self._parsed[command] = fresh
+                if len(self._parsed) > _MAX_PARSED:
+                    self._parsed.popitem(last=False)
         return fresh
 
 
@@ -175,7 +178,7 @@ def _classify_environment(env: Mapping[str, Any], collector: EffectCollector) ->
 
 
 def _classify_invisible_characters(command: str, collector: EffectCollector) -> None:
-    """Letters that nobody sees make a command read differently from what it says."""
+    """Invisible characters make a command look different from what it does."""
     odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
     if odd is not None:
         collector.add_reason(

@@ -266,13 +266,9 @@ class _Reading:
             return ways
         if part.operator not in _DEFAULTS:
             return [(WordPiece(part, None),)]
-        plain = replace(part, plain=True)
-        known = [
-            way
-            for way in self._options(plain, first=False)
-            if all(piece.text is not None for piece in way)
-        ]
-        return known or ways
+        known = self._options(replace(part, plain=True), first=False)
+        texts = {"".join(map(self._guess, way)) for way in known}
+        return ways if texts & {UNKNOWN, UNSET} else known
 
     def _piece(self, part: Part) -> WordPiece:
         """A part that is neither text nor braces nor a chosen variable."""

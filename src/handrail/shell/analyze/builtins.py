@@ -1,4 +1,4 @@
-"""Builtins after which words no longer mean what they say, and those that set variables."""
+"""Builtins that change what later words mean, and builtins that set variables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANYTHING: Final = Word("", (Opaque(""),))
 
 
 def builtin_doubts(words: Sequence[Word]) -> Iterator[str]:
-    """Why a builtin with these arguments makes the rest uncertain."""
+    """Why the rest of the command is uncertain after a builtin with these arguments."""
     program = words[0].value or ""
     starts = [static_prefix(word) for word in words[1:]]
     if program in _REDEFINING and (starts or program != "alias"):
@@ -52,7 +52,7 @@ def builtin_doubts(words: Sequence[Word]) -> Iterator[str]:
 
 
 def assigned_variables(words: Sequence[Word]) -> tuple[Assignment, ...]:
-    """The variables that a builtin sets, or unsets, by the names in its arguments."""
+    """The variables that a builtin sets or unsets by the names in its arguments."""
     program = words[0].value or ""
     if program in _DECLARING:
         found = ((_ASSIGNMENT.match(static_prefix(word)), word) for word in words[1:])
@@ -71,7 +71,7 @@ def _named(program: str, words: Sequence[Word]) -> Iterator[Word]:
 
 
 def _names(program: str, words: Sequence[Word]) -> Iterator[Word]:
-    """The arguments that name variables; every one that is no option or its value."""
+    """The arguments that name variables: those that are neither options nor values of options."""
     takes_value = _NAMING.get(program)
     if takes_value is None:
         return

@@ -1,4 +1,4 @@
-"""Variables that make the shell itself run something, or look elsewhere."""
+"""Variables that make the shell run something, or search elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RANGE: Final = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+\}|\$\(\(.*\)\)", re.DOTALL)
 
 
 class EvaluatedNames:
-    """Which names are set, and which are evaluated as arithmetic."""
+    """The variables that are assigned, and those that are evaluated as arithmetic."""
 
     def __init__(self) -> None:
         self.evaluated: set[str] = set()
@@ -37,7 +37,7 @@ class EvaluatedNames:
         self._run: set[str] = set()
 
     def assigned(self, assignments: Sequence[Assignment]) -> None:
-        """Names that get a value."""
+        """Record names that get a value."""
         for one in assignments:
             self._set[one.name] = self._set.get(one.name, True) and _is_number(one)
             if one.name in _RUN:
@@ -46,7 +46,7 @@ class EvaluatedNames:
                 self.search_directories = True
 
     def doubts(self) -> Iterator[Reason]:
-        """What could run something although no command shows it."""
+        """Reasons why a variable could run a command that is not visible."""
         for name in sorted(self._run):
             yield Reason("the shell runs or expands what stands in this variable", name)
         for name in sorted(self.evaluated):
@@ -56,7 +56,7 @@ class EvaluatedNames:
 
 
 def environment_doubts(evaluated: Collection[str], env: Mapping[str, str]) -> Iterator[Reason]:
-    """The same for variables that the command is given with a value."""
+    """Reasons why a variable of `env` could run a command when it is evaluated."""
     for name in sorted(env):
         if name in evaluated and not _NUMBER.fullmatch(env[name]):
             yield Reason(_EVALUATED, name)

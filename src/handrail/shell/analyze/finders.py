@@ -1,4 +1,4 @@
-"""find and fd: the commands that they run for what they find."""
+"""The commands that find and fd run on each file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FD_VALUES: Final = "cCdeEjoSt"
 
 
 def unwrap_finder(name: str, words: Sequence[Word]) -> UnwrapResult | None:
-    """What a finder runs; None if it is none."""
+    """What find or fd runs; None for another program."""
     if name in ("find", "gfind", "bfs"):
         return _find(words)
     if name in _FD:
@@ -43,7 +43,7 @@ def _find(words: Sequence[Word]) -> UnwrapResult:
 
 
 def _a_place(word: Word) -> bool:
-    """Whatever follows, a word with such a start cannot become an option or a test."""
+    """Whether a word with this beginning can only be a path, never an option or a test."""
     return static_prefix(word)[:1] not in ("", "-", "(", "!", ",")
 
 

@@ -1,4 +1,4 @@
-"""A command flattened: every program it would start, with all that is known of how."""
+"""A flattened command: every program that it starts, and how."""
 
 from __future__ import annotations
 
@@ -12,81 +12,81 @@ from handrail.shell.parse.syntax import Assignment, Redirect, Word
 class Invocation:
     """One program that the command starts.
 
-    `words` starts with the program; empty for a bare assignment or redirect. A wrapper
-    (`env`, `sudo`, `xargs` …) is an invocation of its own with `is_wrapper` set, and what it runs
-    is another one with the wrapper's name in `wrapped_by` (outermost first).
-    `piped_from`: the commands whose output it reads from a pipe. `extra_arguments`: it gets further
-    arguments that nobody can know (xargs, find -exec). `cwd`: where it runs, relative to
-    where the command starts, None if it cannot be known. `function`: it is in the body of
-    that function. `in_substitution`: it runs inside `$( )` or `<( )`. `remote`: it runs on
-    another machine (ssh).
+    A wrapper (`env`, `sudo`, `xargs` …) is an invocation of its own with `is_wrapper` set; what it
+    runs is another invocation with the name of the wrapper in `wrapped_by`.
     """
 
+    # The program and its arguments; empty for a bare assignment or redirect.
     words: tuple[Word, ...]
     source: str
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
+    # The invocations whose output this one reads from a pipe.
     piped_from: tuple[Invocation, ...] = ()
     is_wrapper: bool = False
+    # The wrappers around it, outermost first.
     wrapped_by: tuple[str, ...] = ()
+    # It gets further arguments that are unknown (xargs, find -exec).
     extra_arguments: bool = False
     background: bool = False
+    # Its directory relative to the start of the command; None if unknown.
     cwd: str | None = ""
+    # The function whose body contains it.
     function: str | None = None
+    # It runs inside `$( )` or `<( )`.
     in_substitution: bool = False
+    # It runs on another machine (ssh).
     remote: bool = False
 
     @property
     def program(self) -> str | None:
-        """The program as named, quotes removed; None if it is computed or there is none."""
+        """The program as written, quotes removed; None if there is none or it is known only at run
+        time.
+        """
         return self.words[0].value if self.words else None
 
 
 @dataclass(frozen=True, slots=True)
 class FlatCommand:
-    """Everything a command runs. `doubts`: why part of it cannot be vouched for (a computed
-    program, text from elsewhere that is run): with any doubt the command is never safe.
-    `functions`: names that the command defines as functions (their bodies are listed); where
-    such a name may mean a program as well, there is a doubt. `evaluates`: variables whose
-    value is worked out as arithmetic, which can run commands. `may_loop_forever`: it holds a loop that
-    may never end.
-    """
+    """Everything a command runs."""
 
     invocations: tuple[Invocation, ...]
+    # Functions that the command defines; their bodies are in `invocations`.
     functions: frozenset[str] = frozenset()
+    # Reasons why the list may be incomplete; with any doubt the command is not safe.
     doubts: tuple[Reason, ...] = ()
     changes_directory: bool = False
+    # Variables that are evaluated as arithmetic, which can run commands.
     evaluates: frozenset[str] = frozenset()
+    # It contains a loop without a fixed number of rounds.
     may_loop_forever: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WrappedRun:
-    """One thing that is run. `kind`: "words" (a program and its arguments), "text" (read by
-    a shell, the words joined with blanks), "input" (a shell reads its standard input), or
-    "file" (a shell reads the file that the one word names).
+    """One program or text that a wrapper runs."""
 
-    `extra_arguments`: further arguments come from elsewhere. `moves`: it runs in another directory.
-    `inside`: by the very shell that reads the command. `dialect`: the shell that reads it.
-    """
-
+    # "words": a program and its arguments; "text": shell code, the words joined with blanks;
+    # "input": shell code on standard input; "file": shell code in the file that the word names.
     kind: str
     words: tuple[Word, ...] = ()
     assignments: tuple[Assignment, ...] = ()
+    # Further arguments come from elsewhere.
     extra_arguments: bool = False
+    # It runs in another directory.
     moves: bool = False
     remote: bool = False
+    # The shell that reads the command runs it.
     inside: bool = False
+    # The shell that parses it.
     dialect: str = "sh"
 
 
 @dataclass(frozen=True, slots=True)
 class UnwrapResult:
-    """All that a wrapper runs, and why that may not be all.
-
-    `open`: further arguments could name what is run.
-    """
+    """Everything a wrapper runs."""
 
     runs: tuple[WrappedRun, ...]
     doubts: tuple[str, ...] = ()
+    # Further arguments could name what is run.
     open: bool = False

@@ -1,4 +1,4 @@
-"""One program at a time: is it a wrapper, what does it run in turn, where does it leave us."""
+"""Follows one program: what it runs if it is a wrapper, and the directory it leaves the shell in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STDIN: Final = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
 class ProgramRunner:
-    """Follows programs; `whole` walks a text that one of them runs."""
+    """Follows programs. `whole` walks a script that one of them runs."""
 
     def __init__(
         self, found: WalkResult, whole: Callable[[Script, WalkContext, Directories], DirectoryFlow]
@@ -29,7 +29,7 @@ class ProgramRunner:
         self._whole = whole
 
     def run(self, one: Invocation, context: WalkContext, at: Directories) -> DirectoryFlow:
-        """A program with its arguments, and all that it runs."""
+        """Record a program with its arguments, and everything that it runs."""
         if len(context.wrapped_by) > _MAX_WRAPPED:
             raise UnreadableCommand(f"it is wrapped more than {_MAX_WRAPPED} times")
         unwrapped = unwrap(one.words) or UnwrapResult(())

@@ -1,7 +1,7 @@
-"""Shells as programs, and the builtins that read text: `bash -c`, `eval`, `trap`, `source`.
+"""Shells, and the builtins that run text: `bash -c`, `eval`, `trap`, `source`.
 
-A text for another shell than bash is read as bash would read it, so it must not use what the
-two understand differently; else it is doubtful.
+Text for another shell is parsed as bash would parse it. Syntax that the two read differently is a
+doubt.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def unwrap_shell(name: str, words: Sequence[Word]) -> UnwrapResult | None:
 
 
 def dialect_doubt(dialect: str, text: str) -> str | None:
-    """Why a text for this shell may not mean what bash makes of it; None if it does."""
+    """Why a text for this shell may not mean what bash makes of it; None if it means the same to
+    both.
+    """
     if dialect in _BASH:
         return None
     if dialect not in _POSIX:
@@ -90,7 +92,7 @@ def _shell(name: str, words: Sequence[Word]) -> UnwrapResult:
 
 
 def _long(name: str, start: str, doubts: list[str]) -> int:
-    """How many further words a long option takes."""
+    """The number of further words that a long option takes."""
     option, equals, _ = start.partition("=")
     if option in _LONG_VALUES:
         doubts.append(f"{name} runs the file after {option}")

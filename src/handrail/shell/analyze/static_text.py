@@ -1,4 +1,4 @@
-"""Text that a command feeds to another one, where it can be known from the command alone."""
+"""Text that one program passes to another, where the command itself contains it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ UNKNOWN: Final = Word("", UNSURE)
 
 
 def stdin_text(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:
-    """The text on standard input: None if there is none, `UNKNOWN` if it cannot be known."""
+    """The text on standard input: None if there is none, `UNKNOWN` if the command does not contain
+    it.
+    """
     for redirect in reversed(redirects):
         if redirect.fd in ("", "0") and redirect.operator in _INPUTS:
             if redirect.operator == "<<<":
@@ -39,7 +41,7 @@ def stdin_text(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | 
 
 
 def partly_read(text: Word | None) -> Word | None:
-    """The same text where somebody else may have read a part of it."""
+    """The text on standard input after another program may have read a part of it."""
     if text is None or text is UNKNOWN:
         return text
     return Word(text.source, (*text.parts, *UNSURE))
@@ -63,7 +65,7 @@ def printed_word(statement: Statement) -> Word:
 
 
 def process_substitution_text(word: Word) -> Word:
-    """What can be read from the `<(…)` that a word is, if that is known."""
+    """The output of the `<(…)` that a word consists of; `UNKNOWN` if it is not known."""
     part = word.parts[0] if len(word.parts) == 1 else None
     if isinstance(part, Substitution) and part.kind == "<":
         return _script_output(part.script)

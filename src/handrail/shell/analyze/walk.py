@@ -1,6 +1,6 @@
-"""A tree flattened into every program it would start, in any branch, however deep.
+"""Flattens a syntax tree into every program that it could start, in any branch.
 
-Nothing that could run may be left out: what cannot be followed becomes a doubt.
+Nothing that could run is left out: what cannot be followed becomes a doubt.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _MAX_WORDS: Final = 4096
 
 
 def flatten(script: Script, reread: Callable[[str], Script]) -> FlatCommand:
-    """Everything a script runs; `reread` reads text that is run (`bash -c '…'`).
+    """Everything a script runs. `reread` parses text that is run (`bash -c '…'`).
 
-    Raises `UnreadableCommand` for a script so large or deep that it cannot be followed.
+    Raises `UnreadableCommand` for a script that is too large or too deeply nested.
     """
     found = WalkResult(reread)
     try:
@@ -57,7 +57,7 @@ class _TreeWalk:
         self._programs = ProgramRunner(found, self.whole)
 
     def whole(self, script: Script, context: WalkContext, at: Directories) -> DirectoryFlow:
-        """A text of its own: the command, or one that it runs."""
+        """Walk a script: the command itself, or text that it runs."""
         self._found.names.evaluated |= script.evaluates
         if script.assigns:
             set_here = tuple(Assignment(name, None) for name in sorted(script.assigns))
@@ -263,7 +263,7 @@ class _TreeWalk:
             self._words((redirect.target, redirect.body), context, at)
 
     def _words(self, words: Iterable[Word | None], context: WalkContext, at: Directories) -> None:
-        """What runs while words are expanded."""
+        """Record what runs while words are expanded."""
         for word in words:
             for part in word.parts if word is not None else ():
                 match part:

@@ -1,4 +1,4 @@
-"""What a walk through a command has found so far, and what holds where it stands."""
+"""The state of a walk through a syntax tree: the results so far, and the context of a node."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ _PRINTING: Final = frozenset({"echo", "printf", "cat"})
 
 
 class FunctionTable:
-    """The functions of one command.
-
-    `move`: calling one may change the directory; `elsewhere`: one is called in another.
-    """
+    """The functions that a command defines, and what a call of their name can mean."""
 
     def __init__(self) -> None:
         self.move = False
@@ -35,21 +32,21 @@ class FunctionTable:
         return frozenset(self._certain | self._uncertain)
 
     def define(self, name: str, *, certain: bool) -> None:
-        """A function is defined, `certain`ly before anything could call its name."""
+        """Record a definition. `certain`: it surely runs before anything calls the name."""
         if certain and name not in self._certain:
             self._certain.add(name)
         else:
             self._uncertain.add(name)
 
     def called(self, name: str, *, outside: bool) -> None:
-        """A name is run; from `outside` the shell it means a program, whatever is defined."""
+        """Record a call. `outside`: another program starts it, so it means a program."""
         if outside:
             self._outside.add(name)
         if name == "unset":
             self._dropped = True
 
     def doubts(self) -> Iterator[Reason]:
-        """Why a name may mean a program as well."""
+        """Reasons why the name of a function may also mean a program."""
         for name in sorted(self._uncertain):
             yield Reason("a function is defined where it may not hold", name)
         for name in sorted(self.names & self._outside):
@@ -86,11 +83,11 @@ class WalkContext:
     outside: bool = False
 
     def apart(self) -> WalkContext:
-        """The same in a shell of its own, a subshell."""
+        """The context of a subshell."""
         return replace(self, here=False, certain=False)
 
     def unsure(self) -> WalkContext:
-        """The same where it may not run at all."""
+        """The context of a branch that may not run."""
         return replace(self, certain=False)
 
 
@@ -108,7 +105,7 @@ class WalkResult:
         self._texts: dict[str, Script | None] = {}
 
     def emit(self, one: Invocation, context: WalkContext, at: Directories) -> None:
-        """Note an invocation, once for every place where it may run."""
+        """Add an invocation, once for each directory in which it may run."""
         if len(self.invocations) >= _MAX_INVOCATIONS:
             raise UnreadableCommand(f"it starts more than {_MAX_INVOCATIONS} programs")
         for place in sorted(at, key=str) or [None]:
@@ -128,11 +125,11 @@ class WalkResult:
             )
 
     def doubt(self, text: str, part: str) -> None:
-        """Note why something cannot be vouched for."""
+        """Add a reason why the command is not safe."""
         self._doubts[Reason(text, part[:_MAX_PART])] = None
 
     def script(self, text: str) -> Script | None:
-        """The tree of a text that is run; None, and a doubt, if it cannot be read."""
+        """The tree of a text that is run; None, and a doubt, if it cannot be parsed."""
         if text not in self._texts:
             if len(self._texts) >= _MAX_TEXTS:
                 raise UnreadableCommand(f"it runs more than {_MAX_TEXTS} texts")
@@ -144,7 +141,7 @@ class WalkResult:
         return self._texts[text]
 
     def flat(self) -> FlatCommand:
-        """The answer, once everything is walked."""
+        """The flattened command, after the walk."""
         doubts = (*self._doubts, *self.functions.doubts(), *self.names.doubts())
         invocations = self.invocations
         if self.functions.elsewhere:

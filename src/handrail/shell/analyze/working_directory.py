@@ -1,5 +1,6 @@
-"""Where a command stands while it runs: the directories it may be in, after success and after
-failure. None means: cannot be known.
+"""The directories in which the shell may be after each command, on success and on failure.
+
+A directory is relative to where the command starts; None is an unknown directory.
 """
 
 from __future__ import annotations
@@ -22,30 +23,32 @@ MOVERS: Final = frozenset({"cd", "chdir", "pushd", "popd"})
 
 
 class DirectoryFlow(NamedTuple):
-    """Where the shell is if what ran succeeded, and if it failed; nowhere: never gets there."""
+    """The directories after success and after failure; empty: that outcome never happens."""
 
     ok: Directories
     failed: Directories
 
     @property
     def after(self) -> Directories:
-        """Where it is whatever happened."""
+        """The directories after either outcome."""
         return either(self.ok, self.failed)
 
 
 def unchanged(places: Directories) -> DirectoryFlow:
-    """What ran did not move the shell."""
+    """The flow of a command that does not change the directory."""
     return DirectoryFlow(places, places)
 
 
 def either(first: Directories, second: Directories) -> Directories:
-    """The places of two ways; too many, or an unknown one, make all unknown."""
+    """The directories of two branches; too many of them, or an unknown one, make the result
+    unknown.
+    """
     places = first | second
     return UNKNOWN if None in places or len(places) > _MAX_PLACES else places
 
 
 def change_directory(words: Sequence[Word], places: Directories) -> DirectoryFlow:
-    """`cd`, `pushd` or `popd` with its arguments; a failed one stays where it was."""
+    """The flow of `cd`, `pushd` or `popd`; on failure the directory stays."""
     target = _target([word for word in words[1:] if word.value not in ("-L", "-P", "-e", "--")])
     if target is None or words[0].value == "popd":
         return DirectoryFlow(UNKNOWN, places)

@@ -1,7 +1,7 @@
-"""What a program that runs other programs would run: its own words parted from the command's.
+"""Programs that run other programs: separates the options of the wrapper from the command it runs.
 
-What is not understood is a doubt, and the words are still read as well as they can be: the
-blocklist wants to see the command behind an option that nobody knows.
+What is not understood becomes a doubt. The words are still read as far as possible, because the
+blocklist must see the command behind an unknown option.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_VALUE: Final = Word("", (Text(""),))
 
 
 def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
-    """What a program would run; None if it is no program that runs others."""
+    """What a wrapper runs; None if the program is not a wrapper."""
     program = words[0].value
     if program is None:
         return None
@@ -39,7 +39,7 @@ def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
 
 @dataclass
 class _WrapperArguments:
-    """One wrapper's words on their way through the table."""
+    """Reads the arguments of one wrapper by its entry in the table."""
 
     name: str
     wrapper: WrapperSpec
@@ -128,7 +128,7 @@ class _WrapperArguments:
         self.words[:0] = [word for word in operands if word.value != "-"]
 
     def _is_own(self, word: Word) -> bool:
-        """Whether the options go on with this word."""
+        """Whether this word still belongs to the wrapper."""
         start = static_prefix(word)
         if word.value is None and not start and self.wrapper.operands:
             self._doubt("has an argument that is not known")
@@ -175,7 +175,7 @@ class _WrapperArguments:
         return self.words.pop(0)
 
     def _stays_one(self, word: Word) -> None:
-        """The second of several words would be the program."""
+        """Add a doubt if a word may split: its second part would be the program."""
         if may_split(word):
             self._doubt(f"{word.source!r} may become several words")
 
@@ -185,7 +185,7 @@ class _WrapperArguments:
             self._split(value)
 
     def _split(self, word: Word) -> None:
-        """`env -S` makes words of one; its own quoting rules are not worked out."""
+        """Split a word as `env -S` does; its quoting rules are not implemented."""
         text = word.value
         if text is None or not _SPLITTABLE.fullmatch(text):
             self._doubt("splits a text by rules of its own")

@@ -1,7 +1,7 @@
-"""The places whose loss or change is a catastrophe, and whether a path reaches one.
+"""The paths whose loss or change is a catastrophe, and whether a path reaches one.
 
-Paths are judged as written and as their links lead; what lies inside a root is the
-workspace's own, wherever the root is.
+A path is checked as written and with its links followed. Files below a root belong to the
+workspace, wherever the root is.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _DEEPEST: Final = 64
 
 
 class CriticalPaths:
-    """The catastrophe map around one workspace."""
+    """The critical paths around one workspace."""
 
     def __init__(self, where: ExecutionContext) -> None:
         self._where = where
@@ -82,9 +82,9 @@ class CriticalPaths:
         self._machine = (*((top,) for top in _TOPS), *(_parts(path) for path in _BELOW))
 
     def critical_loss(self, field: str, cwd: str | None, *, follow: bool = False) -> str | None:
-        """What is lost if the field is deleted with all that is below it; None: nothing dear.
+        """What is lost if the path and everything below it is deleted; None if nothing critical is.
 
-        `follow`: a link at its end is not the link but what it leads to.
+        `follow`: a link at the end of the path is followed.
         """
         if _hinges_on_a_variable(field):
             return "the whole file system, should the variable be empty"
@@ -95,7 +95,7 @@ class CriticalPaths:
         return None
 
     def system_target(self, field: str, cwd: str | None, *, follow: bool = True) -> str | None:
-        """The system file or device that a write to the field would change."""
+        """The system file or device that a write to the path would change; None if there is none."""
         for parts in self._ways(field, cwd, follow=follow):
             if not self._inside(parts) and self._is_system(parts):
                 return "/" + "/".join(map(plain_text, parts))
@@ -107,7 +107,7 @@ class CriticalPaths:
         return path is not None and self._inside(_normal(path))
 
     def expand_home(self, text: str) -> str:
-        """Text that another language wrote, with the home directory spelled out."""
+        """Text of another language with the home directory expanded."""
         for start in ("~", "$HOME", "${HOME}"):
             if text == start or text.startswith(f"{start}/"):
                 return self._where.home + text[len(start) :]
@@ -176,7 +176,7 @@ class CriticalPaths:
 
 
 def is_stream(parts: Sequence[str]) -> bool:
-    """Whether it is a stream of the process itself: where ours leads says nothing of it."""
+    """Whether the path is a stream of the process that opens it."""
     if tuple(parts[:3]) == ("proc", "self", "fd"):
         return len(parts) == 4
     if tuple(parts[:2]) == ("dev", "fd"):
@@ -185,7 +185,7 @@ def is_stream(parts: Sequence[str]) -> bool:
 
 
 def is_wildcard(name: str) -> bool:
-    """Whether a name stands for whatever is there: `*`, `.*`, `?*`, `[a-z]*`."""
+    """Whether a name matches anything: `*`, `.*`, `?*`, `[a-z]*`."""
     rest, active = name, False
     while rest:
         if rest[0] in "*?":
@@ -202,14 +202,14 @@ def is_wildcard(name: str) -> bool:
 
 
 def _covers(parts: Sequence[str], root: Sequence[str]) -> bool:
-    """Whether the path is above the root, or a glob that takes the root along."""
+    """Whether the path is above the root, or a glob that matches the root."""
     if not _takes(parts, root):
         return False
     return len(parts) < len(root) or any(_computed(one) for one in parts)
 
 
 def _takes(parts: Sequence[str], dear: Sequence[str]) -> bool:
-    """Whether deleting the path deletes the dear one: it is that, or above it."""
+    """Whether deleting `parts` deletes the critical path `dear`."""
     if not parts or len(parts) > len(dear):
         return False
     return all(_fits(have, one) for one, have in zip(parts, dear, strict=False))
@@ -221,7 +221,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def fnmatch_pattern(name: str) -> str:
-    """The name as a pattern of `fnmatch`; what is quoted stands for itself there too."""
+    """The name as a pattern of `fnmatch`; inactive glob characters are escaped."""
     escaped = {"\ue000": "[*]", "\ue001": "[?]", "\ue002": "[[]"}
     return "".join(escaped.get(char, char) for char in name)
 
@@ -271,6 +271,6 @@ def _unknown(text: str) -> bool:
 
 
 def _hinges_on_a_variable(field: str) -> bool:
-    """`$X/` and `$X/*`: all that keeps it from the top is a variable that nobody sets."""
+    """Whether `$X/` or `$X/*` is the root directory if the variable is unset."""
     rest = field[1:]
     return field.startswith(UNSET) and rest.startswith("/") and all(map(is_wildcard, _split(rest)))

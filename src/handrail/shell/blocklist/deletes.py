@@ -1,4 +1,4 @@
-"""Deleting or moving away what cannot be got back: the system, a home, what is around us."""
+"""Deleting or moving the system, a home directory, or the directories around the workspace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 
 
 def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """What the program would delete or move that is refused."""
+    """Reasons to refuse what the program deletes or moves."""
     if call.name in _DELETERS:
         yield from _gone(call, command, (*call.operands, *piped_operands(call, command)))
         if "--no-preserve-root" in call.arguments:
@@ -60,7 +60,7 @@ def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) ->
 
 
 def _swept(call: ProgramCall) -> Sequence[str]:
-    """What an archiver deletes once it has packed it, and where `git clean` cleans."""
+    """What an archiver deletes after packing it, and the directory that `git clean` cleans."""
     if call.name == "git":
         place = call.option_value("C")
         return [place] if place is not None and "clean" in call.arguments else []
@@ -69,7 +69,7 @@ def _swept(call: ProgramCall) -> Sequence[str]:
 
 
 def _sources(call: ProgramCall) -> Sequence[str]:
-    """What `mv` takes away: all but the last, unless the target is named by an option."""
+    """What `mv` moves away: all operands but the last, or all if an option names the target."""
     target = call.option_value("t", "target-directory")
     return call.operands if target is not None else call.operands[:-1]
 
@@ -120,7 +120,7 @@ def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
 
 
 def piped_operands(call: ProgramCall, command: ExpandedCommand) -> Iterator[str]:
-    """Operands that `xargs` takes from its input, where their text or their origin shows."""
+    """The operands that `xargs` reads, where the command contains them."""
     if not call.invocation.extra_arguments:
         return
     for wrapper in wrapping_invocations(call.invocation, command.flat.invocations):
@@ -153,7 +153,7 @@ def _unfiltered(find: ProgramCall) -> Iterator[str]:
 
 
 def input_sources(invocation: Invocation, among: Sequence[Invocation]) -> tuple[Invocation, ...]:
-    """The commands whose output an invocation reads, its wrappers' included."""
+    """The invocations whose output an invocation reads, directly or through its wrappers."""
     if invocation.piped_from:
         return invocation.piped_from
     return tuple(

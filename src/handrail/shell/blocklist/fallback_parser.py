@@ -1,6 +1,6 @@
-"""A command line that nobody could parse, taken apart at spaces and operators.
+"""Splits a command that cannot be parsed at blanks and operators.
 
-Good enough to recognise a catastrophe in broken or foreign text; never to call anything safe.
+Good enough to recognise a catastrophe in malformed text; never used to call a command safe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST: Final = 100_000
 
 
 def is_fork_bomb(text: str) -> bool:
-    """Whether the text holds the classic fork bomb, under any name, or a loop that is one."""
+    """Whether the text contains a fork bomb: the classic function, or an endless loop that forks."""
     if _BOMB.search(text) is not None:
         return True
     bodies = [text[loop.end() :].partition("done")[0] for loop in islice(_LOOP.finditer(text), 9)]
@@ -46,7 +46,7 @@ def is_fork_bomb(text: str) -> bool:
 
 
 def parse_fallback(text: str, depth: int = 0) -> FlatCommand:
-    """The text as the programs that it seems to start."""
+    """The programs that the text seems to start."""
     return FlatCommand(tuple(_invocations(text[:_LONGEST], depth)))
 
 

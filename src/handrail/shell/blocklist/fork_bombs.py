@@ -1,7 +1,7 @@
-"""Program text that starts processes without end: a loop that never stops and forks in each round.
+"""Program code that forks without end: in an endless loop or recursion.
 
-A daemon forks twice and may loop elsewhere; that is no catastrophe. Python is read by its own
-grammar, other languages by their braces and statements.
+A daemon that forks twice is allowed. Python is parsed; other languages are scanned for braces and
+statements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDLESS: Final = frozenset(("count", "repeat", "cycle"))
 
 
 def forks_without_end(code: str) -> bool:
-    """Whether the text forks in a loop, or a recursion, that never stops."""
+    """Whether the code forks in a loop or recursion that never stops."""
     if _FORK.search(code) is None:
         return False
     tree = _python(code)
@@ -34,7 +34,7 @@ def forks_without_end(code: str) -> bool:
 
 
 def _python(code: str) -> ast.Module | None:
-    """The text as Python; None if it is something else."""
+    """The code as a Python tree; None if it is not Python."""
     if len(code) > _LONGEST:
         return None
     try:
@@ -52,7 +52,7 @@ def _in_python(tree: ast.Module) -> bool:
 
 
 def _forking_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Every name that stands for a fork: other names for it, and functions that do it."""
+    """Every name that stands for fork: aliases, and functions that call it."""
     names = {"fork", "forkpty"}
     bound = list(_bindings(nodes))
     grown = True
@@ -113,7 +113,7 @@ def _endless(node: ast.AST, names: frozenset[str]) -> bool:
 
 
 def _stops(body: Iterable[ast.AST]) -> bool:
-    """Whether a loop that never ends by itself is left, or waits for its children or others."""
+    """Whether the body of an endless loop breaks, or waits for processes."""
     return any(
         isinstance(node, ast.Break) or _name_called(node) in _WAITS
         for top in body
@@ -135,7 +135,7 @@ def _name_called(node: ast.AST) -> str | None:
 
 
 def _unbounded(over: ast.expr) -> bool:
-    """Whether what is looped over has no end, or one far away."""
+    """Whether the iterable has no end, or a very large one."""
     name = _name_called(over)
     if not isinstance(over, ast.Call) or name is None:
         return False
@@ -147,14 +147,14 @@ def _unbounded(over: ast.expr) -> bool:
 
 
 def _size(node: ast.expr) -> int:
-    """A number as it is written; one that must be computed counts as large."""
+    """The value of a literal number; an expression counts as large."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     return _MANY + 1 if isinstance(node, ast.BinOp) else 0
 
 
 def _in_text(code: str) -> bool:
-    """Whether a fork stands in the body of a loop, or in one statement with a loop's word."""
+    """Whether a fork is in the body of a loop, or in one statement with a loop keyword."""
     bodies: list[bool] = []
     loops = forks = False
     for token in _TOKEN.findall(code):

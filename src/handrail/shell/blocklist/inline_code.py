@@ -1,6 +1,6 @@
-"""Catastrophes in the code that an interpreter is handed: a modest reader of literals.
+"""Catastrophes in code passed to an interpreter, found by patterns.
 
-It looks for a dangerous call together with its target; code that only mentions one passes.
+Looks for a dangerous call together with its target; code that only mentions one is allowed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Look = Callable[[str], Iterator[Reason]]
 def find_code_damage(
     code: str, options: str, places: CriticalPaths, cwd: str | None, look: Look
 ) -> Iterator[str]:
-    """What the code would do that is refused; `options` may load what it uses."""
+    """Reasons to refuse the code. `options` may import what it uses."""
     for match in _DELETING.finditer(code):
         rest = code[match.end() :]
         target = re.match(_QUOTED, rest)

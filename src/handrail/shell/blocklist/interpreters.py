@@ -1,4 +1,4 @@
-"""How an interpreter is given its program: on the command line, as a file, or on its input."""
+"""How an interpreter receives its program: as an argument, as a file, or on standard input."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ _VERSION: Final = re.compile(r"[\d.]+$")
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """`language` by its plain name; `code` what is given on the command line; `programs` the
-    words that hold or name the program; `reads_input` if its program comes on its input.
-    """
+    """An interpreter as a command starts it."""
 
+    # Its name without version and directory.
     language: str
+    # Code given as arguments.
     code: tuple[Word, ...]
+    # The words that contain or name the program.
     programs: tuple[Word, ...]
+    # The program is read from standard input.
     reads_input: bool
 
     @property
     def shell(self) -> bool:
-        """Whether it speaks a shell's language."""
+        """Whether the interpreter is a shell."""
         return self.language in SHELLS
 
 
 def find_interpreter(words: Sequence[Word]) -> Interpreter | None:
-    """The interpreter that the words start, None if they start none."""
+    """The interpreter that the words start; None if they start none."""
     if len(words) > 1 and program_basename(words[0].value or "") in ("busybox", "toybox"):
         words = words[1:]
     language = interpreter_language(words[0].value if words else None)
@@ -51,7 +53,7 @@ def find_interpreter(words: Sequence[Word]) -> Interpreter | None:
 
 
 def interpreter_language(program: str | None) -> str | None:
-    """The plain name of an interpreter: `python` for `/usr/bin/python3.12`."""
+    """The language of an interpreter: `python` for `/usr/bin/python3.12`."""
     name = program_basename(program or "")
     if name in SHELLS or name in LANGUAGES:
         return name
@@ -60,7 +62,7 @@ def interpreter_language(program: str | None) -> str | None:
 
 
 class _InterpreterArguments:
-    """Goes through the arguments until the program is found."""
+    """Reads arguments until the program is found."""
 
     def __init__(self, language: str, rest: list[Word]) -> None:
         self._language = language

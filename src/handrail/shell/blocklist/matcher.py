@@ -1,7 +1,7 @@
-"""The commands that no mode lets through: catastrophes, however they are spelled.
+"""Commands that no mode allows, however they are written.
 
-Works on what the command runs, never on its text; every rule is about an effect. The list
-can only grow: nothing in the configuration takes a row away.
+Works on the programs that a command starts, not on its text. The list can only grow: no setting
+removes a row.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def find_blocked(
 def find_blocked_in_text(
     command: str, where: ExecutionContext, user_blocked: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
-    """The same for a command that could not be parsed, taken apart as well as it can be."""
+    """Reasons to refuse a command that cannot be parsed; empty if there are none."""
     return _distinct(_fallback_reasons(command, where, user_blocked, 0))
 
 
@@ -123,7 +123,7 @@ def _fallback_reasons(
 
 
 def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterator[Reason]:
-    """Programs that are refused whatever they are told."""
+    """Reasons to refuse a program, whatever its arguments are."""
     refusal = ALWAYS.get(call.name) if not call.in_workspace or call.name == "handrail" else None
     if refusal is None:
         starts = (one for start, one in ALWAYS_PREFIX.items() if call.name.startswith(start))
@@ -151,7 +151,7 @@ def _starts_handrail(call: ProgramCall) -> bool:
 def _interpreted_code(
     one: Invocation, command: ExpandedCommand, user_blocked: Sequence[str], depth: int
 ) -> Iterator[Reason]:
-    """Catastrophes in the program text that an interpreter is given."""
+    """Reasons to refuse code that is passed to an interpreter."""
 
     def look(text: str) -> Iterator[Reason]:
         return _fallback_reasons(text, command.where, user_blocked, depth + 1)
@@ -181,7 +181,7 @@ def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
 
 
 def _input(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
-    """What the interpreter reads, where the command itself holds it."""
+    """What the interpreter reads on standard input, where the command contains it."""
     for redirect in one.redirects:
         if redirect.operator.startswith("<<"):
             yield from _texts(redirect.body or redirect.target, command)
@@ -204,7 +204,7 @@ def _printed(one: Invocation, command: ExpandedCommand, depth: int) -> Iterator[
 
 
 def _changed(name: str, fields: Sequence[str], text: str) -> str:
-    """The text as a decoder in the pipe turns it; as it is where that cannot be told."""
+    """The text after a decoder in the pipe; unchanged for any other program."""
     decodes = any(field in ("-d", "-D", "--decode", "-di", "-r") for field in fields)
     try:
         if name == "base64" and decodes:

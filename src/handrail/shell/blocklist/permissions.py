@@ -1,4 +1,4 @@
-"""Gaining rights, giving them to everybody, and taking them from the system's own files."""
+"""Gaining rights, granting them to everybody, and changing those of system files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALL_RIGHTS: Final = "it gives everybody all rights (mode 777)"
 
 
 def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """Changes of rights and owners that are refused."""
+    """Reasons to refuse a change of permissions or owners."""
     if call.name not in _CHANGERS:
         return
     if call.name in ("chmod", "gchmod"):

@@ -1,4 +1,4 @@
-"""Killing what one did not start, stopping the machine, and multiplying without end."""
+"""Ending processes of others, stopping the machine, and starting processes without end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BOMB: Final = ("it starts processes without end", "start a known number of them
 
 
 def find_process_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """Kills and shutdowns that are refused."""
+    """Reasons to refuse a kill or shutdown."""
     verbs = POWER_VERBS.get(call.name, frozenset())
     if not call.in_workspace and not verbs.isdisjoint(map(plain_text, call.arguments)):
         yield call.reason(*POWER)
@@ -48,7 +48,7 @@ def find_process_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator
 
 
 def find_endless_loops(script: Script) -> Iterator[Reason]:
-    """`while true; do x & done`: a loop that never ends and never waits."""
+    """Reasons to refuse loops such as `while true; do x & done` that never end and never wait."""
     for statement in all_statements(script):
         loop = statement.command
         if not isinstance(loop, CompoundCommand) or not _never_ends(loop, statement.source):
@@ -74,7 +74,7 @@ def _never_ends(loop: CompoundCommand, source: str) -> bool:
 
 
 def find_fork_bombs(command: ExpandedCommand) -> Iterator[Reason]:
-    """Functions that start themselves again, several at a time."""
+    """Reasons to refuse functions that start themselves several times."""
     names = command.flat.functions | {one.function for one in command.flat.invocations}
     calls: dict[str, set[str]] = defaultdict(set)
     spreading: dict[tuple[str, str], Invocation] = {}
@@ -136,7 +136,7 @@ def _by_name(call: ProgramCall) -> Iterator[Reason]:
 
 
 def _endless(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """`yes | xargs -P 0 …`: as many at a time as the machine can bear, for ever."""
+    """Refuse `yes | xargs -P 0 …`, which starts processes without end."""
     many = call.option_value("P", "max-procs")
     if many is None or (many.isdigit() and 0 < int(many) <= 64):
         return

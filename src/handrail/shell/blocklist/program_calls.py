@@ -1,4 +1,4 @@
-"""The programs of a command as the checks see them: name and arguments fully spelled out."""
+"""The programs of a command with their names and arguments expanded."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _MOST_MOVES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """One program that would run: `name` without its directory, `arguments` its arguments."""
+    """One program that would run."""
 
+    # Without its directory.
     name: str
     arguments: tuple[str, ...]
     cwd: str | None
@@ -32,7 +33,7 @@ class ProgramCall:
 
     @property
     def operands(self) -> list[str]:
-        """The arguments that are no options; all of them after `--`."""
+        """The arguments that are not options; all arguments after `--`."""
         found: list[str] = []
         for number, field in enumerate(self.arguments):
             if field == "--":
@@ -42,9 +43,9 @@ class ProgramCall:
         return found
 
     def has_option(self, letters: str, *names: str) -> bool:
-        """Whether one of the short letters, alone or in a cluster, or a long name is given.
+        """Whether one of the short options, alone or in a cluster, or a long option is given.
 
-        A long name may be shortened, as getopt lets it.
+        A long option may be abbreviated, as getopt allows.
         """
         for field in self.options:
             if field.startswith("--"):
@@ -66,7 +67,7 @@ class ProgramCall:
         return [field for field in fields if field.startswith("-") and field != "-"]
 
     def option_value(self, short: str, *names: str) -> str | None:
-        """What an option is given: `-t X`, `-tX`, `--target=X`, `--target X`."""
+        """The value of an option: `-t X`, `-tX`, `--target=X`, `--target X`."""
         for number, field in enumerate(self.arguments):
             after = self.arguments[number + 1] if number + 1 < len(self.arguments) else None
             if field.startswith("--") and field != "--":
@@ -78,13 +79,13 @@ class ProgramCall:
         return None
 
     def reason(self, what: str, instead: str) -> Reason:
-        """Why this is refused, and what to do in its place."""
+        """The reason for a refusal, with what to do instead."""
         return Reason(f"{what}; {instead}", self.invocation.source)
 
 
 @dataclass(frozen=True, slots=True)
 class ExpandedCommand:
-    """One command with all that the checks know of it."""
+    """A command with everything that the checks use."""
 
     flat: FlatCommand
     calls: tuple[ProgramCall, ...]
@@ -94,14 +95,14 @@ class ExpandedCommand:
     directories: tuple[str | None, ...]
 
     def cwds(self, invocation: Invocation) -> Sequence[str | None]:
-        """Where it may run; if that is not known, wherever the command goes at all."""
+        """The directories in which the invocation may run."""
         return _cwds(invocation, self.where, self.directories)
 
 
 def expand_command(
     flat: FlatCommand, where: ExecutionContext, expander: Expander, names: Sequence[str]
 ) -> ExpandedCommand:
-    """The command spelled out; `names` are the programs that a glob could stand for."""
+    """Expand a command. `names` are the programs that a glob may stand for."""
     critical_paths = CriticalPaths(where)
     directories = _visited_directories(flat, expander, where)
     calls = tuple(
@@ -145,7 +146,7 @@ def _cwds(
 def _visited_directories(
     flat: FlatCommand, expander: Expander, where: ExecutionContext
 ) -> tuple[str | None, ...]:
-    """Wherever the command goes, as far as it can be known."""
+    """The directories that the command changes to, as far as they are known."""
     if not flat.changes_directory:
         return (where.cwd,)
     moves = dict.fromkeys(_moves(flat.invocations, expander, where))

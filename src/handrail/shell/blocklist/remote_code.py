@@ -1,4 +1,4 @@
-"""Text from another machine that is run as a program, in whatever way it gets there."""
+"""Text from another machine that is run as a program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEEPEST: Final = 8
 
 
 def find_remote_code(command: ExpandedCommand) -> Iterator[Reason]:
-    """Every place where the command would run what it fetched."""
+    """Reasons to refuse invocations that run downloaded text."""
     tracker = RemoteCodeTracker(command)
     for one in command.flat.invocations:
         if tracker.runs(one):
@@ -41,7 +41,7 @@ def find_remote_code(command: ExpandedCommand) -> Iterator[Reason]:
 
 
 class RemoteCodeTracker:
-    """Follows fetched text through pipes, substitutions and variables."""
+    """Follows downloaded text through pipes, substitutions and variables."""
 
     def __init__(self, command: ExpandedCommand) -> None:
         self._command = command
@@ -54,7 +54,7 @@ class RemoteCodeTracker:
         }
 
     def runs(self, one: Invocation) -> bool:
-        """Whether the invocation runs fetched text."""
+        """Whether the invocation runs downloaded text."""
         if one.words and self._fetched_word(one.words[0]):
             return True
         if one.words and self._reads_its_program(one):
@@ -154,7 +154,7 @@ class RemoteCodeTracker:
 
 
 def is_download(words: Sequence[Word]) -> bool:
-    """Whether a simple command brings text from another machine."""
+    """Whether a simple command downloads text."""
     for number, word in enumerate(words):
         name = program_basename(word.value or "")
         if name in FETCHERS:

@@ -1,4 +1,4 @@
-"""Overwriting what the machine needs: system files, disks, file systems."""
+"""Overwriting system files, disks and file systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 
 def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """What the program itself would overwrite that is refused."""
+    """Reasons to refuse what the program overwrites."""
     if call.name in ("dd", "dcfldd", "gdd"):
         targets = [field[3:] for field in call.arguments if field.startswith("of=")]
         yield from _overwritten(call, command, targets)
@@ -41,7 +41,7 @@ def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
 
 
 def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -> Iterator[Reason]:
-    """What a redirect of the command would overwrite that is refused."""
+    """Reasons to refuse what a redirect overwrites."""
     for redirect in invocation.redirects:
         if redirect.operator not in _OUTPUTS:
             continue
@@ -55,7 +55,7 @@ def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -
 
 
 def find_system_writes(paths: Iterable[str], where: ExecutionContext) -> Iterator[Reason]:
-    """What the files that a command is known to write would overwrite that is refused."""
+    """Reasons to refuse the paths that the classifier found to be written."""
     places = CriticalPaths(where)
     for path in paths:
         what = places.system_target(path, None)
@@ -65,7 +65,7 @@ def find_system_writes(paths: Iterable[str], where: ExecutionContext) -> Iterato
 
 
 def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """Tools for disks, where they name one and do more than look."""
+    """Reasons to refuse a disk tool that names a disk and does more than inspect it."""
     verbs = DISK_VERBS.get(call.name, frozenset())
     named = any(command.critical_paths.is_disk(field) for field in _values(call.arguments))
     if not verbs.isdisjoint(call.arguments) or (
@@ -80,7 +80,7 @@ def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Re
 
 
 def _looks(call: ProgramCall) -> bool:
-    """Whether it is asked for nothing but a look at the disk."""
+    """Whether the tool only inspects the disk."""
     looking = LOOKING.get(call.name, frozenset())
     rest = [field for field in call.arguments if not field.startswith("/dev/")]
     return bool(rest) and looking.issuperset(rest)

@@ -1,7 +1,6 @@
-"""Allowlist mode: every command's first word is on the list, and no command hides in another.
+"""Allowlist mode: the first word of every program is on the list, and there are no substitutions.
 
-Works on the parsed command, so that quotes, newlines, `&` and process substitution count for
-what they are; what could not be read has no segments, and nothing of it is listed.
+Works on the parsed command. A command that cannot be parsed has no segments and is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _DEEPEST: Final = 16
 
 
 def command_segments(flat: FlatCommand) -> tuple[CommandSegment, ...]:
-    """The command as the list sees it: one segment for each program, wrappers included."""
+    """One segment for each program of the command, wrappers included."""
     return tuple(
         CommandSegment(
             _first_word(one), one.source, one.in_substitution or _substitutes(_words(one))

@@ -1,6 +1,6 @@
 """The arguments of a program, as far as they are certain before it runs.
 
-An argument that only the run time decides has no text; what is known about it is kept beside.
+An argument that is known only at run time has no text; the other fields say what is known.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _globs(piece: WordPiece) -> bool:
 
 
 def _leads(pieces: Sequence[WordPiece]) -> bool:
-    """Whether the text around the gaps leads up or away; a gap may be `./a` or `.`."""
+    """Whether the text around the gaps leaves the directory; a gap may be `./a` or `.`."""
     whole = "".join("\0" if piece.text is None else piece.text for piece in pieces)
     return _ELSEWHERE.search(whole) is not None
 

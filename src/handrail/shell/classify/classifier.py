@@ -1,6 +1,6 @@
-"""How far a command is to be trusted: the worst of everything that it runs, reads and sets.
+"""The safety class of a command: the worst of everything that it runs, reads and sets.
 
-Safe is only what every word vouches for; everything else has to be recognised to be `dev`.
+A command is safe only if every word is known to be harmless.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CODE: Final = "code"
 
 
 class Classifier:
-    """Judges what a flattened command does, in one place."""
+    """Classifies flattened commands in one execution context."""
 
     def __init__(
         self,
@@ -41,18 +41,18 @@ class Classifier:
         where: ExecutionContext,
         *,
         protected: Callable[[str], str | None] | None = None,
-        tame: Callable[[str], bool] | None = None,
+        git_is_safe: Callable[[str], bool] | None = None,
     ) -> None:
         self._programs = programs
         self._where = where
         self._protected = protected
-        self._tame = tame
+        self._git_is_safe = git_is_safe
         self._seeks = False
 
-    def weigh(
+    def classify(
         self, flat: FlatCommand, expander: Expander, collector: EffectCollector
     ) -> list[CommandClass]:
-        """Adds everything to the collector; answers the class of each invocation."""
+        """Add reasons and effects to the collector. Returns the class of each invocation."""
         for doubt in flat.doubts:
             collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
         if flat.may_loop_forever:
@@ -141,7 +141,7 @@ class Classifier:
             self._run(found, given, one, context)
 
     def _adds_found(self, one: Invocation) -> bool:
-        """Whether what a wrapper adds to it are paths that a search has found."""
+        """Whether the arguments that a wrapper adds are paths found by a search in the workspace."""
         if not one.extra_arguments:
             return False
         return not _unseen(one) or listing.lists_workspace_paths(
@@ -161,7 +161,7 @@ class Classifier:
 
     @staticmethod
     def _wrapper(program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext) -> None:
-        """A program that runs another: only its own words count, the other has its own turn."""
+        """Classify the options of a wrapper; the program that it runs is another invocation."""
         texts = [argument.text or "" for argument in given]
         if "wrapper" not in program.traits:
             context.danger(f"{program.name} runs a program in its own way")
@@ -219,7 +219,7 @@ class Classifier:
             if meant.role == "dir":
                 context = replace(context, cwd=_moved(context.cwd, meant.argument))
         self._strange(program, parsed, one, context)
-        if program.name == "git" and not self._is_tame(context.cwd):
+        if program.name == "git" and not self._git_safe_in(context.cwd):
             context.note(CommandClass.DEV, "git would run what the repository's settings name")
         name = rest[0].text if rest else None
         inner = program.subcommands.get(name or "")
@@ -233,8 +233,8 @@ class Classifier:
             least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
             context.note(max(program.safety_class, least), program.why or f"{program.name} alone")
 
-    def _is_tame(self, cwd: str | None) -> bool:
-        return self._tame is None or (cwd is not None and self._tame(cwd))
+    def _git_safe_in(self, cwd: str | None) -> bool:
+        return self._git_is_safe is None or (cwd is not None and self._git_is_safe(cwd))
 
     def _traits(
         self,
@@ -341,7 +341,7 @@ class Classifier:
         context: ArgumentContext,
         depth: int,
     ) -> None:
-        """`uv run pytest`, `python -m pip`: the rest is a command of its own."""
+        """Classify the command behind `uv run` or `python -m`."""
         first, rest = parsed.command[0], parsed.command[1:]
         context.collector.open_ended = True
         name = first.text
@@ -364,12 +364,12 @@ class Classifier:
 
 
 def _unseen(one: Invocation) -> bool:
-    """Whether it gets arguments that do not stand there; find shows where it puts them."""
+    """Whether a wrapper adds arguments at an unknown position; find shows where it puts them."""
     return one.extra_arguments and one.wrapped_by[-1:] != ("find",)
 
 
 def _only_asks(program: ProgramSpec, given: Sequence[Argument]) -> bool:
-    """Help behind another question may be a subcommand's: `git --version --help`."""
+    """Whether the program only prints help or its version."""
     texts = [argument.text for argument in given]
     if program.subcommands and not _HELP.isdisjoint(texts[1:]):
         return False
@@ -386,7 +386,7 @@ def _classify_arguments(parsed: ParsedCommandLine, context: ArgumentContext) -> 
 
 
 def _seeks_secrets(flat: FlatCommand) -> bool:
-    """Whether a search asks for files that may hold secrets by their names."""
+    """Whether a search names files that may contain secrets."""
     names = (
         word.value
         for one in flat.invocations
@@ -414,14 +414,14 @@ def _own(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _default(program: ProgramSpec, parsed: ParsedCommandLine) -> str:
-    """What the current directory is to a program that is told none."""
+    """The role of the current directory for a program that is given no path."""
     slot = program.grammar.slots[0].role if program.grammar.slots else ""
     turned = [program.grammar.turns.get(option, {}).get(slot) for option in sorted(parsed.given)]
     return next((role for role in turned if role in _WRITING), program.default)
 
 
 def _uses_here(program: ProgramSpec, parsed: ParsedCommandLine) -> bool:
-    """Whether the current directory is meant because no path is named."""
+    """Whether the program uses the current directory because no path is given."""
     if any(meant.role in roles.PATHS for meant in parsed.operands):
         return False
     needed = program.default_with
@@ -435,7 +435,7 @@ def _moved(cwd: str | None, argument: Argument) -> str | None:
 
 
 def _dashed(program: ProgramSpec, given: Sequence[Argument]) -> Sequence[Argument]:
-    """Tar takes its first word for letters of options, whose values follow in their order."""
+    """The arguments of tar with its first word split into options; their values follow in order."""
     first = given[0].text if given else None
     if "dashless" not in program.traits or not first or first.startswith("-"):
         return given

@@ -1,4 +1,4 @@
-"""The effects and reasons of a command, gathered while it is judged."""
+"""Collects the reasons and effects of a command during classification."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from handrail.core.commands import CommandAnalysis, CommandClass, Effects, Reaso
 
 
 class EffectCollector:
-    """What has been found so far; the class only ever rises."""
+    """The reasons and effects found so far. The safety class never decreases."""
 
     def __init__(self) -> None:
         self.safety_class = CommandClass.SAFE
@@ -26,7 +26,7 @@ class EffectCollector:
         self._hosts: dict[str, None] = {}
 
     def add_reason(self, safety_class: CommandClass, text: str, part: str) -> None:
-        """The command is at least of that class, for that reason."""
+        """Raise the class of the command to at least `safety_class`."""
         self.safety_class = max(self.safety_class, safety_class)
         self._part = max(self._part, safety_class)
         if safety_class > CommandClass.SAFE:
@@ -34,32 +34,32 @@ class EffectCollector:
             self._reasons[reason] = max(safety_class, self._reasons.get(reason, safety_class))
 
     def take_part_class(self) -> CommandClass:
-        """The class of what was found since it was asked last."""
+        """The class of everything added since the last call."""
         part, self._part = self._part, CommandClass.SAFE
         return part
 
     def add_program(self, program: str) -> None:
-        """It starts a program."""
+        """Add a program that the command starts."""
         self._programs.append(program)
 
     def add_reads(self, paths: Iterable[str]) -> None:
-        """It reads these; a path with a trailing `/` stands for everything below."""
+        """Add paths that are read; a trailing `/` stands for the whole tree."""
         self._reads.update(dict.fromkeys(paths))
 
     def add_writes(self, paths: Iterable[str]) -> None:
-        """It creates, changes or removes these."""
+        """Add paths that are created, changed or removed."""
         self._writes.update(dict.fromkeys(paths))
 
     def add_removes(self, paths: Iterable[str]) -> None:
-        """It deletes these, which are among those that it writes."""
+        """Add paths that are deleted; they are also passed to `add_writes`."""
         self._removes.update(dict.fromkeys(paths))
 
     def add_host(self, host: str) -> None:
-        """It talks to that machine."""
+        """Add a machine that the command connects to."""
         self._hosts[host] = None
 
     def to_analysis(self) -> CommandAnalysis:
-        """The verdict; the reasons that weigh most come first."""
+        """The analysis so far, the most severe reasons first."""
         ranked = sorted(self._reasons, key=lambda reason: -self._reasons[reason])
         return CommandAnalysis(self.safety_class, tuple(ranked), self.effects())
 

@@ -1,6 +1,6 @@
-"""Variables of the environment: which of them change what a program runs or reads.
+"""Environment variables: which of them change what a program runs or reads.
 
-A variable given with a command counts as if it stood in front of it: `K=V command`.
+A variable passed with a command is classified like an assignment before it, `K=V command`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _USUAL_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 
 def classify_variable(name: str) -> CommandClass:
-    """How far a variable that is set for a command takes it away from being safe."""
+    """The safety class of a command for which this variable is set."""
     if not _NAME.fullmatch(name):
         return CommandClass.DANGEROUS
     if _HARMLESS.fullmatch(name):
@@ -73,10 +73,9 @@ def classify_variable(name: str) -> CommandClass:
 
 
 def child_environment(base: Mapping[str, str], roots: Sequence[str] = ()) -> dict[str, str]:
-    """The environment that every command gets: a closed list of names out of `base`.
+    """The environment of every command: a fixed list of names taken from `base`.
 
-    The search path keeps absolute places outside the roots only: what lies in a root was
-    written by whoever the command is meant to be safe from.
+    PATH keeps only absolute directories outside the roots, because files in a root are not trusted.
     """
     kept = {name: value for name, value in base.items() if _KEPT.fullmatch(name)}
     kept["PATH"] = _search_path(base.get("PATH", ""), roots)

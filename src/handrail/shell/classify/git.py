@@ -1,8 +1,8 @@
-"""What makes git harmless enough to look with: an environment, and a configuration that is tame.
+"""Safe read-only use of git: an environment, and a check of the repository's configuration.
 
-A repository's configuration names programs that git runs. Those with fixed names are switched
-off by the environment; filters and drivers have names that the repository chooses, and only a
-look at its configuration can tell that there are none.
+A repository's configuration names programs that git runs. The environment disables those with
+fixed keys. Filters and drivers have keys that the repository chooses, so the configuration is
+checked for them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _BLANK: Final = re.compile(r"(?:\s+|[#;][^\n]*)+")
 
 
 class _InvalidConfig(Exception):
-    """The text is no configuration that git would read."""
+    """The text is not a valid git configuration."""
 
 
 class _ConfigEntry(NamedTuple):
@@ -79,8 +79,9 @@ class _ConfigEntry(NamedTuple):
 
 
 def git_environment() -> Mapping[str, str]:
-    """The variables with which git runs no program that a repository names, apart from the
-    filters and drivers that `git_config_is_safe` looks for.
+    """Variables that keep git from running programs named by a repository.
+
+    Filters and drivers are not covered; see `git_config_is_safe`.
     """
     numbered = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
     for index, (key, value) in enumerate(_SETTINGS.items()):
@@ -90,8 +91,9 @@ def git_environment() -> Mapping[str, str]:
 
 
 def git_config_is_safe(*configurations: str) -> bool:
-    """Whether these configurations of a repository name no filter, driver, other working tree
-    or further file. What is not understood is not tame.
+    """Whether the configurations name no filter, driver, other worktree or included file.
+
+    A configuration that cannot be parsed is not safe.
     """
     try:
         return not any(_runs_program(entry) for text in configurations for entry in _entries(text))

@@ -1,4 +1,4 @@
-"""Which machines a command talks to, as far as its words name them."""
+"""The machines that the arguments of a command name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOGIN: Final = re.compile(r"[\w.-]+@([\w.-]+)(?::.*)?|([\w.-]+\.[A-Za-z]{2,}|\d
 def collect_hosts(
     arguments: Iterable[Argument], collector: EffectCollector, *, strict: bool = False
 ) -> None:
-    """Adds the hosts that the arguments name; `strict`: only whole addresses count."""
+    """Add the hosts that the arguments name. `strict`: only complete addresses count."""
     for argument in arguments:
         value = argument.text or argument.prefix
         found = _URL.search(value)
@@ -33,7 +33,7 @@ def collect_hosts(
 
 
 def collect_first_host(arguments: Iterable[Argument], collector: EffectCollector) -> None:
-    """Adds the first operand as a host, for programs whose first operand is one."""
+    """Add the first operand as a host."""
     for argument in arguments:
         value = argument.text
         if value and not value.startswith(("-", "@", "+")) and not value.isdigit():

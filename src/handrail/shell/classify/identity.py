@@ -1,4 +1,4 @@
-"""Which program a name really starts: the system's own, one of the workspace, or another."""
+"""Which program a name starts: one of the system, one of the workspace, or another."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 def identify_program(
     name: str, word: Word, context: ArgumentContext, programs: ProgramTable
 ) -> ProgramSpec | None:
-    """The program's entry; None if there is nothing more to judge, the collector says why."""
+    """The entry of the program; None, with a reason in the collector, if it has none."""
     if is_handrail(name) or _leads_to_handrail(name, context):
         context.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
         return None

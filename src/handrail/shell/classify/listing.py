@@ -1,7 +1,7 @@
-"""Whether what a command prints are paths of the workspace, found by a search.
+"""Whether the output of a command consists of workspace paths found by a search.
 
-That is what may be handed on as arguments; text that somebody has written may not. A program or
-option that is not known here to print nothing but paths makes text of it.
+Such output may be passed on as arguments; other text may not. A program or option that is not
+listed here prints text.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ _BREAKS: Final = frozenset({"\\n", "\n", " ", "\\0", "\\r", "-d", "-s"})
 
 
 def lists_workspace_paths(piped_from: Sequence[Invocation], find: Lookup) -> bool:
-    """Whether all that is fed are paths that a search found."""
+    """Whether all of the output is paths that a search found."""
     return bool(piped_from) and all(_lists(one, find) for one in piped_from)
 
 
 def substitution_lists_paths(part: Substitution, find: Lookup) -> bool:
-    """The same for `$(…)`."""
+    """Whether all of the output of `$(…)` is paths that a search found."""
     stages = _stages(part.script)
     piped_from: tuple[Invocation, ...] = ()
     for stage in stages:
@@ -146,7 +146,7 @@ def _searches(name: str, parsed: ParsedCommandLine, one: Invocation) -> bool:
 
 
 def _git(program: ProgramSpec, given: Sequence[Argument]) -> bool:
-    """`git log --name-only` is none: messages are printed as well."""
+    """Whether a git command prints only paths; `git log --name-only` also prints messages."""
     name = given[0].text if given else None
     inner = program.subcommands.get(name or "")
     if inner is None:
@@ -158,7 +158,7 @@ def _git(program: ProgramSpec, given: Sequence[Argument]) -> bool:
 
 
 def _sifts(name: str, parsed: ParsedCommandLine, one: Invocation) -> bool:
-    """Whether it passes on what it is fed, and nothing out of a file."""
+    """Whether the program passes on lines of its input, and nothing from a file."""
     if any(redirect.operator.startswith("<") for redirect in one.redirects):
         return False
     named = (meant.role for meant in (*parsed.operands, *parsed.shifted))

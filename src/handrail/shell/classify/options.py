@@ -1,7 +1,7 @@
-"""Arguments read the way a program reads them: options, their values, operands.
+"""Parses arguments as the program would: options, their values, operands.
 
-An option that the program's grammar does not hold, or an argument that might turn out to be
-one, is `unknown_options`; abbreviations are strange too, since only the program knows all its options.
+An option that the grammar does not list, an abbreviation, or an argument that may turn out to be
+an option is reported as unknown.
 """
 
 from __future__ import annotations
@@ -21,33 +21,34 @@ _NUMBER: Final = re.compile(r"-\d+")
 
 
 class ParsedArgument(NamedTuple):
-    """An argument and what it means to the program."""
+    """An argument with its role for the program."""
 
     role: str
     argument: Argument
 
 
 class ParsedCommandLine(NamedTuple):
-    """`given`: the options by name. `values` and `operands` with their roles. `shifted`: what
-    else arguments mean where one before them becomes several. `surplus_operands`: operands for which
-    there is no place. `may_overflow`: those that may become more than there are places. `option_like_globs`:
-    patterns that a file may match whose name is an option. `command`: the command that the
-    program runs itself.
-    """
+    """The arguments of a program, parsed by its grammar."""
 
+    # The names of the options.
     given: frozenset[str]
     values: tuple[ParsedArgument, ...]
     operands: tuple[ParsedArgument, ...]
     unknown_options: tuple[Argument, ...]
+    # Further roles of arguments, if one before them becomes several.
     shifted: tuple[ParsedArgument, ...] = ()
+    # Operands for which the grammar has no slot.
     surplus_operands: tuple[Argument, ...] = ()
+    # Arguments that may become more operands than there are slots.
     may_overflow: tuple[Argument, ...] = ()
+    # Globs that may match a file whose name is an option.
     option_like_globs: tuple[Argument, ...] = ()
+    # The command that the program runs.
     command: tuple[Argument, ...] = ()
 
 
 def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> ParsedCommandLine:
-    """The arguments as the grammar reads them."""
+    """Parse the arguments by the grammar."""
     reading = _OptionParser(grammar, arguments)
     reading.run()
     slots = grammar.slots
@@ -78,7 +79,7 @@ def parse_arguments(grammar: ArgumentGrammar, arguments: Sequence[Argument]) -> 
 def split_subcommand(
     grammar: ArgumentGrammar, arguments: Sequence[Argument]
 ) -> tuple[ParsedCommandLine, tuple[Argument, ...]]:
-    """The options in front of a subcommand, and what starts with the subcommand."""
+    """The options before a subcommand, and the arguments from the subcommand on."""
     reading = _OptionParser(grammar, arguments, stop=True)
     reading.run()
     # A value that becomes several words may become the subcommand.
@@ -146,7 +147,7 @@ class _OptionParser:
         return True
 
     def _ends_here(self) -> bool:
-        """The first operand may end what is ours."""
+        """Whether the first operand ends the options of the program."""
         terminal = self._grammar.slots and self._grammar.slots[0].role in _TERMINAL
         if terminal:
             self.command.append(self.operands.pop())
@@ -164,7 +165,7 @@ class _OptionParser:
         return not argument.single or not text or text.startswith("-")
 
     def _computed(self, argument: Argument) -> None:
-        """`--file="$X"` is an option with a value; anything else might be any option."""
+        """Handle `--file="$X"`, an option with a value; any other gap may be any option."""
         name, equals, _ = argument.prefix.partition("=")
         option = self._options.get(name)
         if equals and option is not None and len(option.roles) == 1 and argument.single:
@@ -214,7 +215,7 @@ class _OptionParser:
             self._take(f"-{letter}", option)
 
     def _take(self, name: str, option: OptionSpec) -> None:
-        """The option's values are the next words; a command runs up to `;` or `+`."""
+        """Take the values of an option from the next words; a command ends at `;` or `+`."""
         self.given.add(name)
         if option.attached:
             return
@@ -237,7 +238,7 @@ class _OptionParser:
             self.unknown_options.append(value)
 
     def _look_at(self, argument: Argument) -> None:
-        """A pattern may match several files, and the name of one may be an option."""
+        """Record a glob that may match a file whose name is an option."""
         if self._grammar.style != "none" and argument.glob and (argument.text or "")[:1] in _GLOBS:
             self.option_like_globs.append(argument)
 
@@ -254,7 +255,7 @@ class _OptionParser:
 def _placed(
     slots: Sequence[OperandSlot], operands: Sequence[Argument]
 ) -> tuple[list[ParsedArgument], list[Argument]]:
-    """Operands in their slots, and those for which there is none."""
+    """The operands with their roles, and the operands for which the grammar has no slot."""
     wide = next((i for i, slot in enumerate(slots) if slot.most is None), None)
     if wide is None:
         placed = [
@@ -272,7 +273,7 @@ def _placed(
 def _shifted(
     slots: Sequence[OperandSlot], operands: Sequence[Argument], spilled: Sequence[Argument]
 ) -> list[ParsedArgument]:
-    """What becomes several words stands in later places too, and moves what follows there."""
+    """The further roles of operands, if one before them becomes several words."""
     wide = next((i for i, slot in enumerate(slots) if slot.most is None), len(slots))
     first = next((i for i, one in enumerate(operands) if one.may_split), len(operands))
     places = [(0, one) for one in spilled]

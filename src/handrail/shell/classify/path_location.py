@@ -1,7 +1,6 @@
 """Where a path in a command leads, and whether that is inside the workspace.
 
-Two names of one thing are kept apart: what the command says and where links really lead;
-both must be inside.
+A path is checked as written and with its links followed; both must be inside.
 """
 
 from __future__ import annotations
@@ -23,20 +22,22 @@ _SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63
 
 
 class PathLocation(NamedTuple):
-    """Where a path leads. `paths`: as said and, where it differs, as links lead. `is_stream`:
-    a stream such as /dev/null. `objection`: why it cannot be vouched for. `is_root`: it is a root, or all in it.
-    """
+    """Where a path leads."""
 
+    # As written and, if different, with links followed.
     paths: tuple[str, ...] = ()
+    # A harmless stream such as /dev/null.
     is_stream: bool = False
+    # Why the path is not trusted; empty if it is.
     objection: str = ""
+    # A root of the workspace, or everything in it.
     is_root: bool = False
 
 
 def locate_path(
     argument: Argument, cwd: str | None, where: ExecutionContext, *, follow: bool = True
 ) -> PathLocation:
-    """The place that an argument names; `follow`: a link at the end stands for its target."""
+    """Locate the path that an argument names. `follow`: a link at its end is followed."""
     said = _absolute(argument, cwd, where)
     if isinstance(said, PathLocation):
         return said
@@ -57,7 +58,7 @@ def locate_path(
 
 
 def readable_stream(path: str) -> bool:
-    """Whether a stream can be read without waiting for ever."""
+    """Whether reading the stream cannot block forever."""
     return path in _SOURCES
 
 
@@ -85,7 +86,7 @@ def _absolute(argument: Argument, cwd: str | None, where: ExecutionContext) -> s
 
 
 def _divided(path: str, *, glob: bool) -> tuple[str, list[str]]:
-    """The part in front of the first pattern, and the components from there on."""
+    """The part before the first glob, and the components from there on."""
     parts = path.split("/")
     first = next((i for i, part in enumerate(parts) if glob and _GLOB.search(part)), len(parts))
     return "/".join(parts[:first]) or "/", [part for part in parts[first:] if part]

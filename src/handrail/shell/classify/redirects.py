@@ -1,4 +1,4 @@
-"""What redirects read and write."""
+"""Classifies the files that redirects read and write."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/.*")
 def classify_redirects(
     redirects: Sequence[Redirect], expander: Expander, context: ArgumentContext
 ) -> None:
-    """Adds the redirects of one command to the collector."""
+    """Add the redirects of one command to the collector."""
     for redirect in redirects:
         _one(redirect, expander, context)
 
 
 def writes_file(redirects: Sequence[Redirect]) -> bool:
-    """Whether any of them writes a file, streams such as /dev/null apart."""
+    """Whether a redirect writes a file other than a stream such as /dev/null."""
     return any(
         ">" in one.operator
         and not _copies(one)

@@ -1,6 +1,6 @@
-"""What an argument means for the verdict, by its role in the program's grammar.
+"""Classifies an argument by its role in the grammar of the program.
 
-A role that is not known here is an error of the tables and counts as dangerous.
+An unknown role is a defect of the tables and counts as dangerous.
 """
 
 from __future__ import annotations
@@ -61,33 +61,33 @@ _DENIED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentContext:
-    """Where an argument stands. `part`: the text of its command. `found_by_search`: what a wrapper adds
-    are paths that a search inside the workspace has found. `seeks_secrets`: by names of files that may
-    hold secrets.
-    """
+    """Where an argument is used."""
 
     where: ExecutionContext
     cwd: str | None
     collector: EffectCollector
+    # The source of the command.
     part: str
     program: str = ""
+    # The arguments that a wrapper adds are paths found by a search in the workspace.
     found_by_search: bool = False
+    # A search names files that may contain secrets.
     seeks_secrets: bool = False
     protected: Callable[[str], str | None] | None = None
     # Programs that this one was found to start, in any reading of its arguments.
     launched: set[str] = field(default_factory=set)
 
     def note(self, safety_class: CommandClass, text: str) -> None:
-        """The command is at least of that class."""
+        """Raise the class of the command to at least `safety_class`."""
         self.collector.add_reason(safety_class, text, self.part)
 
     def danger(self, text: str) -> None:
-        """The command is dangerous."""
+        """Mark the command as dangerous."""
         self.note(CommandClass.DANGEROUS, text)
 
 
 def classify_argument(role: str, argument: Argument, context: ArgumentContext) -> None:
-    """Adds what the argument means to the collector."""
+    """Add the reasons and effects of an argument to the collector."""
     handler = _ROLES.get(role)
     if handler is not None:
         handler(argument, context)
@@ -98,7 +98,7 @@ def classify_argument(role: str, argument: Argument, context: ArgumentContext) -
 
 
 def classify_text(argument: Argument, context: ArgumentContext) -> None:
-    """Text that is only printed or compared."""
+    """Classify text that is only printed or compared."""
     if argument.text is not None or argument.found_by_search:
         return
     for name in argument.unknown_variables:
@@ -108,7 +108,7 @@ def classify_text(argument: Argument, context: ArgumentContext) -> None:
 
 
 def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = False) -> None:
-    """A file that is read."""
+    """Classify a file that is read."""
     if argument.found_by_search and context.seeks_secrets:
         context.danger("the files that are searched for may hold secrets")
     if argument.text == "-" or argument.found_by_search:
@@ -127,7 +127,7 @@ def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = 
 
 
 def classify_listed(argument: Argument, context: ArgumentContext) -> None:
-    """A file or directory of which only names and facts are shown."""
+    """Classify a file of which only the name and metadata are shown."""
     if argument.text == "-" or argument.found_by_search:
         return
     place = path_location.locate_path(argument, context.cwd, context.where)
@@ -146,7 +146,7 @@ def classify_write(
     follow: bool = True,
     whole: bool = False,
 ) -> None:
-    """A file that is created, changed or removed. `whole`: a root itself may be meant."""
+    """Classify a file that is created, changed or removed. `whole`: a root itself is allowed."""
     if argument.found_by_search:
         context.note(
             CommandClass.DEV, f"{context.program or 'it'} changes files that a search finds"
@@ -212,7 +212,7 @@ def _revision(argument: Argument, context: ArgumentContext) -> None:
 
 
 def _any(argument: Argument, context: ArgumentContext) -> None:
-    """An argument of a program that is trusted with the workspace, but not with the rest."""
+    """Classify an argument of a program that may touch the workspace and nothing else."""
     value = argument.text
     if value is None:
         return
@@ -269,7 +269,7 @@ def _archive(argument: Argument, context: ArgumentContext) -> None:
 
 
 def _output(argument: Argument, context: ArgumentContext) -> None:
-    """A file that is written by a program to which `-` is its standard output."""
+    """Classify an output file; `-` is standard output."""
     if argument.text != "-":
         classify_write(argument, context)
 
@@ -281,7 +281,7 @@ def _new_archive(argument: Argument, context: ArgumentContext) -> None:
 
 
 def _unpacked(argument: Argument, context: ArgumentContext) -> None:
-    """An archive whose files are put into the current directory."""
+    """Classify an archive that is unpacked into the current directory."""
     classify_read(argument, context)
     classify_write(Argument(".", "."), context, tree=True, whole=True)
 
@@ -289,7 +289,9 @@ def _unpacked(argument: Argument, context: ArgumentContext) -> None:
 def classify_target(
     argument: Argument, sources: Sequence[Argument], context: ArgumentContext
 ) -> None:
-    """Where files are copied or moved: a new name, or a directory that takes their names."""
+    """Classify where files are copied or moved: a new name, or a directory that receives their
+    names.
+    """
     text = argument.text or ""
     last = text.rpartition("/")[2]
     if not text or argument.tilde or last not in ("", ".", ".."):
@@ -332,7 +334,7 @@ def _change(argument: Argument, context: ArgumentContext) -> None:
 
 
 def _target(argument: Argument, context: ArgumentContext) -> None:
-    """What a link leads to: from elsewhere, it opens a way out of the workspace."""
+    """Classify the target of a link: outside the workspace it would lead out of it."""
     if argument.text is None or argument.tilde or argument.text.startswith("/"):
         classify_listed(argument, context)
 
@@ -366,5 +368,5 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
 
 
 def known_roles() -> frozenset[str]:
-    """The roles that have a meaning here."""
+    """Every role that can be classified."""
     return frozenset((*_ROLES, *_ALLOWED, *_DENIED))

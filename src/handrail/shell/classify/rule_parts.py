@@ -1,6 +1,6 @@
-"""The programs of a command as rules see them, and whether they are the whole of it.
+"""The programs of a command as permission rules see them.
 
-Rules compare words; whatever is not a plain word (computed, or found by a glob) is None here.
+Rules compare words; a word that is a glob or known only at run time is None.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TRANSPARENT: Final = frozenset(("time", "timeout", "nice", "nohup", "stdbuf", "
 
 
 def command_parts(flat: FlatCommand, classes: Sequence[CommandClass]) -> tuple[CommandPart, ...]:
-    """Every program that is started, wrappers taken off, with its class."""
+    """Every program that is started, without its wrappers, with its class."""
     return tuple(
         CommandPart(
             tuple(map(_word, one.words)),
@@ -32,13 +32,13 @@ def command_parts(flat: FlatCommand, classes: Sequence[CommandClass]) -> tuple[C
 
 
 def is_rule_matchable(flat: FlatCommand, env: Mapping[str, str]) -> bool:
-    """Whether the parts tell all of it: see `Judgement.plain`."""
+    """Whether the parts describe the whole command: see `CommandAnalysis.rule_matchable`."""
     certain = not (env or flat.doubts or flat.functions or flat.evaluates)
     return certain and all(map(_is_plain, flat.invocations))
 
 
 def is_fully_listed(flat: FlatCommand, env: Mapping[str, str]) -> bool:
-    """Whether they are all programs that are started: see `Judgement.told`."""
+    """Whether the parts list every program: see `CommandAnalysis.fully_listed`."""
     variables = {*env, *(each.name for one in flat.invocations for each in one.assignments)}
     # With a value, arithmetic on it may run something.
     if flat.doubts or not flat.evaluates.isdisjoint(env):

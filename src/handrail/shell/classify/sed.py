@@ -1,7 +1,7 @@
-"""Scripts of `sed`: which of them only print.
+"""Recognises sed scripts that only print.
 
-Anything that is not understood to the last letter counts as harmful: `e` runs programs, `w`
-and `W` write files, `r` and `R` read them.
+A script that is not fully understood counts as harmful: `e` runs programs, `w` and `W` write
+files, `r` and `R` read them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BRACKET: Final = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]])*\]")
 
 
 def only_prints(script: str) -> bool:
-    """Whether the script can do nothing but print."""
+    """Whether the script does nothing but print."""
     at = 0
     while at < len(script):
         if script[at] in " \t\n;{}":
@@ -36,7 +36,7 @@ def only_prints(script: str) -> bool:
 
 
 def _command(script: str, at: int) -> int | None:
-    """Where the command ends that starts here, None if it is not harmless."""
+    """The end of the command that starts here; None if it is not harmless."""
     start = _addresses(script, at)
     if start is None or start >= len(script):
         return None
@@ -74,7 +74,7 @@ def _addresses(script: str, at: int) -> int | None:
 
 
 def _address(script: str, at: int) -> int | None:
-    """Where an address ends; where it would start if there is none; None if it is broken."""
+    """The end of an address; its start if there is none; None if it is malformed."""
     match = _ADDRESS.match(script, at)
     if match is not None:
         return match.end()
@@ -102,7 +102,7 @@ def _substitute(script: str, at: int, letter: str) -> int | None:
 
 
 def _text(script: str, at: int) -> int | None:
-    """What `a`, `i` and `c` print: up to a line end that is not escaped."""
+    """The end of the text of `a`, `i` or `c`: an unescaped end of line."""
     end = at
     while end < len(script) and script[end] != "\n":
         end += 2 if script[end] == "\\" else 1
@@ -111,7 +111,7 @@ def _text(script: str, at: int) -> int | None:
 
 
 def _delimited(script: str, at: int, mark: str, *, brackets: bool = True) -> int | None:
-    """Where the text up to `mark` ends, None if it does not or if versions of sed differ."""
+    """The end of the text up to `mark`; None if it has no end or versions of sed differ."""
     while at < len(script):
         if script[at] == mark:
             return at + 1

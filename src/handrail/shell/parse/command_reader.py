@@ -1,4 +1,4 @@
-"""Commands of shfmt's tree in our own terms; every branch of every construct is kept."""
+"""Converts the commands of shfmt's tree; every branch of every construct is kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MAX_CHAIN: Final = 200
 
 
 class CommandReader:
-    """Reads the statements of one text; `words` holds what they do in passing."""
+    """Converts the statements of one text. `words` collects what their words evaluate and assign."""
 
     def __init__(self, source: CommandSource) -> None:
         self._source = source
@@ -71,7 +71,7 @@ class CommandReader:
         }
 
     def script(self, statements: list[Any]) -> Script:
-        """Statements one after the other."""
+        """Convert a list of statements."""
         with self._source:
             return Script(tuple(self._statement(one) for one in statements))
 

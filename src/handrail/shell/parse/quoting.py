@@ -1,6 +1,6 @@
-r"""What quotes and backslashes leave of a text: plain words, `"…"`, `$'…'`, here-documents.
+"""Removes quotes and backslashes: unquoted text, `"…"`, `$'…'`, here-documents.
 
-What cannot be decoded for certain is None, never a guess.
+Text whose value depends on the locale is None, never a guess.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HIGHEST_BYTE: Final = 0x7F
 
 
 def unquoted_parts(text: str) -> tuple[Text, ...]:
-    """Unquoted letters; a backslash quotes the one after it, and joins lines."""
+    """Unquoted text; a backslash quotes the next character, and joins lines."""
     parts: list[Text] = []
     for index, piece in enumerate(re.split(r"\\(.)", text, flags=re.DOTALL)):
         quoted = index % 2 == 1
@@ -35,12 +35,12 @@ def unquoted_parts(text: str) -> tuple[Text, ...]:
 
 
 def double_quoted_text(text: str) -> str:
-    r"""The text inside `"…"`, where a backslash counts only before `$`, `` ` ``, `"`, `\`."""
+    r"""The text inside `"…"`, where a backslash is special only before `$`, `` ` ``, `"`, `\`."""
     return re.sub(r'\\(?:([$`"\\])|\n)', _kept, text)
 
 
 def here_document_text(text: str) -> str:
-    r"""A here-document's text: as inside `"…"`, but `"` is nothing special."""
+    """The text of a here-document: as inside `"…"`, except that `"` is not special."""
     return re.sub(r"\\(?:([$`\\])|\n)", _kept, text)
 
 
@@ -49,7 +49,7 @@ def _kept(match: re.Match[str]) -> str:
 
 
 def ansi_c_text(text: str) -> str | None:
-    """What stands in `$'…'`; None if a part of it depends on encodings or ends the text."""
+    """The text of `$'…'`; None if a part of it depends on the encoding or is NUL."""
     whole: list[str] = []
     last = 0
     for match in _ANSI.finditer(text):

@@ -1,7 +1,7 @@
-"""The way from a command's text to its tree; what is not understood for certain is refused.
+"""Parses the text of a command. Text without a certain meaning is refused.
 
-Bash decides what runs, not the parser: a character that the two could read differently makes
-the text unreadable.
+Bash decides what runs, not the parser: a character that the two may read differently makes the
+text unreadable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
 
 def parse_command(command: str, parser: ShellParser) -> Script:
-    """The tree of a command; raises `UnreadableCommand` with the reason."""
+    """The tree of a command. Raises `UnreadableCommand`."""
     script = trivial.read_trivial(command)
     if script is not None:
         return script
@@ -53,8 +53,9 @@ def parse_command(command: str, parser: ShellParser) -> Script:
 
 
 def _refuse_false_comments(tree: object, command: bytes) -> None:
-    """A `#` in the middle of a word begins no comment to bash; what the parser takes for one
-    there would be run.
+    """Raise if the parser found a comment that bash would run.
+
+    To bash, a `#` in the middle of a word does not begin a comment.
     """
     waiting = [tree]
     while waiting:

@@ -1,7 +1,7 @@
-"""shfmt's JSON, node by node: exact source text, known types and fields only.
+"""Access to the nodes of shfmt's JSON: exact source text, known types and fields only.
 
-A field that is not listed here may change the meaning of its node: it makes the text
-unreadable, so that a newer shfmt cannot hide anything.
+An unlisted field may change the meaning of its node, so it makes the text unreadable: a newer
+shfmt cannot hide anything.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _ALWAYS: Final = frozenset({"Type", "Pos", "End"})
 
 
 def check_node(node: object, kind: str) -> Node:
-    """The node, known to be of this kind and to carry nothing that we do not know."""
+    """The node, checked to be of this type and to have known fields only."""
     if not isinstance(node, Mapping) or node.get("Type", kind) != kind:
         raise UnreadableCommand("the parser's answer has an unexpected shape")
     unknown = node.keys() - _FIELDS[kind] - _ALWAYS
@@ -77,7 +77,7 @@ def check_node(node: object, kind: str) -> Node:
 
 
 def node_type(node: object) -> str:
-    """The type that an interface node names itself; only types that we know."""
+    """The type that the node names. Raises `UnreadableCommand` for an unknown type."""
     kind = node.get("Type") if isinstance(node, Mapping) else None
     if not isinstance(kind, str) or kind not in _FIELDS:
         raise UnreadableCommand(f"it uses {kind!r}, which is not understood")
@@ -101,7 +101,7 @@ def text(node: Node, field: str) -> str:
 
 
 class CommandSource:
-    """The command's bytes, to cut the exact text of a node out of them."""
+    """The bytes of the command, for the exact text of a node."""
 
     def __init__(self, command: str) -> None:
         self._bytes = command.encode()
@@ -121,7 +121,7 @@ class CommandSource:
             raise UnreadableCommand("the parser's positions cut a character in two") from None
 
     def __enter__(self) -> None:
-        """One level deeper; too deep a command could exhaust us, and nobody writes one."""
+        """Enter a nested node. Raises `UnreadableCommand` if the nesting is too deep."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise UnreadableCommand(f"it is nested more than {MAX_DEPTH} levels deep")
@@ -131,7 +131,7 @@ class CommandSource:
 
 
 def offset(node: Node, field: str) -> int:
-    """A byte position; where the parser leaves it out, there is none to trust."""
+    """A byte position. Raises `UnreadableCommand` if the parser gives none."""
     place = node.get(field)
     value = place.get("Offset") if isinstance(place, Mapping) else None
     if not isinstance(value, int):

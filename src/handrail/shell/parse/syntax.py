@@ -1,6 +1,6 @@
-"""The tree of a command line, in our own words; built by `reader`, flattened by `walk`.
+"""The syntax tree of a command line, built by `reader` and flattened by `walk`.
 
-Whatever has no place here has no meaning we could vouch for: the reader raises `Unreadable`.
+For syntax that has no node here the reader raises `UnreadableCommand`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ASSIGNS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Letters that stand for themselves; unquoted ones may hold `*`, `?`, `[` and `~`."""
+    """Literal characters; unquoted ones may include `*`, `?`, `[` and `~`."""
 
     text: str
     quoted: bool = False
@@ -23,7 +23,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`$name` or `${name…}`; `plain` if nothing but the value is asked for."""
+    """`$name` or `${name…}`; `plain` if the expansion has no operator."""
 
     name: str
     quoted: bool
@@ -52,9 +52,9 @@ class Braces:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An expansion whose value is not worked out (arithmetic, extended glob, `{1..9}`).
+    """An expansion whose value is not computed (arithmetic, extended glob, `{1..9}`).
 
-    `is_placeholder`: it is the place where a wrapper puts what it found, `{}`.
+    `is_placeholder`: it stands for the `{}` that a wrapper fills in.
     """
 
     source: str
@@ -67,31 +67,31 @@ Part = Text | Variable | Substitution | Braces | Opaque
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word as written (`source`) and as understood (`parts`)."""
+    """One word as written (`source`) and parsed (`parts`)."""
 
     source: str
     parts: tuple[Part, ...]
 
     @property
     def value(self) -> str | None:
-        """The word's text, quotes removed; None if any part of it is computed.
+        """The text of the word, quotes removed; None if it contains an expansion.
 
-        Unquoted globs and a leading `~` are kept as they are; see `globs` and `tilde`.
+        Unquoted globs and a leading `~` are kept; see `globs` and `tilde`.
         """
         texts = [part.text for part in self.parts if isinstance(part, Text)]
         return "".join(texts) if len(texts) == len(self.parts) else None
 
     @property
     def globs(self) -> bool:
-        """Whether an unquoted `*`, `?` or `[…]` makes the shell look for file names."""
+        """Whether an unquoted `*`, `?` or `[…]` makes the word a pattern for file names."""
         bare = [part.text for part in self.parts if isinstance(part, Text) and not part.quoted]
         text = "".join(bare)
         return "*" in text or "?" in text or "]" in text.partition("[")[2]
 
     @property
     def tilde(self) -> bool:
-        """Whether an unquoted `~` may stand for a home directory: at the start, or anywhere
-        in the value of what looks like an assignment (`NAME='a':~/b`).
+        """Whether an unquoted `~` may be expanded: at the start, or in the value of what looks
+        like an assignment (`NAME='a':~/b`).
         """
         first = self.parts[0] if self.parts else None
         if not isinstance(first, Text) or first.quoted:
@@ -166,8 +166,7 @@ class CommandGroup:
 class CompoundCommand:
     """`if`, `while`, `until`, `for`, `select`, `case`, `time`, `coproc`, `[[ ]]`, `(( ))`.
 
-    What matters of it is what it runs (`scripts`), which words it expands (`words`), and for
-    a loop whether it may go on for ever (`kind`), and the names it sets (`variables`).
+    `scripts` is what it runs, `words` what it expands, `variables` the names that it sets.
     """
 
     kind: str
@@ -178,7 +177,7 @@ class CompoundCommand:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    """A function is defined; its body runs when it is called."""
+    """A function definition; the body runs when the function is called."""
 
     name: str
     body: Statement
@@ -207,11 +206,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Statements one after the other.
+    """A list of statements.
 
-    Only the outermost script lists names: `evaluates` those whose value the shell works out
-    as arithmetic (which can run commands), or the source of a word whose text it works out;
-    `assigns` those set in passing, `${x:=…}`, and `texts` those of them that hold no number.
+    Only the outermost script has names: `evaluates` are variables (or the source of words) that are
+    evaluated as arithmetic, which can run commands; `assigns` are variables set by an expansion such as
+    `${x:=…}`, and `texts` those of them that may not be numbers.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -221,7 +220,7 @@ class Script:
 
 
 def all_statements(script: Script) -> Iterator[Statement]:
-    """Every statement of a script; what stands in substitutions is not among them."""
+    """Every statement of a script at any depth, except those in substitutions."""
     waiting = list(reversed(script.statements))
     while waiting:
         statement = waiting.pop()
@@ -230,7 +229,7 @@ def all_statements(script: Script) -> Iterator[Statement]:
 
 
 def all_simple_commands(script: Script) -> Iterator[SimpleCommand]:
-    """Every simple command of a script."""
+    """Every simple command of a script, except those in substitutions."""
     for statement in all_statements(script):
         if isinstance(statement.command, SimpleCommand):
             yield statement.command

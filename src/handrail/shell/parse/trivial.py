@@ -1,6 +1,6 @@
-"""A tiny reader for commands like `git status -s | head -5`: no parser needed.
+"""A parser for commands like `git status -s | head -5` that need no shell grammar.
 
-It must give exactly the tree that the parser would; at the slightest doubt it gives None.
+It returns exactly the tree of the real parser, or None.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _OWN: Final = frozenset(
 
 
 def same_in_any_shell(command: str) -> bool:
-    """Whether it is nothing but programs with plain words, joined by pipes."""
+    """Whether the command is a pipeline of programs with literal words."""
     return len(command) <= MAX_LENGTH and _same_in_any_shell(command)
 
 

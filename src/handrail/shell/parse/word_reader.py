@@ -1,7 +1,7 @@
-"""Words of shfmt's tree in our own terms: quotes removed, expansions named.
+"""Converts the words of shfmt's tree: quotes removed, expansions named.
 
-Every substitution inside a word ends up in its parts (or their `inner`), however deep: a
-command that runs while a word is expanded must not get lost here.
+Every substitution inside a word, at any depth, is in its parts or in their `inner` words: commands
+that run while a word is expanded are never lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COUNTS: Final = frozenset("#?$!")
 
 
 class WordReader:
-    """Reads words; what they do in passing is noted in `evaluates`, `assigns` and `texts`."""
+    """Converts words, and collects the names in `evaluates`, `assigns` and `texts`."""
 
     def __init__(self, source: CommandSource, script: Callable[[list[Any]], Script]) -> None:
         self.evaluates: set[str] = set()
@@ -47,7 +47,7 @@ class WordReader:
         self._script = script
 
     def word(self, node: object, *, expands_braces: bool = False) -> Word:
-        """One word as written and as understood."""
+        """Convert one word."""
         known = check_node(node, "Word")
         source = self._source.of(known)
         with self._source:
@@ -55,7 +55,7 @@ class WordReader:
         return Word(source, find_braces(source, parts) if expands_braces else parts)
 
     def optional(self, node: object) -> tuple[Word, ...]:
-        """A word that may be missing."""
+        """Convert a word that may be missing."""
         return () if node is None else (self.word(node),)
 
     def literal(self, node: object) -> str:
@@ -63,7 +63,7 @@ class WordReader:
         return text(check_node(node, "Lit"), "Value")
 
     def document(self, node: object, *, literal: bool, tabs: bool) -> Word:
-        """A here-document's content; `tabs`: the leading ones of each line are dropped."""
+        """The content of a here-document. `tabs`: leading tabs of each line are removed."""
         inside = items(check_node(node, "Word"), "Parts")
         start, end = offset(inside[0], "Pos"), offset(inside[-1], "End")
         # The parser counts the end mark in.
@@ -82,7 +82,7 @@ class WordReader:
         return Word(source, tuple(parts))
 
     def arithmetic(self, node: object) -> tuple[Word, ...]:
-        """The words of an arithmetic expression; its names are evaluated, some assigned."""
+        """The words of an arithmetic expression; records the names it evaluates and assigns."""
         if node is None:
             return ()
         match node_type(node):
@@ -124,7 +124,7 @@ class WordReader:
         return word
 
     def operand(self, word: Word) -> None:
-        """Note what a word makes the shell work out; what it cannot know is noted as it stands."""
+        """Record what the shell evaluates in a word."""
         if word.value is not None:
             self.evaluate(word.value)
         elif not self._is_number(word):
@@ -139,7 +139,7 @@ class WordReader:
 
     @staticmethod
     def _is_number(word: Word) -> bool:
-        """Whether the shell itself makes the number: a length, a count, a sum."""
+        """Whether the shell computes the number: a length, a count, a sum."""
         if len(word.parts) != 1:
             return False
         match word.parts[0]:
@@ -151,7 +151,9 @@ class WordReader:
         return False
 
     def evaluate(self, letters: str) -> None:
-        """Note the names in a text that the shell works out; nothing else may stand in it."""
+        """Record the names in an evaluated text. Raises `UnreadableCommand` for anything else in
+        it.
+        """
         letters = letters.removeprefix("-")
         if _NAME.fullmatch(letters):
             self.evaluates.add(letters)

@@ -1,4 +1,4 @@
-"""Programs that are refused, and how they are told apart from harmless uses. Data only."""
+"""Programs that are refused, and the harmless uses of such programs. Data only."""
 
 from __future__ import annotations
 

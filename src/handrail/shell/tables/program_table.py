@@ -1,8 +1,7 @@
-"""What is known of programs: the tables (`programs/*.toml`) as values.
+"""The known programs, from `programs/*.toml`.
 
-The tables are allow-lists: an option that is not written there is not vouched for. What a
-configuration adds can name new programs, options and subcommands; it can loosen a program
-only by saying its class.
+The tables are allow-lists: an option that is not listed is not trusted. Settings can add programs,
+options and subcommands; they can loosen a known program only by stating its class.
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ _HEADER: Final = re.compile(r'^\[(?:"([^"\n]+)"|([\w-]+))', re.MULTILINE)
 
 
 class ProgramEntries(Mapping[str, Entry]):
-    """Entries by the name of a program; one entry may stand for several programs."""
+    """Table entries by program name, parsed when they are first used. An entry may cover several
+    programs.
+    """
 
     def __init__(self, texts: Iterator[str]) -> None:
         self._blocks: dict[str, str] = {}
@@ -50,7 +51,7 @@ class ProgramEntries(Mapping[str, Entry]):
         return len(self._blocks)
 
     def _divide(self, text: str) -> None:
-        """Parts a file at its headers; `[git.sub.log]` belongs to the entry of git."""
+        """Split a file at its headers; `[git.sub.log]` belongs to the entry of git."""
         headers = list(_HEADER.finditer(text))
         opening = text[: headers[0].start()] if headers else text
         self._groups.update(tomllib.loads(opening))
@@ -62,7 +63,7 @@ class ProgramEntries(Mapping[str, Entry]):
 
 @lru_cache(maxsize=1)
 def program_entries() -> ProgramEntries:
-    """The tables as they ship."""
+    """The tables that ship with the package."""
     folder = resources.files("handrail.shell.tables") / "programs"
     files = sorted(folder.iterdir(), key=lambda file: file.name)
     return ProgramEntries(
@@ -89,7 +90,7 @@ ANY: Final = "*"
 
 
 class OperandSlot(NamedTuple):
-    """A place for operands: what they mean, and how many may stand there (None: any)."""
+    """A position for operands. `most` None: any number."""
 
     role: str
     least: int = 1
@@ -97,89 +98,87 @@ class OperandSlot(NamedTuple):
 
 
 class OptionSpec(NamedTuple):
-    """An option. `roles`: what its values mean, none for a flag. `attached`: the value is
-    optional and only ever part of the same word.
-    """
+    """An option of a program."""
 
+    # The roles of its values; empty for a flag.
     roles: tuple[str, ...] = ()
+    # The value is optional, and only ever part of the same word.
     attached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentGrammar:
-    """How a program reads its arguments. `options` None: any option may stand there.
+    """How a program reads its arguments."""
 
-    `style`: "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`),
-    "none" (everything is an operand).
-    `drops`: options that take the place of the first operand. `turns`: options that give the
-    operands another role, `early` those of them that do so only in front of them. `stops`: what follows the first operand is not ours. `spreads`:
-    options that make it write files into the current directory; `changes`: options that make
-    it change something it otherwise shows.
-    """
-
+    # None: any option is accepted.
     options: Mapping[str, OptionSpec] | None = None
     slots: tuple[OperandSlot, ...] = ()
+    # "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`) or "none".
     style: str = "letters"
+    # Options that replace the first operand.
     drops: frozenset[str] = frozenset()
+    # Options that change the roles of operands.
     turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Those of `turns` that count only before the operands.
     early: frozenset[str] = frozenset()
+    # Options end at the first operand.
     stops: bool = False
+    # Options that write files into the current directory.
     spreads: frozenset[str] = frozenset()
+    # Options that change something instead of showing it.
     changes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramSpec:
-    """A program, or a subcommand of one.
-
-    `answers`: words that make it print and stop (`--version`). `default`: the role with which
-    the current directory is used when no path is given, `default_with` the options that it
-    takes for that. `traits`: "builtin", "any" (no argument can make it harmful), "open"
-    (touches more than it names), "git" (writes in `.git`), "endless", "bare" (harmful without
-    arguments), "alone" (does its work without a subcommand too), "net" and "host" (its
-    arguments name machines), "fetches" (it talks to machines that they do not name),
-    "dashless" (its first word is options), "wrapper" and "modules" (it runs what follows).
-    `deny`: arguments that make it dangerous. `clears`: options of a wrapper that take
-    variables away.
-    """
+    """A program, or a subcommand of one."""
 
     name: str
     safety_class: CommandClass
     why: str
     grammar: ArgumentGrammar
+    # Words that make it print and stop (`--version`).
     answers: frozenset[str] = frozenset()
+    # The role of the current directory if no path is given.
     default: str = ""
+    # Options without which `default` does not apply.
     default_with: frozenset[str] = frozenset()
+    # "builtin", "any" (no argument is harmful), "open" (touches more than it names), "git" (writes in
+    # `.git`), "endless", "bare" (harmful without arguments), "alone" (works without a subcommand),
+    # "net" and "host" (arguments name machines), "fetches" (connects to other machines), "dashless"
+    # (the first word is options), "wrapper" and "modules" (runs what follows).
     traits: frozenset[str] = frozenset()
+    # A pattern of arguments that make it dangerous.
     deny: str = ""
+    # A pattern of wrapper options that remove variables.
     clears: str = ""
     subcommands: Mapping[str, ProgramSpec] = field(default_factory=dict)
 
 
 class ProgramTable:
-    """The programs that are known, by name. Entries are read when they are first asked for."""
+    """The known programs by name. Entries are parsed when they are first used."""
 
     def __init__(self, raw: Mapping[str, Entry]) -> None:
         self._raw = raw
         self._read: dict[str, ProgramSpec] = {}
 
     def find(self, name: str) -> ProgramSpec | None:
-        """The program of that name, None if it is not known."""
+        """The program of that name; None if it is unknown."""
         known = self._read.get(name)
         if known is None and name in self._raw:
             known = self._read[name] = _program(name, self._raw[name])
         return known
 
     def names(self) -> Sequence[str]:
-        """Every program that is known, in order."""
+        """Every known program, sorted."""
         return sorted(self._raw)
 
 
 def load_programs(extra: Mapping[str, Entry] | None = None) -> ProgramTable:
-    """The tables, and what a configuration adds to them.
+    """The tables, extended by the settings.
 
-    An entry that says `class` stands in place of ours; else its options and subcommands are
-    added to ours. Raises ValueError for a class that does not exist.
+    An entry of the settings that states a class replaces the table's entry; any other adds options and
+    subcommands. Raises ValueError for an unknown class.
     """
     ours = program_entries()
     added: dict[str, Entry] = {}
@@ -191,7 +190,7 @@ def load_programs(extra: Mapping[str, Entry] | None = None) -> ProgramTable:
 
 
 def _normalized_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A person's entry in the shape of ours: lists are written as words."""
+    """An entry of the settings in the form of the table files: lists become words."""
     tidy: dict[str, Any] = {
         key: " ".join(value) if isinstance(value, list) else value for key, value in entry.items()
     }

@@ -1,4 +1,4 @@
-"""The programs that run another program, as `wrapper_options.toml` describes them."""
+"""The programs that run another program, from `wrapper_options.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _LISTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WrapperSpec:
-    """How one program's words are read; the head of `wrapper_options.toml` tells what each means."""
+    """How the arguments of a wrapper are read; the head of `wrapper_options.toml` explains each
+    field.
+    """
 
     flags: str = ""
     values: str = ""
