@@ -98,7 +98,7 @@ def test_the_old_post_edit_is_a_hook_after_edits():
         ({"pre_tool_use": [{"command": "x", "matcher": "("}]}, ".matcher: the pattern cannot be"),
         ({"session_start": [{"command": "x", "matcher": "Edit"}]}, "is not about a tool"),
         ({"pre_tool_use": [{"command": "x", "file_patterns": [1]}]}, "a list of texts"),
-        ({"pre_tool_use": [{"command": "x", "file_patterns": [""]}]}, "no pattern for files"),
+        ({"pre_tool_use": [{"command": "x", "file_patterns": [""]}]}, "not a file pattern"),
         ({"pre_tool_use": [{"command": "echo $(cat {file})"}]}, ".command: {file} cannot stand"),
         ({"post_tool_use": [{"command": "x"}] * 201}, "more than 200"),
     ],

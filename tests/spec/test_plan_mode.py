@@ -629,7 +629,7 @@ async def test_a_dry_run_in_plan_mode_queues_nothing(open_runtime):
         result = await rt.call(*write("a"))
 
     assert result.text.startswith("[DRY-RUN]")
-    assert "queued for the person" in result.text
+    assert "queued for the user" in result.text
     assert rt.plan_queue.items() == ()
 
 

@@ -12,14 +12,14 @@ PLAN_MODE: Final = "plan"
 
 
 class PlannedPermission(NamedTuple):
-    """What a plan says will be done with a tool, in the model's own words."""
+    """A use of a tool that a plan announces, in the model's words."""
 
     tool: str
     prompt: str
 
 
 class PlanModeExit(NamedTuple):
-    """Plan mode is over: the mode that holds now, the plan, and how many calls still wait."""
+    """The end of plan mode: the mode that applies now, the plan, and how many calls are pending."""
 
     mode: str
     plan: str
@@ -35,7 +35,7 @@ class PlanFile(Protocol):
         """
 
     def read(self) -> str | None:
-        """What it says; None if it was not written."""
+        """The content; None if the file was not written."""
 
 
 class PlanModeControl(Protocol):
@@ -46,13 +46,13 @@ class PlanModeControl(Protocol):
         """Whether plan mode is on."""
 
     def enter(self) -> str:
-        """Only look from now on; returns the path of the plan file."""
+        """Enter plan mode; returns the path of the plan file."""
 
     def check(self) -> None:
         """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
 
     def show(self, announced: Sequence[PlannedPermission]) -> str:
-        """The plan as the person is shown it before they let the model go on."""
+        """The plan as it is shown to the user for approval."""
 
     def leave(self, announced: Sequence[PlannedPermission]) -> PlanModeExit:
-        """The person said yes to what was shown. Raises `stale` if the plan changed since."""
+        """Leave plan mode after the user approved. Raises `stale` if the plan changed since."""

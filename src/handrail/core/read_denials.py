@@ -1,6 +1,6 @@
 """Paths whose content no call may read: policy says which, search and sandbox keep them away.
 
-Names are not withheld: that such a file exists may be told, what stands in it may not.
+Only contents are withheld: the names of such files may be shown.
 """
 
 from __future__ import annotations

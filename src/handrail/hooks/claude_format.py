@@ -32,7 +32,7 @@ from handrail.hooks.matching import ToolMatcher
 from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
 CLAUDE_TIMEOUT_S: Final = 60.0
-# What a person may add to hooks of this form.
+# Fields that a user may add to hooks of this format.
 _USER_OPTIONS: Final = ("may_allow", "unconfined", "on_failure")
 _KNOWN_FIELDS: Final = frozenset(
     {*HOOK_FIELDS, "type", "args", "if", "once", "statusMessage", "shell"}
@@ -57,7 +57,7 @@ def claude_settings_files(
     if given is None:
         return
     if isinstance(given, Mapping):
-        # Tables of several layers join, so that nobody could tell who said which part.
+        # Tables of several layers are merged, which loses the origin of each part.
         raise place("hooks.claude").problem(messages.NOT_A_PATH_OR_LIST)
     many = given if isinstance(given, list | tuple) else [given]
     for number, one in enumerate(many):

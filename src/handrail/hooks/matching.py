@@ -77,7 +77,7 @@ def file_patterns(globs: Sequence[str], roots: Sequence[str]) -> FilePatterns:
     """
     for glob in globs:
         if not glob.strip() or len(glob) > _MAX_PATTERN_CHARS:
-            raise ProblemRaised("invalid_arguments", f"{glob!r:.80} is no pattern for files")
+            raise ProblemRaised("invalid_arguments", f"{glob!r:.80} is not a file pattern")
     whole = "|".join(_translate_path_glob(glob.strip()) for glob in globs)
     return FilePatterns(tuple(globs), tuple(roots), _compile_predicate(f"(?is)(?:{whole})"))
 
@@ -97,7 +97,7 @@ def _compile_predicate(pattern: str) -> Callable[[str], bool]:
         try:
             return compiled.fullmatch(text) is not None
         except UnicodeEncodeError:
-            # No pattern can speak of a name that is no text; then it is meant by all.
+            # A name that is not valid text cannot be matched, so every pattern matches it.
             return True
 
     return fits

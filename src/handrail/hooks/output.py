@@ -89,43 +89,49 @@ class _UnreadOutput(_InvalidOutput):
 
 
 def parse_hook_output(
-    spec: HookSpec, heard: HookProcessResult, read_json: ReadJson
+    spec: HookSpec, process: HookProcessResult, read_json: ReadJson
 ) -> HookDecision:
     """The decision; never raises."""
-    if heard.not_run:
-        return HookDecision(failure=heard.error, message=printed_text(heard))
-    if heard.exit_code == BLOCK_EXIT_CODE and not heard.timed_out:
+    if process.not_run:
+        return HookDecision(failure=process.error, message=printed_text(process))
+    if process.exit_code == BLOCK_EXIT_CODE and not process.timed_out:
         # A no stands, whatever else the program did.
-        return HookDecision(Effect.DENY, printed_text(heard) or "it gave no reason")
-    if heard.timed_out:
-        return _failure(spec, heard, f"it did not finish within {spec.timeout_s:g} s and was ended")
-    if heard.exit_code != 0:
-        failed = f"it ended with exit code {heard.exit_code}"
-        if heard.error is not None:
-            failed = f"{failed}; {heard.error}"
-        return _failure(spec, heard, failed)
+        return HookDecision(Effect.DENY, printed_text(process) or "it gave no reason")
+    if process.timed_out:
+        return _failure(
+            spec, process, f"it did not finish within {spec.timeout_s:g} s and was ended"
+        )
+    if process.exit_code != 0:
+        failure_text = f"it ended with exit code {process.exit_code}"
+        if process.error is not None:
+            failure_text = f"{failure_text}; {process.error}"
+        return _failure(spec, process, failure_text)
     try:
-        answer = _parse_stdout(spec, heard, read_json)
+        answer = _parse_stdout(spec, process, read_json)
     except _InvalidOutput as misfit:
         answer = HookDecision(failure=str(misfit), unread=isinstance(misfit, _UnreadOutput))
-    if heard.error is None or answer.effect is Effect.DENY:
+    if process.error is None or answer.effect is Effect.DENY:
         return answer
-    return HookDecision(failure=heard.error, message=printed_text(heard), unread=answer.unread)
+    return HookDecision(failure=process.error, message=printed_text(process), unread=answer.unread)
 
 
-def _failure(spec: HookSpec, heard: HookProcessResult, failed: str) -> HookDecision:
+def _failure(spec: HookSpec, process: HookProcessResult, failure_text: str) -> HookDecision:
     """A failed decision, with what the sandbox had to do with the failure as far as known."""
-    if heard.hindered is not None:
-        failed = f"{failed}; {heard.hindered}"
-    elif heard.confined and spec.on_failure is not spec.on_sandbox_failure:
-        failed = f"{failed} in the sandbox, and whether the sandbox caused it is not known"
-    return HookDecision(failure=failed, message=printed_text(heard), hindered=heard.confined)
+    if process.hindered is not None:
+        failure_text = f"{failure_text}; {process.hindered}"
+    elif process.confined and spec.on_failure is not spec.on_sandbox_failure:
+        failure_text = (
+            f"{failure_text} in the sandbox, and whether the sandbox caused it is not known"
+        )
+    return HookDecision(
+        failure=failure_text, message=printed_text(process), hindered=process.confined
+    )
 
 
-def printed_text(heard: HookProcessResult) -> str:
+def printed_text(process: HookProcessResult) -> str:
     """The output of the program, stderr first, truncated."""
-    said = [part.decode("utf-8", "replace").strip() for part in (heard.stderr, heard.stdout)]
-    return truncate_message("\n".join(part for part in said if part))
+    output = [part.decode("utf-8", "replace").strip() for part in (process.stderr, process.stdout)]
+    return truncate_message("\n".join(part for part in output if part))
 
 
 def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
@@ -135,15 +141,15 @@ def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
     return f"{text[:most]}\n[… {len(text) - most:,} more characters]"
 
 
-def _parse_stdout(spec: HookSpec, heard: HookProcessResult, read_json: ReadJson) -> HookDecision:
-    if heard.stdout_bytes > MAX_STDOUT_BYTES:
+def _parse_stdout(spec: HookSpec, process: HookProcessResult, read_json: ReadJson) -> HookDecision:
+    if process.stdout_bytes > MAX_STDOUT_BYTES:
         raise _UnreadOutput(
-            f"it printed {heard.stdout_bytes:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
+            f"it printed {process.stdout_bytes:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
         )
     try:
         # Claude Code replaces bytes that are no UTF-8, and skips a byte order mark.
         errors = "replace" if spec.style is HookStyle.CLAUDE else "strict"
-        text = heard.stdout.decode("utf-8", errors).strip().removeprefix("\ufeff").lstrip()
+        text = process.stdout.decode("utf-8", errors).strip().removeprefix("\ufeff").lstrip()
     except UnicodeDecodeError:
         raise _InvalidOutput("what it printed is no text") from None
     if not text:
@@ -179,13 +185,13 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _parse_object(spec: HookSpec, said: Mapping[str, Any]) -> HookDecision:
-    inner = said.get(_SPECIFIC, {})
+def _parse_object(spec: HookSpec, output: Mapping[str, Any]) -> HookDecision:
+    inner = output.get(_SPECIFIC, {})
     if not isinstance(inner, dict):
         raise _InvalidOutput(f"{_SPECIFIC!r} is no object")
-    _check_fields(spec, said, inner)
-    effect = _effect(said, inner)
-    updated = inner.get("updatedInput", said.get("updatedInput"))
+    _check_fields(spec, output, inner)
+    effect = _effect(output, inner)
+    updated = inner.get("updatedInput", output.get("updatedInput"))
     if updated is not None:
         if not isinstance(updated, dict):
             raise _InvalidOutput("'updatedInput' is no object")
@@ -193,18 +199,18 @@ def _parse_object(spec: HookSpec, said: Mapping[str, Any]) -> HookDecision:
             raise _InvalidOutput(
                 "'updatedInput' comes too late: only a hook before a call may change it"
             )
-    context = [part.get("additionalContext") for part in (said, inner)]
+    context = [part.get("additionalContext") for part in (output, inner)]
     return HookDecision(
         effect,
-        truncate_message(_reason(said, inner)),
+        truncate_message(_reason(output, inner)),
         truncate_message("\n".join(one for one in context if one)),
-        said.get("systemMessage") or "",
+        output.get("systemMessage") or "",
         updated,
     )
 
 
-def _check_fields(spec: HookSpec, said: Mapping[str, Any], inner: Mapping[str, Any]) -> None:
-    for part in (said, inner):
+def _check_fields(spec: HookSpec, output: Mapping[str, Any], inner: Mapping[str, Any]) -> None:
+    for part in (output, inner):
         for name in _TEXT_FIELDS:
             if not isinstance(part.get(name), str | None):
                 raise _InvalidOutput(f"{name!r} is no text")
@@ -214,9 +220,9 @@ def _check_fields(spec: HookSpec, said: Mapping[str, Any], inner: Mapping[str, A
             raise _InvalidOutput(f"{unknown[0]!r:.80} is nothing that a hook can say")
 
 
-def _effect(said: Mapping[str, Any], inner: Mapping[str, Any]) -> Effect | None:
+def _effect(output: Mapping[str, Any], inner: Mapping[str, Any]) -> Effect | None:
     effects: list[Effect | None] = [None]
-    for part in (said, inner):
+    for part in (output, inner):
         for name in ("decision", "permissionDecision"):
             word = part.get(name)
             if word is None:
@@ -224,20 +230,20 @@ def _effect(said: Mapping[str, Any], inner: Mapping[str, Any]) -> Effect | None:
             if not isinstance(word, str) or word not in _DECISIONS:
                 raise _InvalidOutput(f"{word!r:.80} is no decision")
             effects.append(_DECISIONS[word])
-    goes_on = said.get("continue", True)
-    if not isinstance(goes_on, bool):
+    continues = output.get("continue", True)
+    if not isinstance(continues, bool):
         raise _InvalidOutput("'continue' is neither true nor false")
-    if not goes_on:
+    if not continues:
         effects.append(Effect.DENY)
     return max(effects, key=_STRICTNESS.index)
 
 
-def _reason(said: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
+def _reason(output: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
     found = (
         inner.get("permissionDecisionReason"),
-        said.get("permissionDecisionReason"),
-        said.get("reason"),
+        output.get("permissionDecisionReason"),
+        output.get("reason"),
         inner.get("reason"),
-        said.get("stopReason"),
+        output.get("stopReason"),
     )
     return next((text for text in found if text), "it gave no reason")

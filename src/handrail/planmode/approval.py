@@ -34,8 +34,8 @@ def call_fingerprint(
 ) -> str:
     """A hash that identifies a call: tool, arguments and, for a command, where and how it runs."""
     held = None if analysis is None else [analysis.cwd, analysis.unconfined, analysis.to_dict()]
-    told = json.dumps([name, arguments, held], sort_keys=True, default=repr)
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    identity = json.dumps([name, arguments, held], sort_keys=True, default=repr)
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class ApprovedSnapshot(NamedTuple):

@@ -25,7 +25,7 @@ DEFAULT: Final = "default"
 ALL: Final = "*"
 _TOOLS: Final = ("tools", "allowed_tools")
 _KEYS: Final = (*_TOOLS, "policy")
-# Tools have short names, and a pattern of many stars would take its time.
+# Tool names are short, and a long pattern of many stars is slow to match.
 _MAX_NAME_CHARS: Final = 200
 
 # Answers where a setting was written (file and line), by its dotted name.
@@ -95,7 +95,7 @@ class Agents:
         self._canonical = canonical
         self._written = dict(written)
         self._default = self._written.pop(DEFAULT, None)
-        # Without a section nobody is limited; with one, strangers have nothing.
+        # Without a section unlisted agents may use every tool; with one, none.
         self._stranger = (self._default or NOTHING) if written else None
         self._limits: dict[str, _RuntimeLimit] = {}
 
@@ -107,7 +107,7 @@ class Agents:
         if limit.parent is None:
             above = self._own(agent)
         else:
-            # A child that nobody wrote about is bound by its parent, and is no stranger.
+            # A child agent without a table of its own gets the access of its parent.
             above, own = self.of(limit.parent), self._stated(agent)
             above = above if own is None else replace(own, above=above)
         return AgentAccess(limit.tools, above=above)

@@ -10,8 +10,8 @@ from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 
-# Where these hold, a command can neither write outside, nor talk to anybody, nor plant a
-# program that somebody else starts later.
+# Where these are enforced, a command can neither write outside the workspace, nor use the
+# network, nor plant a program that is started later.
 REQUIRED_FOR_AUTO_RUN: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
 PROPERTIES: Final = (
     *("fs_write", "fs_read", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract"),

@@ -30,7 +30,7 @@ class Mode(StrEnum):
 
 # These refuse what they would otherwise ask about.
 NEVER_ASK: Final = frozenset({Mode.DONT_ASK, Mode.STRICT})
-# The code of a refusal that is no refusal: the call waits until the person has decided.
+# The code of a call that waits for the user's decision instead of being refused.
 QUEUED: Final = "queued"
 ALIASES: Final = {
     "confirm-sensitive": Mode.DEFAULT,

@@ -1,4 +1,4 @@
-"""The guard over protected names: files that programs execute or obey without being told to.
+"""The guard over protected names: files that programs execute or obey although no command names them.
 
 By writing such a file, text that a model read becomes code that runs later without approval. The
 table and the comparison of names are in `core/protected_names`.

@@ -44,7 +44,7 @@ def test_a_rule_is_read_in_any_vocabulary(text, effect, tool, pattern):
         ("deny edit_file(  )", "its pattern is empty"),
         ("deny edit_file(src) extra", "neither a tool"),
         ("deny edit_file(../x)", "leads out"),
-        ("deny edit_file(!src)", "cannot take back"),
+        ("deny edit_file(!src)", "cannot negate"),
         ("deny edit_file(a/[z-a]/b)", "cannot be read"),
         ("deny edit_file(a**/b)", "must stand alone"),
         ("deny edit_file(a\\)", "backslash"),

@@ -104,7 +104,7 @@ class CallHooks:
         outcome.append(*(one.model for one in added))
         remarks = outcome.output.meta.get("remarks", [])
         if isinstance(remarks, list):
-            outcome.add_meta({"remarks": [*remarks, *(one.person for one in added)]})
+            outcome.add_meta({"remarks": [*remarks, *(one.user for one in added)]})
         if self.recorder.fits(state, outcome.text):
             tracker.mark_shown()
 

@@ -89,13 +89,13 @@ def hook_call(prepared: PreparedCall) -> HookCall:
     )
 
 
-def normalize_opinion(said: Verdict | Rewrite | Opinion | None) -> Opinion:
+def normalize_opinion(opinion: Verdict | Rewrite | Opinion | None) -> Opinion:
     """The return value of a hook as an `Opinion`."""
-    if isinstance(said, Opinion):
-        return said
-    if isinstance(said, Rewrite):
-        return Opinion(rewrite=said)
-    return Opinion(verdict=said)
+    if isinstance(opinion, Opinion):
+        return opinion
+    if isinstance(opinion, Rewrite):
+        return Opinion(rewrite=opinion)
+    return Opinion(verdict=opinion)
 
 
 def _given_name(prepared: PreparedCall, name: str) -> str:

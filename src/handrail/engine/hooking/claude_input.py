@@ -110,17 +110,17 @@ class ClaudeTranslator:
         if call.tool == "edit_file" and given.get("edits"):
             return [ClaudeCall("Edit", _edits_input(given, file))]
         view = self._vocabulary.shown(call.tool)
-        told = self._vocabulary.spell(view, given)
+        arguments = self._vocabulary.spell(view, given)
         main = next((arg.name for arg in view.args if arg.canonical == "path"), None)
-        if file is not None and main in told:
-            told[main] = file
-        return [ClaudeCall(view.name, told, view)]
+        if file is not None and main in arguments:
+            arguments[main] = file
+        return [ClaudeCall(view.name, arguments, view)]
 
     def translate_back(
-        self, shown: ClaudeCall, call: HookCall, updated: Mapping[str, Any]
+        self, claude_call: ClaudeCall, call: HookCall, updated: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Canonical arguments from changed ones; raises `invalid_arguments`."""
-        view = shown.view
+        view = claude_call.view
         if view is None:
             raise messages.NO_REWRITE.error(tool=call.tool)
         read = self._vocabulary.translate(view, updated).arguments
@@ -133,45 +133,45 @@ class ClaudeTranslator:
 
 
 def claude_payload(
-    told: HookInput, session: Session, file: str | None, shown: ClaudeCall | None
+    hook_input: HookInput, session: Session, file: str | None, claude_call: ClaudeCall | None
 ) -> HookPayload:
     """The input of a hook in Claude Code's format, with Handrail's names beside it; raises
     `too_large`.
     """
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "session_id": session.id,
         "transcript_path": "",
         "cwd": session.whereabouts.directory,
         "permission_mode": _MODES.get(session.mode, "default"),
-        "hook_event_name": told.event.pascal,
-        **told.extra,
+        "hook_event_name": hook_input.event.pascal,
+        **hook_input.extra,
     }
-    call = told.call
-    if call is not None and shown is not None:
-        said |= {
-            "tool_name": shown.name,
-            "tool_input": shown.input,
+    call = hook_input.call
+    if call is not None and claude_call is not None:
+        fields |= {
+            "tool_name": claude_call.name,
+            "tool_input": claude_call.input,
             "tool_use_id": call.call_id,
             "handrail": {"tool_name": call.tool, "tool_input": dict(call.arguments)},
         }
-        if told.result is not None:
-            said |= _response(told.event, told.result, shown, file)
+        if hook_input.result is not None:
+            fields |= _response(hook_input.event, hook_input.result, claude_call, file)
     env = {
         "CLAUDE_PROJECT_DIR": session.roots[0],
-        "HANDRAIL_EVENT": told.event.value,
+        "HANDRAIL_EVENT": hook_input.event.value,
         "HANDRAIL_WORKSPACE": session.roots[0],
     }
-    return HookPayload(json_line(said), check_environment(env), file)
+    return HookPayload(json_line(fields), check_environment(env), file)
 
 
 def _response(
-    event: HookEvent, result: ToolResult, shown: ClaudeCall, file: str | None
+    event: HookEvent, result: ToolResult, claude_call: ClaudeCall, file: str | None
 ) -> dict[str, Any]:
     text = truncated_output(result)
     if event is not HookEvent.POST_TOOL_USE:
         return {"error": text, "is_interrupt": False}
     response: dict[str, Any] = {"success": result.ok, "output": text}
-    if shown.name == "Bash":
+    if claude_call.name == "Bash":
         response |= {"stdout": text, "stderr": "", "interrupted": False}
     if file is not None:
         response["filePath"] = file

@@ -46,13 +46,17 @@ class CommandHook:
         if len(targets) > MAX_HOOK_FILES:
             why = f"the call is about more than {MAX_HOOK_FILES} files"
             return self._failed(why, self.spec.on_unavailable)
-        heard = HookVotes()
-        for file, shown in targets:
-            told = HookInput(HookEvent.PRE_TOOL_USE, call)
-            final = self._note(await self.dispatcher.ask(self.spec, told, file, shown), call, heard)
+        votes = HookVotes()
+        for file, claude_call in targets:
+            hook_input = HookInput(HookEvent.PRE_TOOL_USE, call)
+            final = self._collect(
+                await self.dispatcher.run_hook(self.spec, hook_input, file, claude_call),
+                call,
+                votes,
+            )
             if final is not None:
                 return final
-        return heard.opinion(self.spec)
+        return votes.opinion(self.spec)
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
         """The text of the hook about a finished call."""
@@ -64,11 +68,13 @@ class CommandHook:
         words: list[str] = []
         targets = self._targets(call, event)
         gone = {change.path for change in result.changes if change.operation == "delete"}
-        for file, shown in targets[:MAX_HOOK_FILES]:
+        for file, claude_call in targets[:MAX_HOOK_FILES]:
             if file is not None and self.spec.needs_file and _is_deleted(file, gone):
                 continue
-            ran = await self.dispatcher.ask(self.spec, HookInput(event, call, result), file, shown)
-            words += self._words(ran)
+            run = await self.dispatcher.run_hook(
+                self.spec, HookInput(event, call, result), file, claude_call
+            )
+            words += self._words(run)
         if len(targets) > MAX_HOOK_FILES:
             words.append(
                 f"[Hook {self.spec.name}: run for {MAX_HOOK_FILES} of {len(targets)} files]"
@@ -89,9 +95,9 @@ class CommandHook:
         files = self._files(call, event)
         if not claude:
             return [(file, None) for file in files]
-        return [(file, one) for file in files for one in self._shown(call, file)]
+        return [(file, one) for file in files for one in self._matching_names(call, file)]
 
-    def _shown(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
+    def _matching_names(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
         """The call under those of its names that the matcher matches, without duplicates."""
         found = self.dispatcher.claude.translate(call, file)
         named = [one for one in found if self.spec.matcher.matches((one.name,))]
@@ -115,33 +121,33 @@ class CommandHook:
             return [name for name in names if spec.files.matches(name)]
         return [*names] or ([] if spec.needs_file else [None])
 
-    def _note(self, ran: HookRun, call: HookCall, heard: HookVotes) -> Opinion | None:
+    def _collect(self, run: HookRun, call: HookCall, votes: HookVotes) -> Opinion | None:
         """Collect the decision of one run; returns an opinion if it is final."""
-        answer = ran.answer
-        if answer.failure is not None:
-            effect = self.spec.on_sandbox_failure if answer.hindered else self.spec.on_failure
-            if ran.heard.not_run or answer.unread:
+        decision = run.decision
+        if decision.failure is not None:
+            effect = self.spec.on_sandbox_failure if decision.hindered else self.spec.on_failure
+            if run.process.not_run or decision.unread:
                 effect = self.spec.on_unavailable
-            why = f"{answer.failure}\n{answer.message}".rstrip()
-            return self._failed(why, effect, hindered=answer.hindered)
-        if answer.effect is Effect.DENY:
-            return Opinion(self._verdict(Effect.DENY, answer.reason))
-        if answer.effect is Effect.ASK:
-            heard.asks = self._verdict(Effect.ASK, answer.reason)
-        heard.allows.append(answer.effect is Effect.ALLOW)
-        if answer.message:
-            heard.messages.append(f"[Hook {self.spec.name}]\n{answer.message}")
-        if answer.updated_input is not None:
+            why = f"{decision.failure}\n{decision.message}".rstrip()
+            return self._failed(why, effect, hindered=decision.hindered)
+        if decision.effect is Effect.DENY:
+            return Opinion(self._verdict(Effect.DENY, decision.reason))
+        if decision.effect is Effect.ASK:
+            votes.asks = self._verdict(Effect.ASK, decision.reason)
+        votes.allows.append(decision.effect is Effect.ALLOW)
+        if decision.message:
+            votes.messages.append(f"[Hook {self.spec.name}]\n{decision.message}")
+        if decision.updated_input is not None:
             try:
-                heard.rewrite = self._rewrite(ran, call)
+                votes.rewrite = self._rewrite(run, call)
             except ProblemRaised as raised:
                 return self._failed(raised.problem.message, Effect.DENY)
         return None
 
-    def _rewrite(self, ran: HookRun, call: HookCall) -> Rewrite:
-        updated = ran.answer.updated_input or {}
-        if ran.shown is not None:
-            updated = self.dispatcher.claude.translate_back(ran.shown, call, updated)
+    def _rewrite(self, run: HookRun, call: HookCall) -> Rewrite:
+        updated = run.decision.updated_input or {}
+        if run.claude_call is not None:
+            updated = self.dispatcher.claude.translate_back(run.claude_call, call, updated)
         return Rewrite(updated)
 
     def _failed(self, why: str, effect: Effect, *, hindered: bool = False) -> Opinion | None:
@@ -163,21 +169,21 @@ class CommandHook:
             effect, template, f"hook:{spec.name}", reason=reason, source=source
         )
 
-    def _words(self, ran: HookRun) -> list[str]:
-        name, answer, code = self.spec.name, ran.answer, ran.heard.exit_code
-        if answer.failure is not None:
+    def _words(self, run: HookRun) -> list[str]:
+        name, decision, code = self.spec.name, run.decision, run.process.exit_code
+        if decision.failure is not None:
             if self.spec.style is HookStyle.CLAUDE:
                 return []
-            plain = code != 0 and not ran.heard.timed_out and ran.heard.error is None
-            why = f"exit {code}" if plain else answer.failure
-            hindered = f"[{ran.heard.hindered}]" if plain and ran.heard.hindered else ""
-            parts = (f"[Hook {name}: FAILED ({why})]", answer.message, hindered)
+            plain = code != 0 and not run.process.timed_out and run.process.error is None
+            why = f"exit {code}" if plain else decision.failure
+            hindered = f"[{run.process.hindered}]" if plain and run.process.hindered else ""
+            parts = (f"[Hook {name}: FAILED ({why})]", decision.message, hindered)
             return ["\n".join(part for part in parts if part)]
-        if answer.effect is Effect.DENY:
+        if decision.effect is Effect.DENY:
             mark = f": FAILED (exit {code})" if code == BLOCK_EXIT_CODE else ""
-            said = "\n".join(part for part in (answer.reason, answer.message) if part)
-            return [f"[Hook {name}{mark}]\n{truncate_message(said)}"]
-        return [f"[Hook {name}]\n{answer.message}"] if answer.message else []
+            text = "\n".join(part for part in (decision.reason, decision.message) if part)
+            return [f"[Hook {name}{mark}]\n{truncate_message(text)}"]
+        return [f"[Hook {name}]\n{decision.message}"] if decision.message else []
 
 
 class HookVotes:

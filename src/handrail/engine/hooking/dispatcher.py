@@ -74,9 +74,9 @@ _MAX_LOG_CHARS: Final = 300
 class HookRun(NamedTuple):
     """The process result and the decision of one run, and the call as it was presented."""
 
-    heard: HookProcessResult
-    answer: HookDecision
-    shown: ClaudeCall | None = None
+    process: HookProcessResult
+    decision: HookDecision
+    claude_call: ClaudeCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,62 +90,77 @@ class HookDispatcher:
     aliases: Callable[[str], frozenset[str]]
     background: BackgroundHooks
 
-    async def ask(
+    async def run_hook(
         self,
         spec: HookSpec,
-        told: HookInput,
+        hook_input: HookInput,
         file: str | None = None,
-        shown: ClaudeCall | None = None,
+        claude_call: ClaudeCall | None = None,
     ) -> HookRun:
         """Run the hook and wait for its decision; a background hook has none."""
         try:
             if spec.style is HookStyle.CLAUDE:
-                message = claude_payload(told, self.session, file, shown)
+                payload = claude_payload(hook_input, self.session, file, claude_call)
             else:
-                message = own_payload(told, self.session, file)
+                payload = own_payload(hook_input, self.session, file)
         except ProblemRaised as raised:
-            return self._understood(
-                spec, told, HookProcessResult(error=raised.problem.message, not_run=True), shown
+            return self._finish(
+                spec,
+                hook_input,
+                HookProcessResult(error=raised.problem.message, not_run=True),
+                claude_call,
             )
         if spec.background:
-            self.background.start(lambda: self._later(spec, told, message), spec.name)
-            return HookRun(HookProcessResult(), HookDecision(), shown)
-        return self._understood(spec, told, await self.runner.run(spec, message), shown)
+            self.background.start(
+                lambda: self._run_in_background(spec, hook_input, payload), spec.name
+            )
+            return HookRun(HookProcessResult(), HookDecision(), claude_call)
+        return self._finish(spec, hook_input, await self.runner.run(spec, payload), claude_call)
 
-    async def _later(self, spec: HookSpec, told: HookInput, message: HookPayload) -> None:
-        self._understood(spec, told, await self.runner.run(spec, message), None)
+    async def _run_in_background(
+        self, spec: HookSpec, hook_input: HookInput, payload: HookPayload
+    ) -> None:
+        self._finish(spec, hook_input, await self.runner.run(spec, payload), None)
 
-    def _understood(
-        self, spec: HookSpec, told: HookInput, heard: HookProcessResult, shown: ClaudeCall | None
+    def _finish(
+        self,
+        spec: HookSpec,
+        hook_input: HookInput,
+        process: HookProcessResult,
+        claude_call: ClaudeCall | None,
     ) -> HookRun:
-        answer = parse_hook_output(spec, heard, read_json)
-        self._report(spec, told, heard, answer)
-        return HookRun(heard, answer, shown)
+        decision = parse_hook_output(spec, process, read_json)
+        self._report(spec, hook_input, process, decision)
+        return HookRun(process, decision, claude_call)
 
     def _report(
-        self, spec: HookSpec, told: HookInput, heard: HookProcessResult, answer: HookDecision
+        self,
+        spec: HookSpec,
+        hook_input: HookInput,
+        process: HookProcessResult,
+        decision: HookDecision,
     ) -> None:
-        outcome = _outcome(answer)
-        reason = _log_line(answer.failure or (answer.reason if answer.effect else ""))
-        level = logging.WARNING if answer.failure else logging.INFO
+        outcome = _outcome(decision)
+        reason = _log_line(decision.failure or (decision.reason if decision.effect else ""))
+        level = logging.WARNING if decision.failure else logging.INFO
         name = spec.name
-        joined = ", as " if answer.failure else ": "
-        said = f"{outcome}{joined}{reason}" if reason else outcome
-        _log.log(level, "%s Hook %s (%s): %s", _ICONS[outcome], name, told.event, said)
-        if answer.failure:
-            record_hook_failure(name, told.event.value, reason)
-        if answer.user_notice:
-            _log.info("hook %s says: %s", name, _log_line(answer.user_notice))
+        joined = ", as " if decision.failure else ": "
+        text = f"{outcome}{joined}{reason}" if reason else outcome
+        _log.log(level, "%s Hook %s (%s): %s", _ICONS[outcome], name, hook_input.event, text)
+        if decision.failure:
+            record_hook_failure(name, hook_input.event.value, reason)
+        if decision.user_notice:
+            _log.info("hook %s says: %s", name, _log_line(decision.user_notice))
         if not self.bus.idle:
-            call = told.call
+            call = hook_input.call
             self.bus.emit(
                 HookRan(
                     name,
-                    told.event.value,
+                    hook_input.event.value,
                     outcome,
                     reason,
-                    heard.exit_code,
-                    heard.duration_s,
+                    process.exit_code,
+                    process.duration_s,
                     None if call is None else call.call_id,
                     None if call is None else call.tool,
                 )
@@ -160,14 +175,14 @@ def read_json(text: str) -> object:
     return value
 
 
-def _outcome(answer: HookDecision) -> str:
-    if answer.failure is not None:
+def _outcome(decision: HookDecision) -> str:
+    if decision.failure is not None:
         return "failed"
-    if answer.effect is Effect.DENY:
+    if decision.effect is Effect.DENY:
         return "blocked"
-    if answer.updated_input is not None:
+    if decision.updated_input is not None:
         return "changed"
-    return {Effect.ASK: "asked", Effect.ALLOW: "allowed"}.get(answer.effect or Effect.DENY, "ok")
+    return {Effect.ASK: "asked", Effect.ALLOW: "allowed"}.get(decision.effect or Effect.DENY, "ok")
 
 
 def _log_line(text: str) -> str:
@@ -203,9 +218,9 @@ class SessionHooks:
         for spec in self._specs:
             if spec.event is not event or not _matches_session(spec, more):
                 continue
-            ran = await self._desk.ask(spec, HookInput(event, extra=more))
-            if ran.answer.message and ran.answer.failure is None:
-                words.append(f"[Hook {spec.name}]\n{ran.answer.message}")
+            ran = await self._desk.run_hook(spec, HookInput(event, extra=more))
+            if ran.decision.message and ran.decision.failure is None:
+                words.append(f"[Hook {spec.name}]\n{ran.decision.message}")
         return words
 
 

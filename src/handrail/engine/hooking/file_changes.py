@@ -53,7 +53,7 @@ class HookFileNote(NamedTuple):
     """The note about a change for the model, and for the user, who may see all files."""
 
     model: str
-    person: str
+    user: str
 
 
 class HookFileTracker:
@@ -138,8 +138,8 @@ class HookFileTracker:
 
     def _known(self, was: TrackedFile) -> bool:
         """Whether the model had read this content, or was shown it after an earlier hook."""
-        told = ((now.place.absolute, now.digest) for _, now in self._shown)
-        if (was.place.absolute, was.digest) in told:
+        shown = ((now.place.absolute, now.digest) for _, now in self._shown)
+        if (was.place.absolute, was.digest) in shown:
             return True
         reader = self._reader
         return reader is not None and self._freshness.has_read(was.place, was.digest, reader)

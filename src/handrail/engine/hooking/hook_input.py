@@ -41,35 +41,35 @@ class HookInput(NamedTuple):
     extra: Mapping[str, str] = {}
 
 
-def own_payload(told: HookInput, session: Session, file: str | None) -> HookPayload:
+def own_payload(hook_input: HookInput, session: Session, file: str | None) -> HookPayload:
     """The input in Handrail's format; raises `too_large`."""
     workspace = session.roots[0]
-    said: dict[str, Any] = {
-        "event": told.event.value,
+    fields: dict[str, Any] = {
+        "event": hook_input.event.value,
         "session_id": session.id,
         "workspace": workspace,
         "cwd": session.whereabouts.directory,
-        **told.extra,
+        **hook_input.extra,
     }
-    context: dict[str, str] = dict(told.extra)
-    call = told.call
+    context: dict[str, str] = dict(hook_input.extra)
+    call = hook_input.call
     if call is not None:
         given = resolved_arguments(call, lambda path: _shown(path, workspace))
-        said |= {"call_id": call.call_id, "tool_name": call.tool, "tool_input": given}
+        fields |= {"call_id": call.call_id, "tool_name": call.tool, "tool_input": given}
         context |= {"tool_name": call.tool, "call_id": call.call_id}
         command = given.get("command") or (given.get("code") if call.runs_command else None)
         if isinstance(command, str):
             context["command"] = command
     if file is not None:
-        said["file_path"] = context["file_path"] = file
-    if told.result is not None:
-        said |= _outcome(told.result)
-        context["tool_result_success"] = "true" if told.result.ok else "false"
-    context |= {"event": told.event.value, "workspace": workspace, "session_id": session.id}
+        fields["file_path"] = context["file_path"] = file
+    if hook_input.result is not None:
+        fields |= _outcome(hook_input.result)
+        context["tool_result_success"] = "true" if hook_input.result.ok else "false"
+    context |= {"event": hook_input.event.value, "workspace": workspace, "session_id": session.id}
     env = {
         f"{prefix}_{name.upper()}": value for prefix in PREFIXES for name, value in context.items()
     }
-    return HookPayload(json_line(said), check_environment(env), file)
+    return HookPayload(json_line(fields), check_environment(env), file)
 
 
 def resolved_arguments(call: HookCall, show: Any) -> dict[str, Any]:
@@ -104,9 +104,9 @@ def _inner_name(name: str, key: str, paths: Mapping[str, str]) -> str:
     return field if is_field else f"{name}[{key!r}]"
 
 
-def json_line(said: Mapping[str, Any]) -> bytes:
+def json_line(fields: Mapping[str, Any]) -> bytes:
     """One line of JSON."""
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(fields).encode() + b"\n"
 
 
 def check_environment(env: Mapping[str, str]) -> Mapping[str, str]:
@@ -123,12 +123,12 @@ def truncated_output(result: ToolResult) -> str:
 
 
 def _outcome(result: ToolResult) -> dict[str, Any]:
-    said: dict[str, Any] = {"tool_output": truncated_output(result), "success": result.ok}
+    fields: dict[str, Any] = {"tool_output": truncated_output(result), "success": result.ok}
     if not result.ok:
         problem = result.problem
-        said["error"] = (problem.message if problem else result.text)[:MAX_OUTPUT_CHARS]
-        said["error_code"] = problem.code if problem else result.status.value
-    return said
+        fields["error"] = (problem.message if problem else result.text)[:MAX_OUTPUT_CHARS]
+        fields["error_code"] = problem.code if problem else result.status.value
+    return fields
 
 
 def _shown(path: str, workspace: str) -> str:

@@ -33,7 +33,7 @@ from handrail.hooks.spec import HookSpec
 
 _EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 _NO_NETWORK: Final = (
-    "the network is closed to hooks, which is probably why it failed; a person can run it "
+    "hooks have no network access, which is probably why it failed; a user can run it "
     "outside of the sandbox with unconfined = true"
 )
 _SHELL_OPTIONS: Final = ("--norc", "--noprofile", "-c")
@@ -80,14 +80,14 @@ class HookRunner:
 
     async def _run_watched(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         """Run the program and record its edits to the files of a finished call."""
-        left = current_hook_tracker.get()
-        if left is None:
+        tracker = current_hook_tracker.get()
+        if tracker is None:
             return await self._run_guarded(spec, message)
-        await run_in_thread_uncancellable(left.snapshot)
+        await run_in_thread_uncancellable(tracker.snapshot)
         try:
             return await self._run_guarded(spec, message)
         finally:
-            await run_in_thread_uncancellable(lambda: left.compare(spec.name))
+            await run_in_thread_uncancellable(lambda: tracker.compare(spec.name))
 
     async def _run_guarded(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         protection, confinement = self.commands.protection, self._looking(spec)

@@ -7,9 +7,9 @@ from typing import Final
 
 from handrail.core.context import Session
 from handrail.core.plan_mode import PlanFile, PlanModeExit, PlannedPermission
-from handrail.core.problems import ProblemRaised
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.planmode import messages
 from handrail.planmode.item import PlanItem
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
@@ -68,15 +68,9 @@ class PlanMode:
     def check(self) -> None:
         """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
         if not self.active:
-            raise ProblemRaised(
-                "unavailable", "you are not in plan mode", hint="go on; there is nothing to leave"
-            )
+            raise messages.NOT_IN_PLAN_MODE.error()
         if not self.text.strip() and not self.queue.pending:
-            raise ProblemRaised(
-                "not_found",
-                "there is no plan yet: the plan file is empty and no call is queued",
-                hint=f"write the plan to {self._file.open()} first",
-            )
+            raise messages.NO_PLAN.error(path=self._file.open())
 
     def show(self, announced: Sequence[PlannedPermission]) -> str:
         """The plan for the user: the model's text, with a mark on every line."""
@@ -98,12 +92,7 @@ class PlanMode:
         self.check()
         text = self.text
         if text != self._shown:
-            raise ProblemRaised(
-                "stale",
-                "the plan changed while the person was reading it; plan mode goes on",
-                hint="ask again",
-                retryable=True,
-            )
+            raise messages.PLAN_CHANGED.error()
         self._grants.remember_plan(announced)
         return PlanModeExit(self.end(), text, len(self.queue.pending))
 
@@ -117,7 +106,7 @@ class PlanMode:
 
 
 def _quote_lines(text: str) -> list[str]:
-    # On every line, so that none can pass for what is said around it.
+    # On every line, so that no line of the model can pass for text of Handrail.
     return [f"{_QUOTE_PREFIX}{line}" for line in text.splitlines()]
 
 

@@ -84,9 +84,9 @@ class CallPlanner:
         verdict, preview = state.clearance.verdict, call_preview(state.prepared, plan)
         lines = [f"[DRY-RUN] Would execute: {one_line(state.prepared)}"]
         if verdict is not None and verdict.effect is Effect.ASK:
-            lines.append(f"(a person would be asked first: {verdict.reason})")
+            lines.append(f"(the user would be asked first: {verdict.reason})")
         elif verdict is not None and verdict.effect is Effect.DENY:
-            lines.append("(plan mode: it would be queued for the person instead)")
+            lines.append("(plan mode: it would be queued for the user instead)")
         if preview:
             lines.append(preview)
         return Outcome(Status.PLANNED, Output("\n".join(lines), preview or None))

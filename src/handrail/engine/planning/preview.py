@@ -14,7 +14,7 @@ from handrail.core.plan import Change, Plan
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import fits_one_line
 
-# More than anybody reads; beyond it the tool's own preview says how much there is.
+# Longer previews are replaced by the tool's own, which says how much is left out.
 _MOST: Final = 2_000_000
 # The comparison is quadratic; beyond this many pairs of lines a change is shown as one block.
 _PAIRS: Final = 250_000

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.plan import Plan
 from handrail.core.ports import Clock
-from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output, Status, ToolResult
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.planning.dry_run import approval_snapshot, describe_call
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
+from handrail.planmode import messages
 from handrail.planmode.item import ApprovalBinding, PlanItem, PlanStatus
 
 if TYPE_CHECKING:
@@ -121,11 +121,7 @@ class PlanQueue:
         """Queue a call that plan mode does not carry out; raises `denied` if too many are pending."""
         prepared = state.prepared
         if len(self.pending) >= MAX_PENDING_CALLS:
-            raise ProblemRaised(
-                "denied",
-                f"{MAX_PENDING_CALLS} calls are queued already, and plan mode queues no more",
-                hint="ask the person to look at the queue, or write the rest into the plan",
-            )
+            raise messages.QUEUE_FULL.error(limit=MAX_PENDING_CALLS)
         if self._items and not self.pending:
             self._begin_anew()
         item = self._item(prepared, plan)
@@ -134,7 +130,7 @@ class PlanQueue:
             self._keeping.save(item)
         text = (
             f"[PLAN MODE] Queued as {item.id}, not executed: {one_line(prepared)}\n"
-            "Nothing has changed. The call is made if the person approves it; do not repeat it."
+            "Nothing has changed. The call is carried out if the user approves it; do not repeat it."
         )
         queued = {"queued": item.id}
         return Outcome(Status.PLANNED, Output(text, item.preview or None, queued, meta=queued))
@@ -187,12 +183,10 @@ class PlanQueue:
         waiting = self.pending if among is None else among
         if ids is None:
             if first is not None and first < 0:
-                raise ProblemRaised(
-                    "invalid_arguments", f"first is {first}, which is no number of calls"
-                )
+                raise messages.INVALID_FIRST.error(first=first)
             return waiting if first is None else waiting[:first]
         if first is not None:
-            raise ProblemRaised("invalid_arguments", "give either ids or first, not both")
+            raise messages.IDS_AND_FIRST.error()
         wanted = [ids] if isinstance(ids, str) else list(ids)
         found = {_find_item(waiting, name).id for name in wanted}
         return [item for item in waiting if item.id in found]
@@ -226,5 +220,5 @@ def _find_item(waiting: Sequence[PlanItem], name: str) -> PlanItem:
     found = [item for item in waiting if name in (item.id, str(item.order))]
     if len(found) != 1:
         ids = ", ".join(item.id for item in waiting) or "nothing waits"
-        raise ProblemRaised("not_found", f"no queued call is called {name!r}", hint=ids)
+        raise messages.NO_QUEUED_CALL.error(name=name, ids=ids)
     return found[0]

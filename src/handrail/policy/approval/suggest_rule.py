@@ -28,7 +28,7 @@ _UNSAYABLE: Final = re.compile(r"[*$`]")
 _TWO_WORDS: Final = frozenset(("run", "-m"))
 
 
-def suggest_rule(subject: PolicyInput, grounds: PathBase) -> str | None:
+def suggest_rule(subject: PolicyInput, path_base: PathBase) -> str | None:
     """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
     be allowed. A rule about commands covers them inside the sandbox only.
     """
@@ -36,16 +36,16 @@ def suggest_rule(subject: PolicyInput, grounds: PathBase) -> str | None:
     patterns = (
         _command_patterns(subject, analysis)
         if analysis is not None
-        else _path_patterns(subject, grounds)
+        else _path_patterns(subject, path_base)
     )
     for pattern in patterns:
         text = f"{subject.tool}({pattern})" if pattern else subject.tool
-        if _is_grantable(text, subject, grounds):
+        if _is_grantable(text, subject, path_base):
             return text
     return None
 
 
-def _is_grantable(text: str, subject: PolicyInput, grounds: PathBase) -> bool:
+def _is_grantable(text: str, subject: PolicyInput, path_base: PathBase) -> bool:
     """Whether the rule can be granted, and covers the call that it was made from."""
     try:
         rule = parse_rule(text, lambda name: name, effect=Effect.ALLOW, confined=True)
@@ -53,20 +53,20 @@ def _is_grantable(text: str, subject: PolicyInput, grounds: PathBase) -> bool:
         return False
     if ungrantable_reason(rule.tool, rule.pattern) is not None:
         return False
-    verdict = RuleSet([rule], grounds).judge(subject)
+    verdict = RuleSet([rule], path_base).judge(subject)
     return verdict is not None and verdict.effect is Effect.ALLOW
 
 
-def _path_patterns(subject: PolicyInput, grounds: PathBase) -> Iterator[str]:
+def _path_patterns(subject: PolicyInput, path_base: PathBase) -> Iterator[str]:
     targets = set(known_paths(subject))
     if not targets:
         if not subject.footprint.open_ended or subject.tool.startswith("mcp__"):
             yield ""
         return
-    if len(targets) > 1 or not grounds.roots:
+    if len(targets) > 1 or not path_base.roots:
         return
     target = targets.pop()
-    top = f"{grounds.roots[0].rstrip('/')}/"
+    top = f"{path_base.roots[0].rstrip('/')}/"
     rest = target.path.removeprefix(top)
     if target.path.startswith(top) and rest == rest.strip():
         named = _SPECIAL.sub(r"\\\1", rest)

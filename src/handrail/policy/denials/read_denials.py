@@ -40,17 +40,15 @@ class ReadDenyPattern(NamedTuple):
 
 
 def build_read_denials(
-    rule_set: RuleSet, extra: Iterable[ReadDenyPattern] = (), grounds: PathBase | None = None
+    rule_set: RuleSet, extra: Iterable[ReadDenyPattern] = (), path_base: PathBase | None = None
 ) -> ReadDenials | None:
     """The paths that read-deny rules and further patterns cover; None if there are none. Raises
     `invalid_arguments` for a pattern that cannot be parsed.
     """
-    ground = rule_set.path_base if grounds is None else grounds
+    base = rule_set.path_base if path_base is None else path_base
     rules = [*filter(_denies_reading, rule_set.rules), *map(_pattern_rule, extra)]
-    placed = [
-        (rule, place) for rule in rules for place in broad_patterns(rule.pattern or "", ground)
-    ]
-    return ReadDenials(placed, RuleSet(rules, ground)) if placed else None
+    placed = [(rule, place) for rule in rules for place in broad_patterns(rule.pattern or "", base)]
+    return ReadDenials(placed, RuleSet(rules, base)) if placed else None
 
 
 class ReadDenials:

@@ -31,7 +31,7 @@ class CodeFault(NamedTuple):
 
 
 class _FileRule(NamedTuple):
-    said: CodeRule
+    code_rule: CodeRule
     globs: tuple[Glob, ...]
 
     def concerns(self, names: Sequence[str]) -> bool:
@@ -41,9 +41,13 @@ class _FileRule(NamedTuple):
 class CodeChecker:
     """Checks text that would be written against the rules of one severity."""
 
-    def __init__(self, rules: Iterable[CodeRule], omissions: Omissions, grounds: PathBase) -> None:
+    def __init__(
+        self, rules: Iterable[CodeRule], omissions: Omissions, path_base: PathBase
+    ) -> None:
         self._rules = [
-            _FileRule(rule, tuple(glob for one in rule.files for glob in broad_globs(one, grounds)))
+            _FileRule(
+                rule, tuple(glob for one in rule.files for glob in broad_globs(one, path_base))
+            )
             for rule in rules
         ]
         self._omissions = omissions
@@ -78,7 +82,7 @@ class CodeChecker:
                     (line for block in blocks for line in _matching_lines(rule, block)), None
                 )
                 if found is not None:
-                    yield _rule_fault(rule.said, found, "the command")
+                    yield _rule_fault(rule.code_rule, found, "the command")
         for block in blocks:
             found = next(self._placeholders(block, ""), None)
             if found is not None:
@@ -93,7 +97,7 @@ class CodeChecker:
                 lines = (line for block in blocks for line in _matching_lines(rule, block))
                 found = next((line for line in lines if added.is_new(line)), None)
                 if found is not None:
-                    yield _rule_fault(rule.said, found, path)
+                    yield _rule_fault(rule.code_rule, found, path)
 
     def _by_omissions(
         self, added: AddedText, blocks: Sequence[bytes], path: str
@@ -112,7 +116,7 @@ class CodeChecker:
 
 def _matching_lines(rule: _FileRule, block: bytes) -> Iterator[bytes]:
     """Every line that a match of the rule touches."""
-    for match in rule.said.expression.regex.finditer(block):
+    for match in rule.code_rule.expression.regex.finditer(block):
         start = block.rfind(b"\n", 0, match.start()) + 1
         end = block.find(b"\n", match.end())
         yield from block[start : len(block) if end < 0 else end].splitlines()

@@ -58,7 +58,7 @@ class BlockedCommands:
         for part in analysis.parts:
             if None in part.words:
                 known = _before_computed(part)
-                # The expression speaks of this program, and what is computed may be its rest.
+                # The expression names this program, and the computed words may be the rest of it.
                 for expression, words in self._all:
                     if known <= words:
                         yield BlockedMatch(expression, part.source, sure=False)

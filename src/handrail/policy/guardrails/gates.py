@@ -17,7 +17,7 @@ from handrail.policy.guardrails.settings import QualityGate
 _STDOUT_CHARS: Final = 500
 _STDERR_CHARS: Final = 300
 _MAX_LISTED: Final = 5
-# Called like the setting that brings it: nobody has configured a gate of that name.
+# The gate that the setting of this name adds.
 _TESTS: Final = "require_test_after_edit"
 
 
@@ -62,11 +62,11 @@ def gate_feedback(results: Sequence[GateResult]) -> str | None:
     failed = [one for one in results if one.required and not one.passed]
     if not failed:
         return None
-    told = "\n\n".join(one.feedback for one in failed)
+    feedback = "\n\n".join(one.feedback for one in failed)
     many = (
         "a required quality gate" if len(failed) == 1 else f"{len(failed)} required quality gates"
     )
-    return f"The work is not done: {many} failed.\n\n{told}"
+    return f"The work is not done: {many} failed.\n\n{feedback}"
 
 
 def gate_run(result: ToolResult) -> GateRun:
@@ -75,7 +75,7 @@ def gate_run(result: ToolResult) -> GateRun:
     """
     problem, data = result.problem, result.data
     if not isinstance(data, Mapping):
-        raise ProblemRaised.of(problem or Problem("internal", "the command said nothing"))
+        raise ProblemRaised.of(problem or Problem("internal", "the command returned no result"))
     ended = problem is None or problem.code != "timeout"
     return GateRun(data["exit_code"] if ended else None, data["stdout"], data["stderr"])
 
@@ -106,9 +106,9 @@ def _output(run: GateRun) -> str:
         ("stdout", run.stdout, _STDOUT_CHARS),
         ("stderr", run.stderr, _STDERR_CHARS),
     ):
-        said = safe_text(text.rstrip()[-most:])[-most:]
-        if said:
-            parts.append(f"\n{name}:\n{said}")
+        shown = safe_text(text.rstrip()[-most:])[-most:]
+        if shown:
+            parts.append(f"\n{name}:\n{shown}")
     return "".join(parts)
 
 

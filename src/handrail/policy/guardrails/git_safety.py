@@ -61,14 +61,14 @@ _RULES: Final = {
     "git config -e:*": "changes the configuration of git",
     "git config --remove-section:*": "changes the configuration of git",
     "git config --rename-section:*": "changes the configuration of git",
-    "git add --all:*": "adds files that nobody named",
-    "git add -A:*": "adds files that nobody named",
-    "git add .:*": "adds files that nobody named",
-    "git add ./:*": "adds files that nobody named",
-    "git add * :/:*": "adds files that nobody named",
-    "git stage --all:*": "adds files that nobody named",
-    "git stage -A:*": "adds files that nobody named",
-    "git stage .:*": "adds files that nobody named",
+    "git add --all:*": "adds files that were not named",
+    "git add -A:*": "adds files that were not named",
+    "git add .:*": "adds files that were not named",
+    "git add ./:*": "adds files that were not named",
+    "git add * :/:*": "adds files that were not named",
+    "git stage --all:*": "adds files that were not named",
+    "git stage -A:*": "adds files that were not named",
+    "git stage .:*": "adds files that were not named",
 }
 # A computed value of one of these is a message, and no option.
 _MESSAGES: Final = frozenset(("-m", "--message", "-am", "-F", "--file", "-b", "--body", "--title"))
@@ -93,8 +93,8 @@ class GitSafety:
         """The matched pattern and the reason to ask; None if no pattern matches."""
         if "git" not in analysis.text.lower():
             return None
-        told = analysis._replace(parts=tuple(map(_with_messages, analysis.parts)))
-        hits = sorted(self._rules.find(told), key=lambda hit: (-hit.fit, hit.entry.order))
+        readable = analysis._replace(parts=tuple(map(_with_messages, analysis.parts)))
+        hits = sorted(self._rules.find(readable), key=lambda hit: (-hit.fit, hit.entry.order))
         if not hits:
             return None
         rule = hits[0].entry.rule.spelled

@@ -40,18 +40,18 @@ class Guardrails:
     def __init__(
         self,
         settings: GuardrailSettings,
-        grounds: PathBase,
+        path_base: PathBase,
         rule_set: RuleSets = RuleSet,
     ) -> None:
         self.settings = settings
-        self.ledger = Ledger(settings.limits, grounds.roots, grounds.resolve)
+        self.ledger = Ledger(settings.limits, path_base.roots, path_base.resolve)
         protected = [_rule(RuleFamily.WRITE, "protected_files", one) for one in settings.protected]
         unread = [_rule(RuleFamily.READ, "sensitive_files", one) for one in settings.sensitive]
         unwritten = [_rule(RuleFamily.WRITE, "sensitive_files", one) for one in settings.sensitive]
-        self._files = rule_set([*protected, *unread, *unwritten], grounds)
+        self._files = rule_set([*protected, *unread, *unwritten], path_base)
         # What a command is known to write counts as read as well, and what is hidden from it
         # is closed to it: one rule says both.
-        self._of_commands = rule_set([*protected, *unread], grounds)
+        self._of_commands = rule_set([*protected, *unread], path_base)
         self._names = {rule.name: f"guardrail:{_kind(rule)}" for rule in self._files.rules}
         self._blocked = BlockedCommands(settings.commands.blocked)
         self._git = GitSafety()
@@ -59,7 +59,7 @@ class Guardrails:
             CodeChecker(
                 [rule for rule in settings.code if rule.blocks is blocks],
                 settings.omissions if settings.omissions == word else "off",
-                grounds,
+                path_base,
             )
             for blocks, word in ((True, "block"), (False, "warn"))
         )
@@ -114,11 +114,11 @@ class Guardrails:
 
     def warnings(self, subject: PolicyInput) -> list[str]:
         """Warnings about a change that was carried out."""
-        told = [f"guardrail: {one.reason}" for one in _faults(self._warning, subject)]
+        texts = [f"guardrail: {one.reason}" for one in _faults(self._warning, subject)]
         changes = subject.plan is not None and subject.plan.changes
         if self.settings.commands.tested and changes and not self.ledger.untested:
-            told.append("guardrail: these changes count as untested until tests have passed")
-        return told
+            texts.append("guardrail: these changes count as untested until tests have passed")
+        return texts
 
     async def run_quality_gates(self, runner: Runner) -> list[GateResult]:
         """Run the gates of the settings; where tests are required, they are one more."""

@@ -1,4 +1,4 @@
-"""Comments that stand for code which somebody did not write out: "rest of code unchanged".
+"""Comments that stand for omitted code: "rest of code unchanged".
 
 Written into a file they delete what they stand for. Only a line that is a comment and says
 nothing else is taken for one; a sentence that goes on is somebody's own.
@@ -47,7 +47,7 @@ _THING: Final = r"""(?:
     | definitions? | fields | properties | props | jsx | markup | html | styles? | document
     | configuration | config | template | section
 )"""
-# What only somebody who speaks about a listing calls by that name.
+# Words that refer to code in general.
 _LISTED: Final = r"""(?:
     (?:source\s+)?code | functions? | methods? | class(?:es)? | implementations? | imports? | logic
     | components? | routes? | styles? | jsx | markup
@@ -117,17 +117,17 @@ def is_omission(line: str) -> bool:
     mark = _MARK.match(line)
     if mark is None:
         return False
-    said = _END.sub("", line[mark.end() :])
-    words, dotted = _without_dots(said)
+    text = _END.sub("", line[mark.end() :])
+    words, dotted = _without_dots(text)
     return _stated(words) or (dotted and _dotted(words))
 
 
-def _without_dots(said: str) -> tuple[str, bool]:
+def _without_dots(text: str) -> tuple[str, bool]:
     """The words alone, without dots and brackets around them, and whether there were dots."""
     dotted = False
     while True:
-        bare = _EDGES.sub("", said)
+        bare = _EDGES.sub("", text)
         shorter = re.sub(rf"^{_DOTS}|{_DOTS}$", "", bare)
         if shorter == bare:
             return bare.rstrip(".!;, "), dotted
-        dotted, said = True, shorter
+        dotted, text = True, shorter

@@ -24,7 +24,7 @@ from handrail.policy.guardrails.settings import (
 )
 from handrail.policy.rules.paths.pattern import check_path_pattern
 
-# Answers where a key of the section is written, as people are told: file and line.
+# Returns where a key of the section is written: file and line.
 SettingPlace = Callable[[str], str]
 
 KEYS: Final = (

@@ -84,7 +84,7 @@ class BadExpression(Exception):
 
 def compiled(pattern: str, *, ignore_case: bool = False) -> Any:
     """The expression over bytes, `^` and `$` at every line; raises `BadExpression`."""
-    import re2  # noqa: PLC0415 - 5 ms, and only where somebody wrote an expression
+    import re2  # noqa: PLC0415 - 5 ms, and only where there are expressions
 
     options = re2.Options()
     options.max_mem = _MAX_MEM
@@ -93,7 +93,7 @@ def compiled(pattern: str, *, ignore_case: bool = False) -> Any:
     try:
         return re2.compile(f"{_LINES}{pattern}".encode(), options)
     except (re2.error, UnicodeEncodeError) as error:
-        # Whoever is told knows the expression, and not what was put before it.
+        # The message is about the expression as written, without the added prefix.
         raise BadExpression(_reason(error).removesuffix(f": {_LINES}{pattern}")) from error
 
 

@@ -1,6 +1,6 @@
 """Which commands run tests, so that one that succeeds shows something about the changes.
 
-In doubt a command is no test: then it is asked for again, and nothing untested passes.
+An uncertain command is not counted as a test run, so untested changes are never accepted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SCRIPT: Final = re.compile(
     r"(?:run[-_]?)?(?:unit[-_]?)?(?:tests?|specs?)(?:\.(?:sh|py|js|ts|rb))?"
 )
 _TESTS: Final = re.compile(r"(?:.*[:_-])?(?:unit)?tests?(?:[:_-].*)?|t|tst|nextest|testall", re.I)
-# It only speaks about tests.
+# Options with which no test is run.
 _IDLE: Final = frozenset(
     (
         *("--help", "-h", "--version", "-V", "--collect-only", "--co", "--list", "--listTests"),
@@ -97,8 +97,8 @@ def _names_tests(name: str, rest: Sequence[str]) -> bool:
     wanted = _RUNNERS[name]
     if name in ("make", "gmake") and "-n" in rest:
         return False
-    said = [word for word in rest if not word.startswith("-")][:3]
-    return not wanted or any(word in wanted or _TESTS.fullmatch(word) for word in said)
+    operands = [word for word in rest if not word.startswith("-")][:3]
+    return not wanted or any(word in wanted or _TESTS.fullmatch(word) for word in operands)
 
 
 def _python(rest: Sequence[str]) -> bool:

@@ -28,7 +28,7 @@ class CommandPattern(NamedTuple):
 
     @property
     def program(self) -> str:
-        """The program it speaks about, in lower case."""
+        """The name of the program, in lower case."""
         return self.words[0].rpartition("/")[2].lower()
 
 
@@ -69,8 +69,8 @@ def _split_words(text: str) -> list[str]:
     if joint is not None:
         raise ProblemRaised(
             "invalid_arguments",
-            f"it holds {joint!r}: each rule speaks of one program, and every program of a "
-            "command is looked at by itself",
+            f"it holds {joint!r}: each rule matches one program, and every program of a "
+            "command is checked separately",
         )
     return words
 

@@ -22,18 +22,18 @@ Judge = Callable[[str], CommandAnalysis]
 
 
 def check_examples(
-    rule: Rule, grounds: PathBase, canonical: CanonicalName, analyzer: Judge | None
+    rule: Rule, path_base: PathBase, canonical: CanonicalName, analyzer: Judge | None
 ) -> None:
     """Raise `invalid_arguments`, naming the rule and the example that does not hold.
 
     An example is a call, `edit_file(src/a.py)` or `run_command(git push)`, or only what stands
     in its brackets for the rule's own tool; with `not ` before it the rule must not match.
     """
-    rules = RuleSet([rule], grounds)
+    rules = RuleSet([rule], path_base)
     for example in rule.examples:
         wanted = not example.startswith("not ")
         call = example if wanted else example[len("not ") :]
-        verdict = rules.judge(_example_input(rule, call.strip(), grounds, canonical, analyzer))
+        verdict = rules.judge(_example_input(rule, call.strip(), path_base, canonical, analyzer))
         matches = verdict is not None and verdict.effect is rule.effect
         if matches is not wanted:
             what = "does not match" if wanted else "matches"
@@ -41,7 +41,7 @@ def check_examples(
 
 
 def _example_input(
-    rule: Rule, call: str, grounds: PathBase, canonical: CanonicalName, analyzer: Judge | None
+    rule: Rule, call: str, path_base: PathBase, canonical: CanonicalName, analyzer: Judge | None
 ) -> PolicyInput:
     tool, argument = split_call(call, canonical) or (rule.tool, call)
     traits = declared_traits(tool)
@@ -65,17 +65,17 @@ def _example_input(
     reads = traits.family is RuleFamily.READ
     access = Access.READ if reads else Access.WRITE
     touches = (
-        () if argument is None else (Touch(f"file:{_example_path(argument, grounds)}", access),)
+        () if argument is None else (Touch(f"file:{_example_path(argument, path_base)}", access),)
     )
     return PolicyInput(
         tool, Risk.MODERATE, Footprint(touches), reads, None, not reads, (), False, traits
     )
 
 
-def _example_path(text: str, grounds: PathBase) -> str:
-    if text.startswith("~/") and grounds.home is not None:
-        return posixpath.normpath(grounds.home + text[1:])
-    root = grounds.roots[0] if grounds.roots else "/"
+def _example_path(text: str, path_base: PathBase) -> str:
+    if text.startswith("~/") and path_base.home is not None:
+        return posixpath.normpath(path_base.home + text[1:])
+    root = path_base.roots[0] if path_base.roots else "/"
     return posixpath.normpath(posixpath.join(root, text)).replace("//", "/")
 
 

@@ -197,7 +197,7 @@ def _matches_name(part: GlobPart, name: GlobPart, *, dotted: bool) -> bool:
 
 def _may_match_wildcard(part: GlobPart, name: WildcardPart, *, dotted: bool) -> bool:
     head = part.head if isinstance(part, WildcardPart) else part
-    # A shell's wildcard finds no name with a leading dot, unless it was told to.
+    # By default a shell's wildcard does not match a leading dot.
     if not dotted and head.startswith(".") and not name.head:
         return False
     if isinstance(part, str):

@@ -80,42 +80,42 @@ class BroadPattern(NamedTuple):
     floating: bool = False
 
 
-def broad_globs(pattern: str, grounds: PathBase) -> Iterator[Glob]:
+def broad_globs(pattern: str, path_base: PathBase) -> Iterator[Glob]:
     """The globs of a deny or ask rule: relative to every root, at any depth if the pattern names no
     folder, case-insensitive, and with links followed.
     """
-    for place in broad_patterns(pattern, grounds):
+    for place in broad_patterns(pattern, path_base):
         yield compile_glob(place.top, place.names, fold=True)
 
 
-def broad_patterns(pattern: str, grounds: PathBase) -> Iterator[BroadPattern]:
+def broad_patterns(pattern: str, path_base: PathBase) -> Iterator[BroadPattern]:
     """The parts that `broad_globs` compiles."""
     for one in _parse_alternatives(pattern):
-        ground = {"root": bool(grounds.roots), "home": grounds.home is not None}
-        for top in _base_paths(one, grounds, grounds.roots) or [[]]:
+        ground = {"root": bool(path_base.roots), "home": path_base.home is not None}
+        for top in _base_paths(one, path_base, path_base.roots) or [[]]:
             if not ground.get(one.base, True) and one.names[:1] != _ANY_DEPTH:
-                # Nobody said what it is relative to, so it may be anything.
+                # The base is unknown, so the pattern may match anywhere.
                 yield BroadPattern((), (*_ANY_DEPTH, *one.names), floating=True)
                 continue
             floating = one.base == "root" and one.names[:1] == _ANY_DEPTH
             yield BroadPattern(tuple(top), one.names, floating)
-            real = _resolve_links(top, one.names, grounds)
+            real = _resolve_links(top, one.names, path_base)
             if real is not None:
                 yield BroadPattern(tuple(real[0]), tuple(real[1]))
 
 
-def exact_globs(pattern: str, grounds: PathBase) -> Iterator[Glob]:
+def exact_globs(pattern: str, path_base: PathBase) -> Iterator[Glob]:
     """The globs of an allow rule: relative to the workspace, exactly as written; a root by any of
     its paths.
     """
     for one in _parse_alternatives(pattern):
         if one.base == "root":
-            tops = [split_path(root) for root in grounds.roots[:1]]
+            tops = [split_path(root) for root in path_base.roots[:1]]
         else:
-            tops = _base_paths(one, grounds, ())
+            tops = _base_paths(one, path_base, ())
         for top in tops:
             yield compile_glob(top, one.names, fold=False)
-        for alias, root in grounds.aliases if one.base == "absolute" else ():
+        for alias, root in path_base.aliases if one.base == "absolute" else ():
             above = split_path(alias)
             if list(one.names[: len(above)]) == above:
                 yield compile_glob(split_path(root), one.names[len(above) :], fold=False)
@@ -128,7 +128,7 @@ def _parse_alternatives(pattern: str) -> Iterator[_ParsedPattern]:
 
 def _parse(text: str) -> _ParsedPattern:
     if text.startswith("!"):
-        raise _invalid("a rule cannot take back another; a leading `!` is written `\\!`")
+        raise _invalid("a rule cannot negate another; a leading `!` is written `\\!`")
     if text.startswith("//"):
         return _ParsedPattern("absolute", _split_names(text))
     if text == "~" or text.startswith("~/"):
@@ -145,12 +145,12 @@ def _split_names(text: str) -> tuple[str, ...]:
     return (*names, GLOBSTAR) if text.endswith("/") and names and names[-1] != GLOBSTAR else names
 
 
-def _base_paths(one: _ParsedPattern, grounds: PathBase, roots: Sequence[str]) -> list[list[str]]:
+def _base_paths(one: _ParsedPattern, path_base: PathBase, roots: Sequence[str]) -> list[list[str]]:
     """The names in front of the pattern; no names: it may begin anywhere."""
     if one.base == "absolute":
         return [[]]
     if one.base == "home":
-        return [split_path(grounds.home)] if grounds.home is not None else []
+        return [split_path(path_base.home)] if path_base.home is not None else []
     if one.names[:1] == _ANY_DEPTH:
         return [[]]
     tops = [split_path(root) for root in roots] or [[]]
@@ -158,10 +158,10 @@ def _base_paths(one: _ParsedPattern, grounds: PathBase, roots: Sequence[str]) ->
 
 
 def _resolve_links(
-    top: Sequence[str], names: Sequence[str], grounds: PathBase
+    top: Sequence[str], names: Sequence[str], path_base: PathBase
 ) -> tuple[list[str], list[str]] | None:
     """The pattern with the links in its literal names followed; None if there are none."""
-    if grounds.resolve is None:
+    if path_base.resolve is None:
         return None
     fixed = 0
     while (
@@ -170,9 +170,11 @@ def _resolve_links(
         and isinstance(compile_part(names[fixed], fold=False), str)
     ):
         fixed += 1
-    said = "/" + "/".join((*top, *(str(compile_part(name, fold=False)) for name in names[:fixed])))
-    real = grounds.resolve(said)
-    return None if real == said else (split_path(real), list(names[fixed:]))
+    written = "/" + "/".join(
+        (*top, *(str(compile_part(name, fold=False)) for name in names[:fixed]))
+    )
+    real = path_base.resolve(written)
+    return None if real == written else (split_path(real), list(names[fixed:]))
 
 
 def _invalid(why: str) -> ProblemRaised:
@@ -183,14 +185,14 @@ def _invalid(why: str) -> ProblemRaised:
 _WHOLE_FOLDER: Final = frozenset((GLOBSTAR, "*"))
 
 
-def exact_denied_paths(pattern: str, grounds: PathBase) -> tuple[str, ...] | None:
+def exact_denied_paths(pattern: str, path_base: PathBase) -> tuple[str, ...] | None:
     """The files and folders that a pattern matches as a whole, one for each root. None if the
     pattern can match paths that do not exist yet, or a whole root.
     """
     found: dict[str, None] = {}
-    for place in broad_patterns(pattern, grounds):
+    for place in broad_patterns(pattern, path_base):
         path = _exact_path(place)
-        if path is None or _contains_root(path, grounds.roots):
+        if path is None or _contains_root(path, path_base.roots):
             return None
         found[path] = None
     return tuple(found) or None
