@@ -100,7 +100,7 @@ async def test_a_file_that_appears_is_withheld_from_the_next_call(open_runtime, 
 
     assert "4 paths withheld" in found.text
     assert "hunter2" not in found.text + ran.text
-    assert "withheld from commands" in ran.text
+    assert "denied to commands" in ran.text
 
 
 async def test_under_landlock_commands_that_look_go_on_and_others_are_asked(open_runtime, project):

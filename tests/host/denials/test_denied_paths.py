@@ -145,7 +145,7 @@ def test_more_than_is_looked_at_is_a_gap(root, monkeypatch):
     put(root, "a/x", "b/x", "c/x")
     monkeypatch.setattr(module, "_MOST_DIRECTORIES", 2)
 
-    assert "more folders" in finder_in([root], ".env").find().gap
+    assert "more directories" in finder_in([root], ".env").find().gap
 
 
 def test_a_folder_of_ours_that_cannot_be_listed_is_a_gap(root, monkeypatch):
@@ -160,7 +160,7 @@ def test_a_folder_of_ours_that_cannot_be_listed_is_a_gap(root, monkeypatch):
     monkeypatch.setattr(RootedPaths, "open_folder", refusing)
     finder = finder_in([root], ".env")
 
-    assert "cannot be looked into" in finder.find().gap
+    assert "cannot be listed" in finder.find().gap
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     assert finder.find().gap is None
 

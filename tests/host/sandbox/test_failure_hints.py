@@ -85,7 +85,7 @@ def test_a_withheld_path_is_named(said, writable):
     withheld = ("/w/.env", "/w/pkg/.env", "/w/keys")
     confinement = Confinement(writable, withheld=withheld)
 
-    assert "withheld from commands" in why(said, confinement=confinement)
+    assert "denied to commands" in why(said, confinement=confinement)
     assert "withheld" not in (why(said, confinement=Confinement(writable)) or "")
 
 

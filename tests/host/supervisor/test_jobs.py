@@ -81,7 +81,7 @@ async def test_killing_a_job_ends_all_of_it(programs, processes):
 
     assert killed.state is JobState.KILLED
     assert programs.alive() == []
-    with pytest.raises(ProblemRaised, match="job '1' is over already: killed") as caught:
+    with pytest.raises(ProblemRaised, match="already ended: killed") as caught:
         await processes.kill(job.id)
     assert caught.value.problem.code == "conflict"
 
@@ -209,7 +209,7 @@ async def test_a_job_whose_runner_was_killed_is_lost(programs, processes):
     seen = await processes.output(job.id, 0, 20, 100)
 
     assert (seen.job.state, seen.job.pid, seen.job.exit_code) == (JobState.LOST, None, None)
-    with pytest.raises(ProblemRaised, match="is over already: lost"):
+    with pytest.raises(ProblemRaised, match="already ended: lost"):
         await processes.kill(job.id)
 
 

@@ -53,7 +53,7 @@ class GitCopies:
             held = next((name for name in tracked_paths(index) if self._keeps(tree, name)), None)
         except (OSError, ValueError) as error:
             return f"what git tracks in {tree!r} cannot be read: {error}"
-        return None if held is None else f"git tracks {held!r}, so that its copies can be read"
+        return None if held is None else f"git tracks {held!r}, so its copies can be read"
 
     def _keeps(self, tree: str, name: str) -> bool:
         if name.endswith("/"):
@@ -143,7 +143,7 @@ class DeniedPathFinder:
             self._cache.finish(listings)
             if not look.changed:
                 return look
-        look.gap = look.gap or "names keep being exchanged while withheld paths are looked for"
+        look.gap = look.gap or "names keep being exchanged during the search for denied paths"
         return look
 
     def _walk(
@@ -163,14 +163,16 @@ class DeniedPathFinder:
         for visit in listings.walk(self.paths, top, read, self._skipped):
             look.take(visit, is_top=visit.path == top)
             if visit.listing is None and visit.error is None:
-                look.gap = look.gap or "there are more folders than are looked into"
+                look.gap = (
+                    look.gap or "there are more directories than can be searched for denied paths"
+                )
                 return
 
     def _around(self, paths: set[str]) -> str | None:
         """A denied name that links to a directory above a root cannot be hidden."""
         tops = [f"{root.rstrip('/')}/" for root in self._roots]
         if any(top.startswith(f"{path.rstrip('/')}/") for path in paths for top in tops):
-            return "a withheld name leads to the whole workspace"
+            return "a denied name links to the whole workspace"
         return None
 
 
@@ -256,4 +258,4 @@ def _unseen(path: str, error: OSError) -> str | None:
         ours = os.lstat(path).st_uid == os.geteuid()
     except OSError:
         return None
-    return f"{path!r} cannot be looked into" if ours else None
+    return f"{path!r} cannot be listed" if ours else None

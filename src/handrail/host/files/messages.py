@@ -13,12 +13,12 @@ BINARY_FILE: Final = ProblemTemplate(
 )
 CHANGED_MEANWHILE: Final = ProblemTemplate(
     "conflict",
-    "{path} was changed by somebody else meanwhile",
+    "{path} was changed by another process in the meantime",
 )
 CHANGED_SINCE_READ: Final = ProblemTemplate(
     "stale",
-    "{path} was changed by somebody else: {reason}",
-    hint="read the file again and redo the change on what it is now",
+    "{path} was changed by another process: {reason}",
+    hint="read the file again and make the change on its current content",
 )
 CHANGED_WHILE_READ: Final = ProblemTemplate(
     "stale",
@@ -41,24 +41,24 @@ FILE_UNUSABLE: Final = ProblemTemplate(
 )
 HARD_LINKS: Final = ProblemTemplate(
     "conflict",
-    "{path} has other names (hard links), whose content a write would either change too or part "
-    "from it",
-    hint="write to another path; a person may allow it with break_hard_links = true",
+    "{path} has other names (hard links); a write would either change them too or "
+    "separate the file from them",
+    hint="write to another path; the user can allow it with break_hard_links = true",
 )
 INVALID_PATH: Final = ProblemTemplate(
     "invalid_arguments",
-    "{path} is not a path: {reason}",
+    "{path} is not a valid path: {reason}",
     hint="give a path relative to the workspace, such as 'src/main.py'",
 )
 KIND_CHANGED: Final = ProblemTemplate(
     "conflict",
     "{path} is a {before_form} now, and cannot become a {after_form} again",
-    hint="take the calls back one by one, or move it away first",
+    hint="undo the calls one by one, or move it away first",
 )
 LINE_NOT_REACHED: Final = ProblemTemplate(
     "timeout",
     "line {first} of {path} was not reached in {counting_s:.0f} s",
-    hint="ask again to go on from where it stopped, or search with grep",
+    hint="call again to continue from there, or search with grep",
     retryable=True,
 )
 LINKS_KEEP_CHANGING: Final = ProblemTemplate(
@@ -69,7 +69,7 @@ LINKS_KEEP_CHANGING: Final = ProblemTemplate(
 )
 LINK_LOOP: Final = ProblemTemplate(
     "not_found",
-    "{path} goes round in circles: too many symbolic links",
+    "{path} cannot be resolved: too many levels of symbolic links",
 )
 NAME_NOT_UTF8: Final = ProblemTemplate(
     "invalid_arguments",
@@ -118,7 +118,7 @@ ROOT_NOT_UTF8: Final = ProblemTemplate(
 )
 RUNTIME_PATH: Final = ProblemTemplate(
     "outside_workspace",
-    "{absolute} belongs to Handrail itself and is out of reach",
+    "{absolute} belongs to Handrail and cannot be accessed",
     hint="work on other files of {root!r}",
 )
 UP_FROM_MISSING: Final = ProblemTemplate(
@@ -142,7 +142,7 @@ IS_A_DIRECTORY: Final = ProblemTemplate(
 PART_BECAME_A_LINK: Final = ProblemTemplate(
     "stale",
     "{path} no longer leads where it did: a part of it became a symbolic link",
-    hint="look at its directory again before going on",
+    hint="list its directory again before you continue",
 )
 LEADS_OUTSIDE: Final = ProblemTemplate(
     "outside_workspace",
@@ -151,7 +151,7 @@ LEADS_OUTSIDE: Final = ProblemTemplate(
 ACCESS_DENIED: Final = ProblemTemplate(
     "denied",
     "the operating system denies access to {path}",
-    hint="its permission bits or its owner would have to change; work without it or ask",
+    hint="its permissions or owner would have to change; continue without it or ask",
 )
 NOT_A_FILE: Final = ProblemTemplate(
     "not_text",
@@ -163,16 +163,16 @@ NAME_TOO_LONG: Final = ProblemTemplate(
 )
 INVALID_NAME: Final = ProblemTemplate(
     "invalid_arguments",
-    "{path} is not a name this file system takes",
+    "{path} is not a valid name on this file system",
 )
 DISK_FULL: Final = ProblemTemplate(
     "unavailable",
-    "the disk is full: {path} was left as it was",
+    "the disk is full; {path} is unchanged",
     hint="free some space",
 )
 QUOTA_EXCEEDED: Final = ProblemTemplate(
     "unavailable",
-    "the disk quota is used up: {path} was left as it was",
+    "the disk quota is used up; {path} is unchanged",
     hint="free some space",
 )
 READ_ONLY_FILE_SYSTEM: Final = ProblemTemplate(

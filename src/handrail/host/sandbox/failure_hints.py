@@ -72,13 +72,13 @@ def _said(ended: Ended) -> str:
 def _network(said: str, backend: str) -> str | None:
     if _NETWORK.search(said):
         return (
-            "the network is closed to commands, which is probably why this failed; a person can "
-            "open it with the setting network = true, or for one command by approving that"
+            "commands have no network access, which is probably why this failed; the user can "
+            "allow it with the setting network = true, or for one command by approving that"
         )
     if backend == "bubblewrap" and _REFUSED.search(said):
         return (
-            "commands have a loopback network of their own: a server that runs outside of this "
-            "command is not reached; a person can change that with the setting network = true"
+            "commands have a loopback network of their own and cannot reach a server outside this "
+            "command; the user can change that with the setting network = true"
         )
     return None
 
@@ -87,7 +87,7 @@ def _files(line: str, confinement: Confinement, backend: str) -> str | None:
     if _FORBIDDEN.search(line):
         named = _withheld(line, confinement.withheld)
         if named is not None:
-            return f"{named!r} is withheld from commands by a rule; only a person can change that"
+            return f"{named!r} is denied to commands by a rule; only the user can change that"
         for path in _paths(line, confinement.writable):
             if is_inside_any(path, confinement.read_only):
                 return _closed(path, confinement.ruled)
@@ -119,18 +119,18 @@ def _closed(path: str, ruled: Sequence[tuple[str, str]]) -> str:
     if rule is not None:
         return (
             f"{path!r} cannot be changed by commands: the rule {rule!r} forbids it; "
-            "only a person can change that"
+            "only the user can change that"
         )
     return (
         f"{path!r} is protected and cannot be changed by commands; "
-        "a person can lift that with the setting allow_protected"
+        "the user can lift that with the setting allow_protected"
     )
 
 
 def _outside(path: str, what: str) -> str:
     return (
         f"{path!r} lies outside the workspace: commands {what} what is there; "
-        "a person can add a directory with the setting directories"
+        "the user can add a directory with the setting directories"
     )
 
 

@@ -9,7 +9,7 @@ from handrail.core.problems import ProblemTemplate
 BACKEND_FAILED: Final = ProblemTemplate(
     "unavailable",
     "the sandbox {forced!r} does not work here: {reason}",
-    hint="set sandbox to 'auto', or mend what is missing; `handrail doctor` tells more",
+    hint="set sandbox to 'auto', or install what is missing; see `handrail doctor`",
 )
 HIDDEN_PATH_MOVED: Final = ProblemTemplate(
     "stale",
@@ -19,7 +19,7 @@ HIDDEN_PATH_MOVED: Final = ProblemTemplate(
 )
 NO_TEMP_DIRECTORY: Final = ProblemTemplate(
     "unavailable",
-    "commands get no temporary directory: {reason}",
+    "no temporary directory for commands could be created: {reason}",
 )
 UNKNOWN_BACKEND: Final = ProblemTemplate(
     "invalid_arguments",

@@ -9,7 +9,7 @@ from handrail.core.problems import ProblemTemplate
 BAD_GLOB: Final = ProblemTemplate(
     "invalid_arguments",
     "The glob {given!r} {reason}.",
-    hint="put a backslash before a character that stands for itself",
+    hint="put a backslash before a character to match it literally",
 )
 BAD_GLOB_SET: Final = ProblemTemplate(
     "invalid_arguments",
@@ -27,14 +27,14 @@ BINARY_NOT_SEARCHED: Final = ProblemTemplate(
 )
 EMPTY_GLOB: Final = ProblemTemplate(
     "invalid_arguments",
-    "The glob {given!r} is empty or holds a NUL.",
+    "The glob {given!r} is empty or contains a NUL.",
     hint="write it like '*.py' or 'src/**/*.ts'",
 )
 GLOB_LEAVES_PATH: Final = ProblemTemplate(
     "outside_workspace",
     "The glob {given!r} leads out of {path!r}.",
-    hint="write it relative to the searched path, like 'src/**/*.py'; to search elsewhere give that "
-    "directory as the path",
+    hint="write it relative to the searched path, like 'src/**/*.py'; to search elsewhere "
+    "give that directory as the path",
 )
 NOTHING_TO_SEARCH: Final = ProblemTemplate(
     "not_found",

@@ -8,7 +8,7 @@ from handrail.core.problems import ProblemTemplate
 
 ARTIFACT_GONE: Final = ProblemTemplate(
     "not_found",
-    "nothing is kept under {reference!r}",
+    "there is no artifact {reference!r}",
     hint="old artifacts are removed to make room; run the call again",
 )
 ARTIFACT_NOT_KEPT: Final = ProblemTemplate(

@@ -13,11 +13,11 @@ DIRECTORY_NOT_ENTERED: Final = ProblemTemplate(
 )
 JOB_OVER: Final = ProblemTemplate(
     "conflict",
-    "job {number!r} is over already: {state}",
+    "job {number!r} has already ended: {state}",
 )
 LOCK_NOT_CREATED: Final = ProblemTemplate(
     "unavailable",
-    "no program can be announced in {path}: {reason}",
+    "the lock file of a program could not be created in {path}: {reason}",
 )
 NO_INTERPRETER: Final = ProblemTemplate(
     "unavailable",
@@ -44,6 +44,6 @@ SUPERVISOR_NOT_STARTED: Final = ProblemTemplate(
 NO_SUCH_JOB: Final = ProblemTemplate("not_found", "there is no job {number!r}", hint="{hint}")
 RUNNER_LOST: Final = ProblemTemplate(
     "unavailable",
-    "the helper process that watched over the program was ended, and the program with it{details}",
-    hint="see what the program has done so far before it is run again",
+    "the helper process that supervised the program was killed, and the program with it{details}",
+    hint="check what the program has done before you run it again",
 )

@@ -76,7 +76,7 @@ class RunnerPool:
     def lost(self) -> ProblemRaised:
         """The problem of a runner that ended without an answer."""
         words = "" if self._supervisor is None else self._supervisor.last_words()
-        return RUNNER_LOST.error(details=f"; it said: {words}" if words else "")
+        return RUNNER_LOST.error(details=f"; its last output: {words}" if words else "")
 
     async def aclose(self, *, kept: bool) -> None:
         """End all programs except kept jobs, then the helper processes."""

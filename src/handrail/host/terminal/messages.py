@@ -17,7 +17,7 @@ AMBIGUOUS_ID: Final = ProblemTemplate(
 )
 NO_LONGER_ASKED: Final = ProblemTemplate(
     "not_found",
-    "{id} is no longer asked",
+    "{id} is no longer pending",
     hint="see `handrail approvals`",
 )
 NO_NARROW_RULE: Final = ProblemTemplate(
@@ -27,6 +27,6 @@ NO_NARROW_RULE: Final = ProblemTemplate(
 )
 NO_SUCH_APPROVAL: Final = ProblemTemplate(
     "not_found",
-    "nothing waits for an answer under {name!r}",
-    hint="`handrail approvals` lists what does; what changed is asked anew, under a new id",
+    "no pending question has the id {name!r}",
+    hint="`handrail approvals` lists the pending ones; a changed call is asked again with a new id",
 )

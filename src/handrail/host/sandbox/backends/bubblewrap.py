@@ -156,7 +156,7 @@ class BubblewrapBackend:
         number = len(confinement.withheld)
         if number <= MAX_HIDDEN_PATHS:
             return None
-        return f"{number:,} withheld paths exist, and at most {MAX_HIDDEN_PATHS} can be hidden"
+        return f"{number:,} denied paths exist, and at most {MAX_HIDDEN_PATHS} can be hidden"
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
         """The resolved read-only paths that are mounted read-only."""

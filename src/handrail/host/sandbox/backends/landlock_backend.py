@@ -65,7 +65,7 @@ class LandlockBackend:
             return "Landlock cannot hide a part of what a command may write"
         hidden = (*_hidden(confinement, shared_mounts), *confinement.withheld)
         if len(_granted(_readable(confinement, shared_mounts, writable), hidden)) > _MOST_GRANTS:
-            return "too many files lie beside the withheld ones for Landlock to hide them"
+            return "there are too many files next to the denied ones for Landlock to hide them"
         return None
 
 
