@@ -68,109 +68,111 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    mode: str = Field("default", description="how much happens without a question")
-    dialect: str = Field("canonical", description="the vocabulary shown to the model")
-    directories: tuple[str, ...] = Field((), description="further roots beside the workspace")
-    allow_delete: bool = Field(False, description="whether delete_file works")
+    mode: str = Field("default", description="permission mode: what runs without asking")
+    dialect: str = Field("canonical", description="tool vocabulary shown to the model")
+    directories: tuple[str, ...] = Field(
+        (), description="additional directories that tools may use"
+    )
+    allow_delete: bool = Field(False, description="enable delete_file")
     allow_protected: tuple[_Glob, ...] = Field((), description="globs of protected names to allow")
     break_hard_links: bool = Field(
-        False, description="replace a file that has other names, parting it from them"
+        False, description="replace a file with several hard links, which separates it from them"
     )
-    dry_run: bool = Field(False, description="plan writes, carry none out")
+    dry_run: bool = Field(False, description="plan changes without making them")
     durability: Literal["power", "process"] = Field(
-        "power", description="what a change survives: loss of power, or of this process"
+        "power", description="what a change survives: loss of power, or the end of this process"
     )
     journal: bool = Field(
-        True, description="keep old contents before a change, and the hashes of old and new"
+        True, description="keep old contents and the hashes of old and new, for undo"
     )
-    shadow: bool = Field(
-        True, description="keep copies of all files, to undo commands that may change any of them"
-    )
+    shadow: bool = Field(True, description="keep copies of files, to undo commands")
     shadow_files: int = Field(
-        100_000, ge=1, le=1_000_000, description="files and folders that are looked at for that"
+        100_000, ge=1, le=1_000_000, description="limit on files and folders for these copies"
     )
-    shadow_mb: int = Field(512, ge=1, description="megabytes of copies, all together")
+    shadow_mb: int = Field(
+        512, ge=1, description="limit on the total size of the copies, in megabytes"
+    )
     shadow_file_mb: int = Field(
-        8, ge=1, le=1024, description="megabytes of the largest file that is copied"
+        8, ge=1, le=1024, description="largest file that is copied, in megabytes"
     )
     freshness: Literal["auto", "off", "warn", "strict"] = Field(
         "auto",
-        description="changing a file that was not read: auto is strict in the claude dialect, "
-        "else warn",
+        description="changing a file that was not read: auto is strict in the claude dialect, else warn",
     )
-    most_at_once: int = Field(10, ge=1, le=100, description="calls of a batch in flight together")
+    most_at_once: int = Field(
+        10, ge=1, le=100, description="calls of a batch that run at the same time"
+    )
     heartbeat_s: float = Field(4.0, ge=0, description="seconds between heartbeats; 0: none")
     loop_guard: Literal["off", "warn", "stop"] = Field(
         "stop",
-        description="a call repeated with the same outcome: said from the 4th time on, "
-        "refused for a minute from the 8th",
+        description="a call repeated with the same outcome: warning from the 4th time on, refused for a minute from the 8th",
     )
     max_chars: int | None = Field(
-        None, ge=200, description="cap on the text of every result; unset: as each tool says"
+        None, ge=200, description="limit on the text of every result; unset: the limit of the tool"
     )
     truncation_strategy: Literal["auto", "start", "end", "both"] = Field(
         "auto",
-        description="which part of a result that is too long is shown; auto: as each tool says",
+        description="which part of a long result is shown; auto: decided by the tool",
     )
-    commands: bool = Field(True, description="whether commands and code can be run at all")
+    commands: bool = Field(True, description="enable commands and code")
     command_policy: Literal["classify", "allowlist", "blocklist"] = Field(
         "classify",
-        description="what is asked of a command beyond the blocklist: its class, a place on "
-        "`allowed_commands`, or nothing",
+        description="check of commands beyond the blocklist: by class, by `allowed_commands`, or none",
     )
     allowed_commands: tuple[str, ...] = Field(
-        (), description="the programs that the policy `allowlist` lets run"
+        (), description="programs that the policy `allowlist` allows"
     )
     allowed_only: bool = Field(
         False, description="refuse commands of class dangerous instead of asking"
     )
     blocked_commands: tuple[str, ...] = Field(
-        (), description="further commands to refuse in every mode, such as `terraform destroy`"
+        (), description="additional commands to refuse in every mode, such as `terraform destroy`"
     )
     programs: dict[str, dict[str, Any]] = Field(
-        {}, description="further programs and the class of their commands"
+        {}, description="additional programs and the class of their commands"
     )
     command_timeout_s: int | None = Field(
         None,
         ge=1,
         le=600,
-        description="seconds for a command that names none; unset: as the dialect says",
+        description="default timeout of commands in seconds; unset: the default of the dialect",
     )
     max_output_lines: int | None = Field(
         None,
         ge=10,
         le=5000,
-        description="lines of a command's output that are shown; unset: 200, in the dialect "
-        "claude as many as fit 30,000 characters",
+        description="lines of command output that are shown; unset: 200, in the dialect claude up to 30,000 characters",
     )
     keep_jobs: bool = Field(False, description="let background jobs outlive the runtime")
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"] = Field(
-        "auto", description="what confines commands; auto: the strongest that works here"
+        "auto", description="sandbox for commands; auto: the strongest that works here"
     )
     sandbox_require: tuple[str, ...] = Field(
-        (), description="properties that must hold, or no command runs"
+        (), description="sandbox properties that must be enforced, otherwise no command runs"
     )
     accept_no_sandbox: bool = Field(
-        False, description="let auto-safe, bypass and sandboxed run commands that nothing holds"
+        False, description="let auto-safe, bypass and sandboxed run commands without a sandbox"
     )
-    network: bool = Field(False, description="let commands use the network")
+    network: bool = Field(False, description="give commands network access")
     memory_mb: int | None = Field(
-        None, ge=64, description="most memory for each process of a command; unset: no limit"
+        None,
+        ge=64,
+        description="memory limit for each process of a command, in megabytes; unset: none",
     )
-    reads_without_store: bool = Field(
-        False, description="let reads go on when they cannot be recorded"
+    reads_without_store: bool = Field(False, description="allow reads that cannot be recorded")
+    store_timeout_s: float = Field(5.0, gt=0, description="seconds to wait for a locked store")
+    keep_days: int = Field(
+        30, ge=1, description="age in days at which `handrail gc` deletes payloads"
     )
-    store_timeout_s: float = Field(5.0, gt=0, description="how long to wait for a locked store")
-    keep_days: int = Field(30, ge=1, description="age at which `handrail gc` drops payloads")
     dead_letters: bool = Field(
-        True, description="keep calls that failed by a defect, to be tried again"
+        True, description="keep calls that failed because of a bug, for retries"
     )
     client_roots: bool = Field(
-        False, description="let the roots that an MCP client names be further roots"
+        False, description="use the roots of an MCP client as additional directories"
     )
     permissions: Permissions = Field(
         Permissions(), description="rules that allow, ask about or deny calls"
     )
-    guardrails: Table = Field({}, description="limits that hold in every mode")
-    hooks: Table = Field({}, description="programs that are run around calls")
+    guardrails: Table = Field({}, description="limits that apply in every mode")
+    hooks: Table = Field({}, description="programs that run before and after calls")
     agents: Table = Field({}, description="which tools each agent may use")

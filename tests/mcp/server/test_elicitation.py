@@ -248,7 +248,7 @@ async def test_an_answer_fits_only_its_own_question(connect, root, arguments):
         send = connection.session.call_tool
         asked = await send("write_file", WRITE, allow_input_required=True)
         state = asked.request_state if arguments is not WRITE else "0" * 32
-        with pytest.raises(MCPError, match="no question"):
+        with pytest.raises(MCPError, match="no open question"):
             await send(
                 "write_file",
                 arguments,
