@@ -4,7 +4,7 @@ import pytest
 from tests.support.verdicts import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
-from handrail.shell import analyzer as judging
+from handrail.shell import analyzer as analyzer_module
 from handrail.shell.analyzer import ShellCommandAnalyzer
 
 SAFE, DEV, DANGEROUS, BLOCKED = CommandClass
@@ -100,7 +100,7 @@ def test_a_command_that_could_not_be_read_is_read_again():
 
 def test_long_texts_are_not_kept():
     analyzer = Counted()
-    text = "cat " + "a" * judging._MAX_KEPT_TEXT
+    text = "cat " + "a" * analyzer_module._MAX_CACHED_TEXT
 
     analyzer.said(text)
     analyzer.said(text)

@@ -154,7 +154,7 @@ def test_a_command_that_cannot_be_read_is_dangerous_and_may_touch_anything():
     found = analysis("ls 'never closed")
 
     assert (found.safety_class, found.effects.open_ended) == (DANGEROUS, True)
-    assert "cannot be read" in found.reasons[0].text
+    assert "cannot be parsed" in found.reasons[0].text
 
 
 def test_letters_that_nobody_sees_are_dangerous():
@@ -368,11 +368,11 @@ def test_text_that_is_given_is_not_said_to_be_read_from_the_input(command):
     found = analysis(command)
 
     assert (found.safety_class, found.effects.open_ended) == (DANGEROUS, True)
-    assert not [one for one in found.reasons if "from its input" in one.text]
+    assert not [one for one in found.reasons if "from standard input" in one.text]
 
 
 def test_a_program_without_a_script_reads_it_from_its_input():
     found = analysis("python < a.py")
 
     assert (found.safety_class, found.effects.open_ended) == (DANGEROUS, True)
-    assert [one for one in found.reasons if "from its input" in one.text]
+    assert [one for one in found.reasons if "from standard input" in one.text]

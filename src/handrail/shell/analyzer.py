@@ -138,7 +138,7 @@ class ShellCommandAnalyzer:
     def _unreadable(
         self, command: str, why: str, where: ExecutionContext, collector: EffectCollector
     ) -> CommandAnalysis:
-        collector.add_reason(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
+        collector.add_reason(CommandClass.DANGEROUS, f"the command cannot be parsed: {why}", "")
         collector.open_ended = True
         for reason in matcher.find_blocked_in_text(command, where, self._blocked):
             collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)
@@ -181,6 +181,4 @@ def _classify_invisible_characters(command: str, collector: EffectCollector) -> 
     """Invisible characters make a command look different from what it does."""
     odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
     if odd is not None:
-        collector.add_reason(
-            CommandClass.DANGEROUS, "it holds letters that cannot be seen", f"{odd!a}"
-        )
+        collector.add_reason(CommandClass.DANGEROUS, "it contains invisible characters", f"{odd!a}")

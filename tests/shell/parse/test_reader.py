@@ -204,7 +204,7 @@ def test_names_that_are_evaluated_or_set_in_passing_are_listed():
         ("ls \x08\x08; rm x", "control character"),
         ("ls \x7f", "control character"),
         ("ls \x0b", "control character"),
-        ("echo \ud800", "half of a character"),
+        ("echo \ud800", "half of a surrogate pair"),
         ("echo '" + "a" * MAX_BYTES + "'", "longer than"),
         ("ls (", "no valid command"),
         ("echo 'a", "no valid command"),

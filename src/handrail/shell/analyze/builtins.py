@@ -42,7 +42,7 @@ def builtin_doubts(words: Sequence[Word]) -> Iterator[str]:
     if program in ("mapfile", "readarray") and any(_has(start, "C") for start in starts):
         yield "a callback may run"
     if program in _DECLARING - {"export", "readonly"} and any(_has(s, "ni") for s in starts):
-        yield "a variable stands for another one, or is worked out as arithmetic"
+        yield "a variable stands for another one, or is evaluated as arithmetic"
     if program == "printf" and starts[:1] == ["--"] and not _prints(words[2:3]):
         yield "printf may set a variable"
     if any(_subscript(program, word) for word in words[1:]):

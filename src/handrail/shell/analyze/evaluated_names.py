@@ -22,7 +22,7 @@ _TEXTS: Final = frozenset(
 )  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER: Final = re.compile(r"-?[0-9]+")
-_EVALUATED: Final = "its value is worked out as arithmetic, which can run commands"
+_EVALUATED: Final = "its value is evaluated as arithmetic, which can run commands"
 _RANGE: Final = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+\}|\$\(\(.*\)\)", re.DOTALL)
 
 
@@ -48,7 +48,7 @@ class EvaluatedNames:
     def doubts(self) -> Iterator[Reason]:
         """Reasons why a variable could run a command that is not visible."""
         for name in sorted(self._run):
-            yield Reason("the shell runs or expands what stands in this variable", name)
+            yield Reason("the shell runs or expands the value of this variable", name)
         for name in sorted(self.evaluated):
             computed = name in self.texts or not _NAME.fullmatch(name)
             if computed or not self._set.get(name, True):

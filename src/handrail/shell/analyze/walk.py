@@ -212,7 +212,7 @@ class _TreeWalk:
         self, command: CompoundCommand, context: WalkContext, at: Directories
     ) -> None:
         for name in command.variables:
-            # Without a list it takes the arguments of the script, which nobody knows.
+            # Without a list it takes the arguments of the script, which are not known.
             words = command.words or (static_text.UNKNOWN,)
             assignments = tuple(Assignment(name, word) for word in words)
             self._found.names.assigned(assignments)

@@ -44,7 +44,7 @@ _SYSTEM: Final = frozenset(
     )
 )
 _SYSTEM_BELOW: Final = (("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"))
-# What a person keeps in the home directory and cannot get back.
+# What users keep in the home directory and cannot restore.
 _KEPT: Final = (
     *(".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store", ".mozilla"),
     *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
@@ -78,7 +78,7 @@ class CriticalPaths:
         self._where = where
         self._roots = tuple(_parts(root) for root in where.roots)
         home = _parts(where.home)
-        self._person = (home, *((*home, name) for name in _KEPT)) if home else ()
+        self._user_paths = (home, *((*home, name) for name in _KEPT)) if home else ()
         self._machine = (*((top,) for top in _TOPS), *(_parts(path) for path in _BELOW))
 
     def critical_loss(self, field: str, cwd: str | None, *, follow: bool = False) -> str | None:
@@ -145,7 +145,7 @@ class CriticalPaths:
             return "the whole file system"
         if any(_covers(parts, root) for root in self._roots if root):
             return "the directories around the workspace"
-        if any(_takes(parts, dear) for dear in self._person) or self._is_dear(parts):
+        if any(_takes(parts, dear) for dear in self._user_paths) or self._is_dear(parts):
             return "/" + "/".join(map(plain_text, parts))
         # Deleting all that is in a directory is deleting the directory; /tmp is meant for it.
         if is_wildcard(parts[-1]) and tuple(parts[:-1]) != ("tmp",):

@@ -136,7 +136,7 @@ def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterato
     for row in user_blocked:
         words = row.split()
         if words and told[: len(words)] == words:
-            yield call.reason(f"your settings refuse {row!r}", "do without it, or ask the person")
+            yield call.reason(f"your settings refuse {row!r}", "do without it, or ask the user")
 
 
 def _starts_handrail(call: ProgramCall) -> bool:

@@ -12,7 +12,7 @@ from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 
-_INSTEAD: Final = "write below the workspace, and let the person install it"
+_INSTEAD: Final = "write inside the workspace and let the user install it"
 _WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate"))
 _COPIERS: Final = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "ditto", "gcp", "gmv"))
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))

@@ -14,7 +14,15 @@ from typing import Final
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.classify import environment, hosts, identity, listing, redirects, roles
+from handrail.shell.classify import (
+    environment,
+    hosts,
+    identity,
+    listing,
+    messages,
+    redirects,
+    roles,
+)
 from handrail.shell.classify.arguments import Argument, argument_readings
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.options import ParsedCommandLine, parse_arguments, split_subcommand
@@ -56,7 +64,7 @@ class Classifier:
         for doubt in flat.doubts:
             collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
         if flat.may_loop_forever:
-            collector.add_reason(CommandClass.DEV, "it holds a loop that may never end", "")
+            collector.add_reason(CommandClass.DEV, messages.ENDLESS_LOOP, "")
         collector.take_part_class()
         collector.changes_directory = flat.changes_directory
         self._seeks = _seeks_secrets(flat)
@@ -78,22 +86,22 @@ class Classifier:
         )
         if one.background:
             collector.background = True
-            context.note(CommandClass.DEV, "it goes on in the background")
+            context.note(CommandClass.DEV, messages.RUNS_IN_BACKGROUND)
         redirects.classify_redirects(one.redirects, expander, context)
         self._assignments(one, context)
         if not one.words:
             return
         if one.remote:
-            context.danger("it runs on another machine")
+            context.danger(messages.RUNS_REMOTELY)
             return
         name = one.program
         if name is None or one.words[0].globs:
-            context.danger(f"the program {one.words[0].source!r} is computed")
+            context.danger(messages.COMPUTED_PROGRAM.format(word=one.words[0].source))
             collector.open_ended = True
         elif name not in flat.functions:
             self._program(name, one, expander, context)
         elif one.function == name:
-            context.danger(f"the function {name!r} calls itself")
+            context.danger(messages.RECURSIVE_FUNCTION.format(name=name))
 
     def _cwd(self, one: Invocation) -> str | None:
         if one.cwd is None:
@@ -106,7 +114,7 @@ class Classifier:
             safety_class = environment.classify_variable(assignment.name)
             # Without a command it is the shell's own variable: nobody else sees a new name.
             if one.words or safety_class is CommandClass.DANGEROUS:
-                context.note(safety_class, f"the variable {assignment.name} is set")
+                context.note(safety_class, messages.SETS_VARIABLE.format(name=assignment.name))
 
     def _program(
         self, name: str, one: Invocation, expander: Expander, context: ArgumentContext
@@ -164,13 +172,15 @@ class Classifier:
         """Classify the options of a wrapper; the program that it runs is another invocation."""
         texts = [argument.text or "" for argument in given]
         if "wrapper" not in program.traits:
-            context.danger(f"{program.name} runs a program in its own way")
+            context.danger(messages.UNKNOWN_WRAPPER.format(program=program.name))
         elif program.deny and any(re.search(program.deny, text) for text in texts):
-            context.danger(f"{program.name} has an option that is not known to be harmless")
+            context.danger(messages.UNSAFE_WRAPPER_OPTION.format(program=program.name))
         if program.clears and any(re.search(program.clears, text) for text in _own(texts)):
             # Some of the variables are there to keep the workspace from choosing programs.
-            context.note(CommandClass.DEV, f"{program.name} takes variables away")
-        context.note(program.safety_class, program.why or f"{program.name} runs a program")
+            context.note(CommandClass.DEV, messages.CLEARS_VARIABLES.format(program=program.name))
+        context.note(
+            program.safety_class, program.why or messages.RUNS_PROGRAM.format(program=program.name)
+        )
 
     def _run(
         self,
@@ -187,11 +197,18 @@ class Classifier:
             return
         self._traits(program, given, one, context)
         if program.safety_class is not CommandClass.SAFE:
-            context.note(program.safety_class, program.why or f"{program.name} does more than look")
+            context.note(
+                program.safety_class,
+                program.why or messages.NOT_READ_ONLY.format(program=program.name),
+            )
         if program.deny:
             for argument in given:
                 if argument.text and re.search(program.deny, argument.text):
-                    context.danger(f"{argument.source!r} makes {program.name} do more than that")
+                    context.danger(
+                        messages.DENIED_ARGUMENT.format(
+                            argument=argument.source, program=program.name
+                        )
+                    )
         if program.grammar.options is None:
             for argument in given:
                 roles.classify_argument("any", argument, context)
@@ -220,13 +237,15 @@ class Classifier:
                 context = replace(context, cwd=_moved(context.cwd, meant.argument))
         self._strange(program, parsed, one, context)
         if program.name == "git" and not self._git_safe_in(context.cwd):
-            context.note(CommandClass.DEV, "git would run what the repository's settings name")
+            context.note(CommandClass.DEV, messages.GIT_CONFIG_RUNS_PROGRAMS)
         name = rest[0].text if rest else None
         inner = program.subcommands.get(name or "")
         if inner is not None:
             self._run(inner, rest[1:], one, replace(context, program=inner.name), depth)
         elif rest:
-            context.danger(f"{program.name} {rest[0].source} is not known")
+            context.danger(
+                messages.UNKNOWN_SUBCOMMAND.format(program=program.name, subcommand=rest[0].source)
+            )
             context.collector.open_ended = True
         else:
             self._traits(program, given, one, context)
@@ -249,7 +268,7 @@ class Classifier:
         if "git" in traits:
             context.collector.git = True
         if "endless" in traits:
-            context.danger(f"{program.name} never ends by itself")
+            context.danger(messages.ENDLESS_PROGRAM.format(program=program.name))
         if "bare" in traits and not given:
             context.danger(program.why or f"{program.name} alone")
         if not traits.isdisjoint(("net", "fetches")):
@@ -264,13 +283,13 @@ class Classifier:
             and context.seeks_secrets
             and _reads(program)
         ):
-            context.danger("the files that are searched for may hold secrets")
+            context.danger(messages.SEARCHES_SECRETS)
         only_text = all(slot.role == "text" for slot in program.grammar.slots)
         by_search = context.found_by_search and not _unseen(one)
         harmless = "any" in traits and (context.found_by_search or only_text)
         if one.extra_arguments and not by_search and not harmless:
             least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
-            context.note(least, f"{program.name} gets arguments that nobody has seen")
+            context.note(least, messages.UNSEEN_ARGUMENTS.format(program=program.name))
 
     def _meant(
         self,
@@ -281,16 +300,22 @@ class Classifier:
     ) -> None:
         self._strange(program, parsed, one, context)
         if parsed.given & program.grammar.spreads:
-            context.note(CommandClass.DEV, f"{program.name} writes many files")
+            context.note(CommandClass.DEV, messages.WRITES_MANY_FILES.format(program=program.name))
             if not any(meant.role == "wtree" for meant in parsed.values):
                 roles.classify_argument("swept", _HERE, context)
         for option in sorted(parsed.given & program.grammar.changes):
-            context.note(CommandClass.DEV, f"{program.name} {option} changes something")
+            context.note(
+                CommandClass.DEV,
+                messages.OPTION_CHANGES.format(program=program.name, option=option),
+            )
             context.collector.git = context.collector.git or program.name.startswith("git ")
         for option in sorted(parsed.given):
             # Whether or not a file is named for it: `find -delete` starts here.
             if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
-                context.note(CommandClass.DEV, f"{program.name} {option} writes files")
+                context.note(
+                    CommandClass.DEV,
+                    messages.OPTION_WRITES.format(program=program.name, option=option),
+                )
         _classify_arguments(parsed, context)
         if _uses_here(program, parsed) and not one.extra_arguments:
             roles.classify_argument(_default(program, parsed), _HERE, context)
@@ -299,7 +324,7 @@ class Classifier:
         if needs and not parsed.operands and not parsed.command:
             # What is given as text (`-c`) was weighed with the other values.
             if not any(value.role == _CODE for value in parsed.values):
-                context.danger(f"{program.name} reads what it runs from its input")
+                context.danger(messages.RUNS_STDIN.format(program=program.name))
             context.collector.open_ended = True
 
     def _strange(
@@ -346,21 +371,21 @@ class Classifier:
         context.collector.open_ended = True
         name = first.text
         if name is None or first.glob or depth > _DEEPEST:
-            context.danger(f"{program.name} runs a program that is computed")
+            context.danger(messages.RUNS_COMPUTED_PROGRAM.format(program=program.name))
             return
         if name not in context.launched:
             context.launched.add(name)
             context.collector.add_program(name)
         if identity.is_handrail(name):
-            context.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+            context.note(CommandClass.BLOCKED, messages.RUNS_HANDRAIL)
         inner = identity.lookup_program(name, self._programs)
-        context.note(CommandClass.DEV, f"{program.name} runs {name}")
+        context.note(CommandClass.DEV, messages.LAUNCHES.format(program=program.name, name=name))
         if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
             roles.classify_argument("script", first, context)
         elif inner is not None:
             self._run(inner, rest, one, replace(context, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
-            context.danger(f"{name!r} is not a program that is known")
+            context.danger(messages.UNKNOWN_PROGRAM.format(name=name))
 
 
 def _unseen(one: Invocation) -> bool:

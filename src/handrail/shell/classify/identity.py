@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from handrail.core.commands import CommandClass
-from handrail.shell.classify import path_location
+from handrail.shell.classify import messages, path_location
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.parse.syntax import Word
@@ -48,23 +48,23 @@ def identify_program(
 ) -> ProgramSpec | None:
     """The entry of the program; None, with a reason in the collector, if it has none."""
     if is_handrail(name) or _leads_to_handrail(name, context):
-        context.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+        context.note(CommandClass.BLOCKED, messages.RUNS_HANDRAIL)
         return None
     if "/" in name:
         return _by_path(Argument(name, word.source, tilde=word.tilde), context, programs)
     program = lookup_program(name, programs)
     if program is None:
-        context.danger(f"{name!r} is not a program that is known")
+        context.danger(messages.UNKNOWN_PROGRAM.format(name=name))
         context.collector.open_ended = True
         return None
     if "builtin" not in program.traits:
         path = context.where.find_program(name)
         # A program that is nowhere cannot do anything either.
         if path is not None and path_location.is_inside(path, context.where.roots):
-            context.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
+            context.note(CommandClass.DEV, messages.WORKSPACE_PROGRAM.format(name=name))
             context.collector.open_ended = True
         elif path is not None and _is_shim(path):
-            context.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+            context.note(CommandClass.DEV, messages.VERSION_SHIM.format(name=name))
             context.collector.open_ended = True
     return program
 
@@ -103,7 +103,9 @@ def _by_path(
     place = path_location.locate_path(argument, context.cwd, context.where)
     real = place.paths[-1] if place.paths else ""
     if real and path_location.is_inside(real, context.where.roots):
-        context.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+        context.note(
+            CommandClass.DEV, messages.RUNS_WORKSPACE_FILE.format(argument=argument.source)
+        )
         context.collector.add_reads(place.paths)
         context.collector.open_ended = True
         return None
@@ -113,9 +115,9 @@ def _by_path(
         real == context.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
     )
     if program is not None and _is_shim(real):
-        context.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+        context.note(CommandClass.DEV, messages.VERSION_SHIM.format(name=name))
     if program is None or not same or argument.tilde:
-        context.danger(f"{argument.source!r} is not a program that is known")
+        context.danger(messages.UNKNOWN_PROGRAM.format(name=argument.source))
         context.collector.open_ended = True
         return None
     return program

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from handrail.core.commands import ExecutionContext
+from handrail.shell.classify import messages
 from handrail.shell.classify.arguments import Argument
 
 _GLOB: Final = re.compile(r"[*?\[]")
@@ -43,7 +44,7 @@ def locate_path(
         return said
     fixed, varying = _divided(said, glob=argument.glob)
     if any(part == ".." or (part[:1] == "." and fnmatchcase("..", part)) for part in varying):
-        return PathLocation(objection="a pattern in it may lead anywhere")
+        return PathLocation(objection=messages.GLOB_LEADS_ANYWHERE)
     lexical = posixpath.normpath(fixed)
     if _HARMLESS.fullmatch(lexical) and not varying:
         return PathLocation(is_stream=True)
@@ -70,18 +71,18 @@ def is_inside(path: str, roots: tuple[str, ...]) -> bool:
 def _absolute(argument: Argument, cwd: str | None, where: ExecutionContext) -> str | PathLocation:
     text = argument.text
     if text is None:
-        return PathLocation(objection="nobody can know which path it is")
+        return PathLocation(objection=messages.UNKNOWN_PATH)
     if "\0" in text:
-        return PathLocation(objection="no path holds a NUL")
+        return PathLocation(objection=messages.NUL_IN_PATH)
     if argument.tilde:
         name, _, rest = text.partition("/")
         if name != "~":
-            return PathLocation(objection="it is in somebody's home")
+            return PathLocation(objection=messages.OTHER_HOME)
         text = f"{where.home}/{rest}"
     if text.startswith("/"):
         return text
     if cwd is None:
-        return PathLocation(objection="nobody can know the directory it is in")
+        return PathLocation(objection=messages.UNKNOWN_DIRECTORY)
     return f"{cwd}/{text}" if text else PathLocation(is_stream=True)
 
 
@@ -108,7 +109,7 @@ def _joined(folder: str, tail: str) -> str:
 def _objection(lexical: str, real: str, where: ExecutionContext) -> str:
     for path in (lexical, real):
         if re.match(r"/(?:proc|dev|sys)(?:/|$)", path):
-            return "it is a window into the system"
+            return messages.SYSTEM_PATH
     if not is_inside(real, where.roots):
-        return "it is outside the workspace"
+        return messages.OUTSIDE_WORKSPACE
     return ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from handrail.shell.classify import roles
+from handrail.shell.classify import messages, roles
 from handrail.shell.classify.arguments import Argument, argument_readings
 from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
@@ -46,7 +46,7 @@ def _one(redirect: Redirect, expander: Expander, context: ArgumentContext) -> No
     for argument in _arguments(redirect.target, expander, context):
         socket = _SOCKET.match(argument.text or "")
         if socket is not None:
-            context.danger("the shell opens a connection")
+            context.danger(messages.OPENS_CONNECTION)
             context.collector.add_host(socket.group(1))
         elif redirect.operator == "<":
             roles.classify_argument("read", argument, context)

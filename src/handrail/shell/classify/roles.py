@@ -14,7 +14,7 @@ from typing import Final
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze import builtins
-from handrail.shell.classify import hosts, path_location, sed
+from handrail.shell.classify import hosts, messages, path_location, sed
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.path_location import PathLocation
@@ -94,7 +94,7 @@ def classify_argument(role: str, argument: Argument, context: ArgumentContext) -
     elif role in _ALLOWED or role in _DENIED:
         _matching(role, argument, context)
     else:
-        context.danger(f"{argument.source!r} has no meaning that is known")
+        context.danger(messages.UNKNOWN_ROLE.format(argument=argument.source))
 
 
 def classify_text(argument: Argument, context: ArgumentContext) -> None:
@@ -104,13 +104,13 @@ def classify_text(argument: Argument, context: ArgumentContext) -> None:
     for name in argument.unknown_variables:
         bad = _SECRET.search(name) is not None
         safety_class = CommandClass.DANGEROUS if bad else CommandClass.DEV
-        context.note(safety_class, f"nobody here knows what {name!r} holds")
+        context.note(safety_class, messages.UNKNOWN_VARIABLE.format(name=name))
 
 
 def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = False) -> None:
     """Classify a file that is read."""
     if argument.found_by_search and context.seeks_secrets:
-        context.danger("the files that are searched for may hold secrets")
+        context.danger(messages.SEARCHES_SECRETS)
     if argument.text == "-" or argument.found_by_search:
         return
     place = path_location.locate_path(argument, context.cwd, context.where)
@@ -118,11 +118,11 @@ def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = 
         _streams(argument, context)
         return
     if place.objection:
-        context.danger(f"it reads {argument.source!r}: {place.objection}")
+        context.danger(messages.READS_PATH.format(argument=argument.source, reason=place.objection))
     elif is_sensitive(place.paths[-1], glob=argument.glob) or is_sensitive(
         place.paths[0], glob=argument.glob
     ):
-        context.danger(f"{argument.source!r} may hold secrets")
+        context.danger(messages.SENSITIVE_FILE.format(argument=argument.source))
     context.collector.add_reads(_trees(place.paths) if tree else place.paths)
 
 
@@ -134,7 +134,7 @@ def classify_listed(argument: Argument, context: ArgumentContext) -> None:
     if place.is_stream:
         return
     if place.objection:
-        context.danger(f"it looks at {argument.source!r}: {place.objection}")
+        context.danger(messages.LISTS_PATH.format(argument=argument.source, reason=place.objection))
     context.collector.add_reads(place.paths)
 
 
@@ -157,7 +157,9 @@ def classify_write(
     if place.is_stream:
         return
     if place.objection:
-        context.danger(f"it writes {argument.source!r}: {place.objection}")
+        context.danger(
+            messages.WRITES_PATH.format(argument=argument.source, reason=place.objection)
+        )
     else:
         _inside(argument, place, context, whole=whole or not tree)
     paths = _trees(place.paths) if tree else place.paths
@@ -171,11 +173,11 @@ def _inside(
 ) -> None:
     reason = next(filter(None, (_protected(path, context) for path in place.paths)), None)
     if reason is not None:
-        context.danger(f"it writes {argument.source!r}: {reason}")
+        context.danger(messages.WRITES_PATH.format(argument=argument.source, reason=reason))
     elif place.is_root and not whole:
-        context.danger(f"{argument.source!r} is the whole workspace")
+        context.danger(messages.WHOLE_WORKSPACE.format(argument=argument.source))
     else:
-        context.note(CommandClass.DEV, f"it writes {argument.source!r}")
+        context.note(CommandClass.DEV, messages.WRITES_FILE.format(argument=argument.source))
 
 
 def _protected(path: str, context: ArgumentContext) -> str | None:
@@ -183,14 +185,14 @@ def _protected(path: str, context: ArgumentContext) -> str | None:
         if path.startswith(f"{root.rstrip('/')}/"):
             relative = path[len(root.rstrip("/")) + 1 :]
             if ".git" in relative.casefold().split("/"):
-                return "git runs programs that are named there"
+                return messages.GIT_DIRECTORY
             return context.protected(relative) if context.protected is not None else None
     return None
 
 
 def _streams(argument: Argument, context: ArgumentContext) -> None:
     if argument.text and not path_location.readable_stream(argument.text):
-        context.danger(f"reading {argument.text!r} may never end")
+        context.danger(messages.ENDLESS_STREAM.format(path=argument.text))
 
 
 def _trees(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -206,7 +208,7 @@ def _revision(argument: Argument, context: ArgumentContext) -> None:
         return
     _, colon, inner = value.partition(":")
     if is_sensitive(inner if colon else value, glob=argument.glob):
-        context.danger(f"{argument.source!r} may hold secrets")
+        context.danger(messages.SENSITIVE_FILE.format(argument=argument.source))
     elif argument.tilde or _PATHLIKE.match(value):
         classify_read(argument, context)
 
@@ -224,7 +226,9 @@ def _any(argument: Argument, context: ArgumentContext) -> None:
     if path.text and _PATHLIKE.match(path.text):
         place = path_location.locate_path(path, context.cwd, context.where)
         if place.objection:
-            context.danger(f"{argument.source!r} leads elsewhere: {place.objection}")
+            context.danger(
+                messages.LEAVES_WORKSPACE.format(argument=argument.source, reason=place.objection)
+            )
     hosts.collect_hosts((argument,), context.collector, strict=True)
 
 
@@ -233,38 +237,46 @@ def _directory(argument: Argument, context: ArgumentContext) -> None:
         return
     place = path_location.locate_path(argument, context.cwd, context.where)
     if place.objection:
-        context.danger(f"it goes to {argument.source!r}: {place.objection}")
+        context.danger(
+            messages.ENTERS_DIRECTORY.format(argument=argument.source, reason=place.objection)
+        )
 
 
 def _script(argument: Argument, context: ArgumentContext) -> None:
     """A file that is run as a program."""
     if argument.text in (None, "-"):
-        context.danger(f"nobody can know which program {argument.source!r} is")
+        context.danger(messages.UNKNOWN_SCRIPT.format(argument=argument.source))
         return
     place = path_location.locate_path(argument, context.cwd, context.where)
     if place.objection or place.is_stream:
-        context.danger(f"it runs {argument.source!r}: {place.objection or 'text from elsewhere'}")
+        context.danger(
+            messages.RUNS_FILE.format(
+                argument=argument.source, reason=place.objection or messages.UNKNOWN_CODE
+            )
+        )
     else:
-        context.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+        context.note(
+            CommandClass.DEV, messages.RUNS_WORKSPACE_FILE.format(argument=argument.source)
+        )
     context.collector.open_ended = True
     context.collector.add_reads(place.paths)
 
 
 def _code(argument: Argument, context: ArgumentContext) -> None:
-    context.danger(f"it runs the program text {argument.source!r}")
+    context.danger(messages.RUNS_CODE.format(argument=argument.source))
     context.collector.open_ended = True
 
 
 def _sed(argument: Argument, context: ArgumentContext) -> None:
     if argument.text is None or not sed.only_prints(argument.text):
-        context.danger("the sed script is not known to do nothing but print")
+        context.danger(messages.SED_NOT_READ_ONLY)
         context.collector.open_ended = True
 
 
 def _archive(argument: Argument, context: ArgumentContext) -> None:
     """Tar takes `host:file` for a file on another machine."""
     if ":" in (argument.text or ":"):
-        context.danger(f"{argument.source!r} may be on another machine")
+        context.danger(messages.REMOTE_FILE.format(argument=argument.source))
     classify_read(argument, context)
 
 
@@ -276,7 +288,7 @@ def _output(argument: Argument, context: ArgumentContext) -> None:
 
 def _new_archive(argument: Argument, context: ArgumentContext) -> None:
     if ":" in (argument.text or ":"):
-        context.danger(f"{argument.source!r} may be on another machine")
+        context.danger(messages.REMOTE_FILE.format(argument=argument.source))
     _output(argument, context)
 
 
@@ -309,27 +321,29 @@ def _seconds(argument: Argument, context: ArgumentContext) -> None:
     match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?|\.\d+)([smhd]?)", value)
     unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
     if match is None or float(match[1]) * unit[match[2]] > _MOST_SECONDS:
-        context.danger(f"waiting for {argument.source!r} is too long")
+        context.danger(messages.LONG_WAIT.format(argument=argument.source))
 
 
 def _matching(role: str, argument: Argument, context: ArgumentContext) -> None:
     value = argument.text
     if value is None:
         classify_text(argument, context)
-        context.note(CommandClass.DEV, f"{argument.source!r} is not known before it runs")
+        context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
     elif (role in _ALLOWED and not re.fullmatch(_ALLOWED[role], value, re.DOTALL)) or (
         role in _DENIED and re.search(_DENIED[role], value)
     ):
-        context.danger(f"{argument.source!r} is not known to be harmless for {context.program}")
+        context.danger(
+            messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
+        )
 
 
 def _reference(argument: Argument, context: ArgumentContext) -> None:
-    context.note(CommandClass.DEV, f"it makes or changes {argument.source!r}")
+    context.note(CommandClass.DEV, messages.CHANGES_REFERENCE.format(argument=argument.source))
     context.collector.git = True
 
 
 def _change(argument: Argument, context: ArgumentContext) -> None:
-    context.danger(f"it changes the configuration to {argument.source!r}")
+    context.danger(messages.CHANGES_CONFIGURATION.format(argument=argument.source))
     context.collector.git = True
 
 

@@ -42,7 +42,7 @@ _REDIRECTS: Final = frozenset(
     {">", ">>", "<", "<>", "<&", ">&", ">|", "<<", "<<-", "<<<", "&>", "&>>"}
 )
 _EVALUATING_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
-# Longer chains are no command that a person would write, and their trees are as deep.
+# Longer chains are not written by people, and their trees are as deep.
 _MAX_CHAIN: Final = 200
 
 

@@ -75,7 +75,7 @@ def _refuse_odd_text(command: str) -> None:
     try:
         size = len(command.encode())
     except UnicodeEncodeError:
-        raise UnreadableCommand("it holds half of a character pair, which is no text") from None
+        raise UnreadableCommand("it contains half of a surrogate pair, which is not text") from None
     if size > MAX_BYTES:
         raise UnreadableCommand(
             f"it is longer than {MAX_BYTES} bytes: put it into a file and run that"
@@ -83,7 +83,7 @@ def _refuse_odd_text(command: str) -> None:
     odd = _CONTROL.search(command)
     if odd:
         raise UnreadableCommand(
-            f"it holds the control character {odd[0]!r}: write it as $'…' or not at all"
+            f"it contains the control character {odd[0]!r}: write it as $'…' or not at all"
         )
     if _CONTINUED_COMMENT.search(command):
         raise UnreadableCommand(

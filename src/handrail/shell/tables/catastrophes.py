@@ -15,11 +15,9 @@ class Refusal(NamedTuple):
 
 _RIGHTS: Final = Refusal(
     "it asks for the rights of another user",
-    "run the command without it, or ask the person to run it",
+    "run the command without it, or ask the user to run it",
 )
-_ACCOUNTS: Final = Refusal(
-    "it changes user accounts or privileges", "ask the person to change them"
-)
+_ACCOUNTS: Final = Refusal("it changes user accounts or privileges", "ask the user to change them")
 _DISK: Final = Refusal(
     "it overwrites a disk or file system", "work on files in the workspace instead"
 )
@@ -27,7 +25,7 @@ _POWER: Final = Refusal("it stops the machine", "end only what you started, by i
 _SELF: Final = Refusal(
     "it would let a command steer Handrail itself", "call Handrail's tools, not its command line"
 )
-_KERNEL: Final = Refusal("it changes the running kernel", "ask the person to do it")
+_KERNEL: Final = Refusal("it changes the running kernel", "ask the user to do it")
 
 # Refused with whatever arguments.
 ALWAYS: Final[Mapping[str, Refusal]] = {
