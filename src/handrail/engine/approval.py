@@ -17,12 +17,13 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Verdict
+from handrail.engine import messages
 from handrail.engine.batch.scheduler import release_slot_while
 from handrail.engine.call_state import CallState
 from handrail.engine.planning.preview import full_preview
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.policy.approval import messages
+from handrail.policy.approval import messages as approval_messages
 from handrail.policy.approval.approvers import parse_reply
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.policy_input import PolicyInput
@@ -56,11 +57,7 @@ class Approval:
     def check_not_aborted(self, prepared: PreparedCall) -> None:
         """Raise `cancelled` if the user has aborted the run."""
         if self.aborted:
-            raise ProblemRaised(
-                "cancelled",
-                f"the user aborted the run; {prepared.name} was not carried out",
-                hint="stop here: nothing more will be done until a person starts again",
-            )
+            raise messages.RUN_ABORTED.error(tool=prepared.name)
 
     async def ask(
         self, state: CallState, verdict: Verdict, plan: Plan | None, subject: PolicyInput
@@ -97,25 +94,12 @@ class Approval:
             case Answer.ALWAYS if request.always is not None:
                 self._grants.grant_rule(request.always, call_id=request.call_id)
             case Answer.ALWAYS:
-                raise ProblemRaised(
-                    "denied",
-                    "User denied permission: no rule was proposed that could hold always",
-                    hint="this call can only be allowed once; the approver must answer yes or no",
-                )
+                raise messages.NO_RULE_FOR_ALWAYS.error()
             case Answer.ABORT:
                 self.aborted = True
-                raise RunAborted(
-                    "cancelled",
-                    f"the user aborted the run at this question; {request.tool} was not carried "
-                    "out",
-                    hint="stop here: nothing more will be done until a person starts again",
-                )
+                raise RunAborted.of(messages.RUN_ABORTED_AT_QUESTION.fill(tool=request.tool))
             case Answer.NO:
-                raise ProblemRaised(
-                    "denied",
-                    "User denied permission",
-                    hint="the person said no to this call; ask what they want instead",
-                )
+                raise messages.USER_DENIED.error()
 
     def _granted_meanwhile(self, state: CallState, verdict: Verdict, subject: PolicyInput) -> bool:
         """Whether an "always" to the question before this one covers this call too."""
@@ -152,11 +136,7 @@ async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
 
 
 def _failed(error: Exception) -> ProblemRaised:
-    return ProblemRaised(
-        "denied",
-        f"the approver failed, which counts as no: {type(error).__name__}: {error}",
-        hint="this is a defect in the program around the tools, not in the call",
-    )
+    return messages.APPROVER_FAILED.error(kind=type(error).__name__, error=error)
 
 
 def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
@@ -223,9 +203,9 @@ def _text(value: object) -> str | None:
 def _nobody(state: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
-    ways = [verdict.hint or messages.NO_APPROVER_HINT]
+    ways = [verdict.hint or approval_messages.NO_APPROVER_HINT]
     if rule is not None:
         ways.append(f"or allow exactly this in your own configuration: {config_line(rule)}")
-    return messages.NEEDS_APPROVAL.error(
+    return approval_messages.NEEDS_APPROVAL.error(
         tool=state.prepared.name, reason=verdict.reason, ways="; ".join(ways)
     )

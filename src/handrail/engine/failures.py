@@ -11,6 +11,7 @@ from typing import Final
 
 from handrail.core.problems import Code, Problem, ProblemRaised
 from handrail.core.results import Status
+from handrail.engine import messages
 from handrail.engine.approval import RunAborted
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.prepare.prepared_call import PreparedCall
@@ -79,7 +80,7 @@ def ended_problem(state: CallState) -> Problem:
     if state.timer.cancellation.expired:
         message = f"{prepared.name} did not finish within {prepared.tool.timeout_s:g} s{happened}"
         return Problem("timeout", message, retryable=not state.effects.changes)
-    return Problem("cancelled", f"{prepared.name} was cancelled{happened}")
+    return messages.CALL_CANCELLED.fill(tool=prepared.name, happened=happened)
 
 
 def internal_problem(prepared: PreparedCall, error: BaseException) -> Problem:
@@ -87,11 +88,7 @@ def internal_problem(prepared: PreparedCall, error: BaseException) -> Problem:
     if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
         message = f"{prepared.name} failed: the disk reported {error.strerror!r}"
         return Problem("unavailable", message)
-    return Problem(
-        "internal",
-        f"{prepared.name} failed: {type(error).__name__}: {error}",
-        hint="this is a defect in the tool, not in your arguments; try another way",
-    )
+    return messages.TOOL_DEFECT.fill(tool=prepared.name, kind=type(error).__name__, error=error)
 
 
 def problem_from_oserror(prepared: PreparedCall, error: BaseException) -> Problem | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobOutput, JobState, Processes
+from handrail.engine import messages
 
 
 class BackgroundJobs:
@@ -44,7 +44,5 @@ class BackgroundJobs:
     @property
     def _processes(self) -> Processes:
         if self._given is None:
-            raise ProblemRaised(
-                "unavailable", "commands cannot be run here", hint="see the setting `commands`"
-            )
+            raise messages.COMMANDS_UNAVAILABLE.error()
         return self._given

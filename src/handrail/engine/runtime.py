@@ -20,11 +20,11 @@ from typing import Any
 
 from handrail.core.context import Session
 from handrail.core.events import ContextModified, Listener
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job
 from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
+from handrail.engine import messages
 from handrail.engine.batch.batch_runner import BatchRunner
 from handrail.engine.batch.pacing import Pacer
 from handrail.engine.batch.scheduler import Ordering, order
@@ -388,4 +388,4 @@ class Runtime:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
+            raise messages.RUNTIME_CLOSED.error()

@@ -13,6 +13,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
+from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.prepare.prepared_call import policy_input
 
@@ -106,12 +107,7 @@ class PathLeases:
     def _conflict(self, path: str, lease: Lease) -> ProblemRaised:
         shown = path.removeprefix(f"{self._files.roots[0]}/")
         who = safe_text(lease.owner, one_line=True)
-        return ProblemRaised(
-            "conflict",
-            f"{shown!r} is reserved by {who} for another {self._left_s(lease)} s",
-            hint="work on something else, or try again when it is free",
-            retryable=True,
-        )
+        return messages.PATH_LEASED.error(shown=shown, who=who, seconds=self._left_s(lease))
 
     def _owner(self, agent: str) -> str:
         return f"{self._session}/{agent}"
@@ -122,11 +118,9 @@ class PathLeases:
     def _absolute(self, glob: str) -> str:
         joined = posixpath.normpath(posixpath.join(self._files.roots[0], glob))
         if "\0" in glob or not glob.strip() or ".." in split_glob(glob) or len(glob) > _LONGEST:
-            raise ProblemRaised("invalid_arguments", f"{glob!r:.200} is no path", field="globs")
+            raise messages.INVALID_GLOB.error(glob=glob, field="globs")
         if not any(f"{joined}/".startswith(f"{root}/") for root in self._files.roots):
-            raise ProblemRaised(
-                "outside_workspace", f"{glob!r} lies outside the workspace", field="globs"
-            )
+            raise messages.GLOB_OUTSIDE_WORKSPACE.error(glob=glob, field="globs")
         # By its real name: links lead the writes of others to the same place.
         fixed = literal_prefix(joined)
         return self._files.locate(fixed).absolute + joined.removeprefix(fixed)

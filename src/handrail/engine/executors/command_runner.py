@@ -11,9 +11,9 @@ from typing import Any, Final
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
-from handrail.core.problems import Problem
 from handrail.core.processes import Repaired
 from handrail.core.results import Output, Status
+from handrail.engine import messages
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.confinement import CommandConfinement
@@ -211,11 +211,7 @@ def _subcommand(words: Sequence[str | None]) -> str | None:
 
 
 def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
-    problem = Problem(
-        "tampered",
-        f"the command {tampering_text(repaired)}",
-        hint="a person may allow them with allow_protected, or approve a command that names them",
-    )
+    problem = messages.COMMAND_TAMPERED.fill(what=tampering_text(repaired))
     outcome.status = Status.FAILED
     outcome.output = outcome.output._replace(problem=problem)
     outcome.append(f"[handrail: {problem.message}]")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox, Strength
+from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.policy.denials.read_denials import ReadDenialEnforcer
@@ -141,12 +141,7 @@ class CommandConfinement:
     def _deny_all_writes(self, confinement: Confinement, agent: str) -> Confinement:
         """Raises `denied` if the sandbox cannot keep a program from writing."""
         if confinement.off or self.sandbox.measured["fs_write"] is Strength.ABSENT:
-            raise ProblemRaised(
-                "denied",
-                f"the agent {agent!r} may not change files, and nothing here keeps the command "
-                "from that (see `handrail doctor`)",
-                hint="only look, and say what should be run",
-            )
+            raise messages.AGENT_CANNOT_BE_CONFINED.error(agent=agent)
         return confinement._replace(writable=())
 
     def _confine(

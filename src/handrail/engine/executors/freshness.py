@@ -21,6 +21,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.text import detect
+from handrail.engine import messages
 from handrail.tools._lib.diff import changed_spans
 
 # Larger files are not compared: an edit of one that changed since it was read is refused.
@@ -211,24 +212,14 @@ class Freshness:
 
     def _unread(self, change: Change, agent: str) -> str | None:
         if self._mode == "strict":
-            raise ProblemRaised(
-                "stale",
-                f"{change.path!r} has not been read in this session",
-                hint="read the file first, then change it",
-                field="path",
-            )
+            raise messages.NOT_READ.error(path=change.path, field="path")
         if (agent, change.place.absolute) in self._noted_unread:
             return None
         return f"{change.path} was changed without having been read first"
 
     def _in_part(self, change: Change) -> str:
         if self._mode == "strict":
-            raise ProblemRaised(
-                "stale",
-                f"only a part of {change.path!r} has been read, and all of it would be replaced",
-                hint="read the whole file first, or change the part with an edit",
-                field="path",
-            )
+            raise messages.PARTLY_READ.error(path=change.path, field="path")
         return f"{change.path} was replaced although only a part of it had been read"
 
     def _same(self, record: ReadRecord, change: Change) -> bool:

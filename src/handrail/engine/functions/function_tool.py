@@ -18,12 +18,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.core.context import ToolContext
 from handrail.core.paths import PathUse
-from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Tool
 from handrail.core.tool_effects import Effects, check_statement, path_effects
 from handrail.core.tool_names import TOOL_NAME
 from handrail.core.verdicts import Risk
+from handrail.engine import messages
 from handrail.engine.functions.signature import read_signature
 
 _SECTION: Final = re.compile(
@@ -141,10 +141,8 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         try:
             text = to_json(value, inf_nan_mode="strings").decode("utf-8")
         except (PydanticSerializationError, ValueError) as error:
-            raise ProblemRaised(
-                "internal",
-                f"{self.name} returned a {type(value).__name__}, which cannot be shown: {error}",
-                hint="a tool returns text, an Output, or something that JSON can hold",
+            raise messages.UNSERIALIZABLE_RESULT.error(
+                tool=self.name, kind=type(value).__name__, error=error
             ) from error
         return Output(text, data=from_json(text))
 

@@ -10,6 +10,7 @@ from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Effect
+from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.executors.freshness import Freshness
 from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
@@ -44,11 +45,7 @@ class CallHooks:
                 again = number
         for hook in hooks[:again]:
             if await self._run_before(state, hook):
-                raise ProblemRaised(
-                    "blocked",
-                    "Blocked by hook: two hooks want different arguments for this call",
-                    hint="the person can change their order, or make one of the two",
-                )
+                raise messages.HOOKS_DISAGREE.error()
 
     async def _run_before(self, state: CallState, hook: Hook) -> bool:
         """Run one hook; returns whether it replaced the arguments."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.engine import messages
 
 MAX_CHARS: Final = 32 * 1024 * 1024
 # What a model or a client may send; a program of one's own may send more.
@@ -78,11 +79,7 @@ def exceeds_limit(arguments: Any) -> bool:
 
 def too_large() -> Problem:
     """The refusal of arguments that exceed the limit."""
-    return Problem(
-        "invalid_arguments",
-        f"Invalid arguments: they are larger than {MAX_BYTES:,} bytes",
-        hint="send large content in several calls",
-    )
+    return messages.ARGUMENTS_TOO_LARGE.fill(limit=MAX_BYTES)
 
 
 def _size(text: str) -> int:

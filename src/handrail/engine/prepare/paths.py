@@ -16,6 +16,7 @@ from handrail.core.places import ASIDE, Place
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_effects import find_excess
+from handrail.engine import messages
 from handrail.engine.registry import ToolEntry, ToolOrigin
 
 
@@ -76,12 +77,7 @@ def resolve_direct(
 
 
 def _no_file(given: str, name: str) -> ProblemRaised:
-    return ProblemRaised(
-        "invalid_arguments",
-        f"{given!r:.300} names the output of a call, not a file",
-        hint=f"only tools that read or search files take it; a file of this name is ./{given:.300}",
-        field=name,
-    )
+    return messages.OUTPUT_HANDLE_AS_PATH.error(given=given, field=name)
 
 
 def path_touch(use: PathUse, place: Place) -> Touch:
@@ -94,7 +90,7 @@ def path_touch(use: PathUse, place: Place) -> Touch:
 def check_tree(name: str, use: PathUse, place: Place) -> None:
     """Refuse to search the plan file: it is a file to read and write, and lies in no tree."""
     if use is PathUse.TREE and place.root == ASIDE:
-        raise ProblemRaised("not_found", f"{place.path!r} cannot be searched", field=name)
+        raise messages.PATH_NOT_SEARCHABLE.error(path=place.path, field=name)
 
 
 def call_footprint(
@@ -116,12 +112,7 @@ def call_footprint(
         said = said._replace(touches=tuple([_typed(*touch) for touch in said.touches]))
     excess = find_excess(entry.touches.effects, said)
     if excess is not None:
-        raise ProblemRaised(
-            "internal",
-            f"{entry.tool.name} cannot be called: its footprint goes beyond the effects it "
-            f"states: {excess}",
-            hint="this is a defect in the tool, not in your arguments; try another way",
-        )
+        raise messages.FOOTPRINT_EXCEEDS_EFFECTS.error(tool=entry.tool.name, excess=excess)
     if entry.origin is not ToolOrigin.BUILTIN:
         said = _contained(said, files)
     if said.command is not None or not touches:

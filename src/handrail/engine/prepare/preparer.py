@@ -26,6 +26,7 @@ from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import Translated, View, Vocabulary
+from handrail.engine import messages
 from handrail.engine.prepare.arguments import check_plain, parse_arguments
 from handrail.engine.prepare.coerce import coerce, explain_errors
 from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
@@ -160,10 +161,7 @@ class Preparer:
         if isinstance(call.arguments, str):
             given: Mapping[str, Any] = parse_arguments(call.arguments)
         elif not isinstance(call.arguments, Mapping):
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"Invalid arguments: expected an object, got {type(call.arguments).__name__}",
-            )
+            raise messages.ARGUMENTS_NOT_OBJECT.error(kind=type(call.arguments).__name__)
         else:
             check_plain(call.arguments)
             given = dict(call.arguments)
@@ -190,11 +188,7 @@ class Preparer:
         if entry is None or not self._open_to(prepared, entry):
             raise self._unknown(prepared, known=entry is not None)
         if not entry.tool.enabled(self._session):
-            raise ProblemRaised(
-                "unavailable",
-                f"{call.name!r} is disabled in current context",
-                hint="use another tool",
-            )
+            raise messages.TOOL_DISABLED.error(tool=call.name)
         return view, entry
 
     def _check_writes(self, prepared: PreparedCall) -> None:
@@ -213,11 +207,7 @@ class Preparer:
             would = "leave the sandbox"
             if analysis.effects.writes:
                 would = f"write {analysis.effects.writes[0]!r}"
-            raise ProblemRaised(
-                "denied",
-                f"the agent {call.agent!r} may not change files, and the command would {would}",
-                hint="only look, and say what should be changed",
-            )
+            raise messages.AGENT_MAY_NOT_WRITE.error(agent=call.agent, would=would)
 
     def _open_to(self, prepared: PreparedCall, entry: ToolEntry | None) -> bool:
         """Whether the caller may use a tool: by the limits of its agent, and if it is a model,
@@ -248,9 +238,7 @@ class Preparer:
             and tool.shown(self._session)
         )
         if not name:
-            return ProblemRaised(
-                "invalid_arguments", "the call names no tool", hint='give it a "name"', field="name"
-            )
+            return messages.NO_TOOL_NAME.error(field="name")
         if known:
             listed = f"tools: {', '.join(shown)}"
             message = f"the tool {name!r:.200} is switched off here"

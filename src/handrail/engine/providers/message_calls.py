@@ -14,6 +14,7 @@ from typing import Any, Final
 from handrail.core.call_ids import is_call_id, safe_call_id
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
+from handrail.engine import messages
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
 from handrail.engine.prepare.call_factory import CallFactory
 from handrail.engine.prepare.prepared_call import PreparedCall
@@ -121,11 +122,7 @@ def _refusal(
     """Why a call is refused before its arguments are looked at."""
     if cut or position in end.unfinished:
         why = _WHY[end.finish] if cut and end.finish is not None else "marks it as incomplete"
-        return Problem(
-            "blocked",
-            f"not run: the message {_ended(why, end)}, so this call may be incomplete",
-            hint="make the call again, complete; make large changes in several smaller calls",
-        )
+        return messages.CALL_INCOMPLETE.fill(why=_ended(why, end))
     if exceeds_limit(call["arguments"]):
         return too_large()
     return None
@@ -137,11 +134,7 @@ def _hold_effects(prepared: PreparedCall, end: ResponseEnd) -> bool:
     """
     if end.runs_effects or end.finish is None:
         return False
-    problem = Problem(
-        "blocked",
-        f"not run: the message {_ended(_WHY[end.finish], end)}, and this call changes something",
-        hint="make the call again in a message that ends with its tool calls",
-    )
+    problem = messages.MESSAGE_NOT_FINISHED.fill(why=_ended(_WHY[end.finish], end))
     prepared.origin.reads_only_because = problem
     if prepared.problem is not None or prepared.reads_only:
         return False
@@ -154,8 +147,4 @@ def _ended(why: str, end: ResponseEnd) -> str:
 
 
 def _too_many(count: int) -> Problem:
-    return Problem(
-        "blocked",
-        f"not run: the message has {count:,} calls, and at most {MAX_CALLS} of one message are run",
-        hint="make the further calls in the next message",
-    )
+    return messages.TOO_MANY_CALLS.fill(count=count, limit=MAX_CALLS)

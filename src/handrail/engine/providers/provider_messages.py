@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from handrail.core.call_ids import safe_call_id
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Image, ToolResult
+from handrail.engine import messages
 from handrail.engine.providers.response_end import get
 
 Provider = Literal["openai", "openai-responses", "anthropic"]
@@ -69,11 +70,8 @@ def tool_messages(results: Sequence[ToolResult], provider: Provider) -> list[dic
         return [{"role": "user", "content": [_anthropic(result) for result in results]}]
     form = _FORMS.get(provider)
     if form is None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"there is no message format for {provider!r}",
-            hint=f"formats: {', '.join(_FORMS)}, anthropic",
-            field="provider",
+        raise messages.UNKNOWN_MESSAGE_FORMAT.error(
+            provider=provider, formats=", ".join(_FORMS), field="provider"
         )
     return [form(result) for result in results]
 
@@ -132,26 +130,12 @@ def _from_blocks(blocks: Iterable[Any]) -> RequestedCalls:
 def _call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
     """One call; its id may be anything but missing, and goes back as it came."""
     if call_id is None or not isinstance(name, str):
-        raise ProblemRaised(
-            "invalid_arguments",
-            "a tool call in the response has no id or no name "
-            f"(id {call_id!r:.100}, name {name!r:.100})",
-            hint="hand over the complete response, not a part of a stream",
-        )
+        raise messages.CALL_WITHOUT_ID.error(call_id=call_id, name=name)
     return {"id": call_id, "name": name, "arguments": "" if arguments is None else arguments}
 
 
 def _unknown_shape(thing: Any) -> ProblemRaised:
-    return ProblemRaised(
-        "invalid_arguments",
-        f"this {type(thing).__name__} is not of the shape of a response that can be answered",
-        hint=(
-            "hand over an OpenAI chat completion, its message or the calls in it, an OpenAI "
-            "response or its output list, or an Anthropic message; as object or dict, complete, "
-            "not streamed"
-        ),
-        field="response",
-    )
+    return messages.UNKNOWN_RESPONSE_SHAPE.error(kind=type(thing).__name__, field="response")
 
 
 # --- answering --------------------------------------------------------------------------

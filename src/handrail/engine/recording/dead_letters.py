@@ -15,6 +15,7 @@ from handrail.core.context import Session
 from handrail.core.dead_letters import DeadLetter, DeadLetterStore, LetterState, Moved, NewLetter
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
+from handrail.engine import messages
 from handrail.engine.call_state import CallState
 
 _log = logging.getLogger("handrail")
@@ -94,9 +95,7 @@ class DeadLetters:
         """One of them; raises `not_found`."""
         letter = await self.store.letter(id)
         if letter is None:
-            raise ProblemRaised(
-                "not_found", f"there is no dead letter {id}", hint="`handrail letters` lists them"
-            )
+            raise messages.NO_DEAD_LETTER.error(id=id)
         return letter
 
     async def retry(self, id: int) -> ToolResult:

@@ -20,6 +20,7 @@ from handrail.core.places import shown
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
+from handrail.engine import messages
 from handrail.engine.batch.scheduler import collect_into, release_slot_while
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.call_factory import CallIds
@@ -274,38 +275,20 @@ def _digest(value: object) -> str:
 
 
 def _duplicate_id(call_id: str) -> Problem:
-    return Problem(
-        "duplicate_id",
-        f"a call with id {call_id!r} was made before, with other arguments or by another agent",
-        hint="give every call an id of its own",
-    )
+    return messages.DUPLICATE_ID.fill(call_id=call_id)
 
 
 def _gone(call_id: str, payload: Mapping[str, Any]) -> Problem:
     why = "was purged from the record" if payload.get("purged") else "could not be recorded"
-    return Problem(
-        "not_found",
-        f"the call with id {call_id!r} was made before, and its result {why}",
-        hint="it was not run again; to run it again, give it a new id",
-    )
+    return messages.RESULT_GONE.fill(call_id=call_id, why=why)
 
 
 def _unknown(call_id: str) -> Problem:
-    return Problem(
-        "conflict",
-        f"the call with id {call_id!r} was begun before and has no recorded end; it may have"
-        " changed something, so it was not run again",
-        hint="look at what it changes; to run it again, give it a new id",
-    )
+    return messages.RESULT_UNKNOWN.fill(call_id=call_id)
 
 
 def _elsewhere(call_id: str) -> Problem:
-    return Problem(
-        "conflict",
-        f"the call with id {call_id!r} was begun by another process and has not ended yet",
-        hint="call again later for its result, or give the call a new id",
-        retryable=True,
-    )
+    return messages.RUNNING_ELSEWHERE.fill(call_id=call_id)
 
 
 @dataclass(frozen=True, slots=True)

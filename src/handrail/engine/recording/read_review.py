@@ -22,6 +22,7 @@ from handrail.core.read_denials import ReadDenyPatterns
 from handrail.core.records import CallRecord
 from handrail.core.results import Status
 from handrail.core.verdicts import Effect, Risk, Verdict
+from handrail.engine import messages
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.registry import ToolOrigin
@@ -192,8 +193,4 @@ def _paths_in(data: Any) -> Iterator[str]:
 
 
 def _denied(record: CallRecord, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "denied",
-        f"the output of the call {record.call_id!r} cannot be read: {why}",
-        hint="make the call again under a new id; it is then judged by the rules of now",
-    )
+    return messages.OUTPUT_DENIED.error(call_id=record.call_id, why=why)

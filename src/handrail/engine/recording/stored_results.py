@@ -13,6 +13,7 @@ from handrail.core.ports import Artifacts
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Store
 from handrail.core.results import Status
+from handrail.engine import messages
 from handrail.engine.recording.read_review import ReadReview
 
 _STREAMS: Final = ("stdout", "stderr")
@@ -61,29 +62,15 @@ class StoredResults:
             if found is None:
                 break
             record = found
-        raise ProblemRaised(
-            "denied",
-            f"the output of the call {record.call_id!r} quotes another one that is no longer kept",
-            hint="make the call again",
-        )
+        raise messages.QUOTED_OUTPUT_GONE.error(call_id=record.call_id)
 
     async def _find(self, call_id: str) -> CallRecord:
         record = await self.store.find_completed(self.session, call_id)
         if record is not None:
             return record
         if await self.store.calls(call_id=call_id, limit=1):
-            raise ProblemRaised(
-                "denied",
-                f"the output of the call {call_id!r:.300} belongs to another session",
-                hint="make the call again here",
-                field="path",
-            )
-        raise ProblemRaised(
-            "not_found",
-            f"no call with the id {call_id!r:.300} has ended in this session",
-            hint="the note in a cut result names its handle; a file of this name is ./output:…",
-            field="path",
-        )
+            raise messages.OUTPUT_OF_OTHER_SESSION.error(call_id=call_id, field="path")
+        raise messages.NO_SUCH_OUTPUT.error(call_id=call_id, field="path")
 
     def _assembled(
         self, call_id: str, done: Mapping[str, Any], meta: Mapping[str, Any]
@@ -126,9 +113,4 @@ def _source(record: CallRecord) -> str | None:
 
 
 def _gone(call_id: str, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "not_found",
-        f"the full output of the call {call_id!r} is no longer kept: {why}",
-        hint="make the call again",
-        field="path",
-    )
+    return messages.OUTPUT_NOT_KEPT.error(call_id=call_id, why=why, field="path")
