@@ -12,6 +12,7 @@ from typing import Final
 
 from handrail.core.commands import ExecutionContext
 from handrail.shell.expand import UNKNOWN, UNSET, plain_text
+from handrail.shell.tables.word_list import word_set
 
 # A system does not start, or forgets what it is for, without one of these.
 _TOPS: Final = (
@@ -24,25 +25,9 @@ _BELOW: Final = (
     *("private/etc", "private/var", "mnt/c", "mnt/c/Windows", "mnt/c/Users"),
 )
 # Everything in these belongs to the system, not only the directory as a whole.
-_SYSTEM: Final = frozenset(
-    (
-        *(
-            "bin",
-            "boot",
-            "efi",
-            "etc",
-            "lib",
-            "lib32",
-            "lib64",
-            "libx32",
-            "proc",
-            "sbin",
-            "sys",
-            "usr",
-        ),
-        *("System",),
-    )
-)
+_SYSTEM: Final = word_set("""
+    bin boot efi etc lib lib32 lib64 libx32 proc sbin sys usr System
+""")
 _SYSTEM_BELOW: Final = (("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"))
 # What users keep in the home directory and cannot restore.
 _KEPT: Final = (
@@ -50,23 +35,9 @@ _KEPT: Final = (
     *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
 )
 _ROOT_FILES: Final = frozenset(("swapfile", "swap.img", "vmlinuz", "initrd.img", "init"))
-_HARMLESS_DEVICES: Final = frozenset(
-    (
-        *(
-            "null",
-            "zero",
-            "full",
-            "random",
-            "urandom",
-            "tty",
-            "stdin",
-            "stdout",
-            "stderr",
-            "console",
-        ),
-        *("fd", "pts", "shm", "tcp", "udp", "ptmx", "mqueue"),
-    )
-)
+_HARMLESS_DEVICES: Final = word_set("""
+    null zero full random urandom tty stdin stdout stderr console fd pts shm tcp udp ptmx mqueue
+""")
 _GLOB: Final = "*?["
 _DEEPEST: Final = 64
 

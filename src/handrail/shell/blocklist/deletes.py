@@ -9,27 +9,16 @@ from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text, printed_field
+from handrail.shell.tables.word_list import word_set
 
 _INSTEAD: Final = "name the files below the workspace that should go"
 _DELETERS: Final = frozenset(("rm", "unlink", "shred", "srm", "rimraf", "trash", "grm", "wipe"))
 # What find may run on each file that leaves nothing of it.
 _RUIN: Final = _DELETERS | {"mv", "dd", "truncate", "chmod", "chown", "chgrp", "tee", "cp"}
-_FILTERS: Final = frozenset(
-    (
-        *(
-            "-name",
-            "-iname",
-            "-path",
-            "-ipath",
-            "-wholename",
-            "-regex",
-            "-iregex",
-            "-newer",
-            "-mtime",
-        ),
-        *("-mmin", "-ctime", "-atime", "-size", "-empty", "-perm", "-user", "-inum", "-samefile"),
-    )
-)
+_FILTERS: Final = word_set("""
+    -name -iname -path -ipath -wholename -regex -iregex -newer -mtime -mmin -ctime -atime -size
+    -empty -perm -user -inum -samefile
+""")
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 
 

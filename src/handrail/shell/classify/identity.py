@@ -12,25 +12,13 @@ from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.parse.syntax import Word
 from handrail.shell.tables.program_table import ProgramSpec, ProgramTable
+from handrail.shell.tables.word_list import word_set
 
 _SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
 # One entry of the table stands for every version of a language: python3.12, gcc-13.
-_LANGUAGES: Final = frozenset(
-    {
-        "python",
-        "pypy",
-        "pip",
-        "node",
-        "ruby",
-        "perl",
-        "php",
-        "lua",
-        "gcc",
-        "g++",
-        "clang",
-        "clang++",
-    }
-)
+_LANGUAGES: Final = word_set("""
+    python pypy pip node ruby perl php lua gcc g++ clang clang++
+""")
 # They start the version of a program that the workspace asks for.
 _SHIMS: Final = frozenset(
     (

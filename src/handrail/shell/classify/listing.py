@@ -21,19 +21,12 @@ from handrail.shell.parse.syntax import (
     Substitution,
 )
 from handrail.shell.tables.program_table import ProgramSpec
+from handrail.shell.tables.word_list import word_set
 
 Lookup = Callable[[str], ProgramSpec | None]
-_NAMES: Final = frozenset(
-    {
-        "-l",
-        "-L",
-        "--files",
-        "--files-with-matches",
-        "--files-without-match",
-        "--files-without-matches",
-        "--name-only",
-    }
-)
+_NAMES: Final = word_set("""
+    -l -L --files --files-with-matches --files-without-match --files-without-matches --name-only
+""")
 # Options with which a search prints, or lets the caller write, something else.
 _OTHERWISE: Final[Mapping[str, frozenset[str]]] = {
     name: frozenset(options.split())
@@ -46,39 +39,12 @@ _OTHERWISE: Final[Mapping[str, frozenset[str]]] = {
     }.items()
     for name in names.split()
 }
-_LS: Final = frozenset(
-    {
-        "-a",
-        "-A",
-        "-1",
-        "-d",
-        "-R",
-        "-r",
-        "-t",
-        "-S",
-        "-U",
-        "-X",
-        "-f",
-        "-v",
-        "--all",
-        "--almost-all",
-        "--recursive",
-        "--reverse",
-        "--directory",
-    }
-)
-_DIFF: Final = frozenset(
-    {
-        "--name-only",
-        "--cached",
-        "--staged",
-        "--diff-filter",
-        "-z",
-        "--no-renames",
-        "-R",
-        "--merge-base",
-    }
-)
+_LS: Final = word_set("""
+    -a -A -1 -d -R -r -t -S -U -X -f -v --all --almost-all --recursive --reverse --directory
+""")
+_DIFF: Final = word_set("""
+    --name-only --cached --staged --diff-filter -z --no-renames -R --merge-base
+""")
 # They leave lines as they are, or leave them out; with these options they do not.
 _SIEVES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("cat", "head", "tail", "sort", "uniq"), frozenset()),

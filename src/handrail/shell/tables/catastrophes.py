@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from handrail.shell.tables.word_list import word_set
+
 
 class Refusal(NamedTuple):
     """What a program does that is refused, and what to do instead."""
@@ -62,35 +64,12 @@ ALWAYS: Final[Mapping[str, Refusal]] = {
 ALWAYS_PREFIX: Final[Mapping[str, Refusal]] = {"mkfs.": _DISK, "newfs_": _DISK}
 
 # Refused where they name a disk, unless they only look.
-DISK_TOOLS: Final = frozenset(
-    (
-        *(
-            "fdisk",
-            "sfdisk",
-            "cfdisk",
-            "gdisk",
-            "cgdisk",
-            "sgdisk",
-            "parted",
-            "wipefs",
-            "cryptsetup",
-        ),
-        *(
-            "nvme",
-            "hdparm",
-            "sdparm",
-            "sg_format",
-            "diskutil",
-            "badblocks",
-            "zpool",
-            "mdadm",
-            "partx",
-        ),
-        *("dmsetup", "debugfs", "tune2fs", "resize2fs", "fsck", "e2fsck", "xfs_repair", "growpart"),
-        *("mount", "umount", "swapon", "shred", "srm", "wipe", "hdiutil", "asr", "btrfs", "gpart"),
-        *("flashcp", "flash_erase", "nandwrite", "ddrescue", "dcfldd", "partclone.restore"),
-    )
-)
+DISK_TOOLS: Final = word_set("""
+    fdisk sfdisk cfdisk gdisk cgdisk sgdisk parted wipefs cryptsetup nvme hdparm sdparm
+    sg_format diskutil badblocks zpool mdadm partx dmsetup debugfs tune2fs resize2fs fsck e2fsck
+    xfs_repair growpart mount umount swapon shred srm wipe hdiutil asr btrfs gpart flashcp
+    flash_erase nandwrite ddrescue dcfldd partclone.restore
+""")
 # With nothing but these and the disk they only look.
 LOOKING: Final[Mapping[str, frozenset[str]]] = {
     "fdisk": frozenset(("-l", "--list", "-x")),
@@ -143,25 +122,9 @@ SELF: Final = _SELF
 RIGHTS: Final = _RIGHTS
 ACCOUNTS: Final = _ACCOUNTS
 
-SHELLS: Final = frozenset(
-    (
-        *(
-            "sh",
-            "bash",
-            "zsh",
-            "dash",
-            "ksh",
-            "mksh",
-            "ash",
-            "fish",
-            "csh",
-            "tcsh",
-            "rbash",
-            "yash",
-        ),
-        *("pwsh", "nu", "elvish", "xonsh"),
-    )
-)
+SHELLS: Final = word_set("""
+    sh bash zsh dash ksh mksh ash fish csh tcsh rbash yash pwsh nu elvish xonsh
+""")
 # How each language takes its program: options that carry code, and options with a value.
 LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
     "python": ("cm", "WX"),
@@ -195,54 +158,13 @@ LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
 SHELL_FLAGS: Final = ("c", "oO")
 
 # What brings text from another machine.
-FETCHERS: Final = frozenset(
-    (
-        *(
-            "curl",
-            "wget",
-            "wget2",
-            "fetch",
-            "aria2c",
-            "axel",
-            "http",
-            "https",
-            "xh",
-            "xhs",
-            "httpie",
-        ),
-        *("lynx", "links", "elinks", "w3m", "GET", "lwp-request", "lwp-download", "nc", "ncat"),
-        *(
-            "netcat",
-            "socat",
-            "telnet",
-            "ftp",
-            "tftp",
-            "sftp",
-            "ssh",
-            "scp",
-            "dig",
-            "host",
-            "nslookup",
-        ),
-        *("drill", "gopher", "kdig", "websocat", "rclone", "gsutil", "curlie", "hurl", "s3cmd"),
-    )
-)
+FETCHERS: Final = word_set("""
+    curl wget wget2 fetch aria2c axel http https xh xhs httpie lynx links elinks w3m GET
+    lwp-request lwp-download nc ncat netcat socat telnet ftp tftp sftp ssh scp dig host nslookup
+    drill gopher kdig websocat rclone gsutil curlie hurl s3cmd
+""")
 # What hands its input on, changed or not.
-WRAPPERS: Final = frozenset(
-    (
-        *(
-            "env",
-            "command",
-            "exec",
-            "nohup",
-            "time",
-            "nice",
-            "ionice",
-            "timeout",
-            "stdbuf",
-            "setsid",
-        ),
-        *("busybox", "toybox", "builtin", "xargs", "sudo", "doas", "chrt", "taskset", "unbuffer"),
-        *("!", "proxychains", "torsocks", "torify", "caffeinate", "then", "do", "else"),
-    )
-)
+WRAPPERS: Final = word_set("""
+    env command exec nohup time nice ionice timeout stdbuf setsid busybox toybox builtin xargs
+    sudo doas chrt taskset unbuffer ! proxychains torsocks torify caffeinate then do else
+""")
