@@ -139,12 +139,15 @@ async def test_a_child_may_never_do_more_than_its_parent(open_runtime):
     ("text", "told"),
     [
         ('[agents.a]\ntool = ["x"]\n', "settings.toml:2: agents.a.tool is not known"),
-        ('[agents.a]\ntools = "read_file"\n', "settings.toml:2: agents.a.tools is no list"),
-        ("[agents]\na = 1\n", "settings.toml:2: agents.a is no table"),
+        ('[agents.a]\ntools = "read_file"\n', "settings.toml:2: agents.a.tools is not a list"),
+        ("[agents]\na = 1\n", "settings.toml:2: agents.a is not a table"),
         ('[agents.a]\npolicy = ["Pach"]\n', "settings.toml:2: agents.a.policy names 'Pach'"),
-        ('[agents.a]\ntools = [" "]\n', "settings.toml:2: agents.a.tools has an empty name"),
-        ('[agents.a]\ntools = ["x"]\nallowed_tools = []\n', "agents.a.allowed_tools says it a"),
-        ("[agents.a]\n", "agents.a says nothing"),
+        ('[agents.a]\ntools = [" "]\n', "settings.toml:2: agents.a.tools contains an empty name"),
+        (
+            '[agents.a]\ntools = ["x"]\nallowed_tools = []\n',
+            "agents.a.allowed_tools is given twice",
+        ),
+        ("[agents.a]\n", "agents.a is empty"),
     ],
 )
 async def test_a_section_that_makes_no_sense_is_an_error_with_its_place(workspace, text, told):

@@ -200,6 +200,6 @@ async def test_a_locked_folder_that_does_not_exist_says_why_commands_wait(worksp
         ran = await rt.call("run_command", call, agent="two")
 
     assert refused.problem.code == "conflict"
-    assert "does can be held read-only" in refused.text
-    assert refused.problem.hint.endswith("; or make it first")
+    assert "kept read-only" in refused.text
+    assert refused.problem.hint.endswith("create the path")
     assert ran.ok, ran.text

@@ -185,7 +185,7 @@ async def test_what_does_not_exist_yet_is_asked_about(open_runtime, workspace):
         after = await rt.call("run_command", {"command": python("print(1)")})
 
     assert before.problem.code == "needs_approval"
-    assert "once 'migrations' is made" in before.problem.hint
+    assert "once 'migrations' exists" in before.problem.hint
     assert after.ok
 
 
@@ -286,5 +286,5 @@ async def test_a_folder_that_does_not_exist_is_named_and_making_it_helps(
 
     assert asked.problem.code == "needs_approval"
     assert "'migrations' does not exist," in asked.text
-    assert "held read-only for commands" in asked.problem.hint
+    assert "read-only for commands" in asked.problem.hint
     assert ran.ok, ran.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -19,6 +19,30 @@ def literal_prefix(glob: str) -> str:
     parts = split_glob(glob)
     fixed = next((n for n, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), len(parts))
     return "/" + "/".join(parts[:fixed])
+
+
+BraceGroup = tuple[int, int, list[str]]
+
+
+def expand_groups(
+    pattern: str, find_group: Callable[[str], BraceGroup | None], limit: int
+) -> list[str] | None:
+    """The patterns that the `{a,b}` groups of a pattern stand for, from left to right; None if
+    there are more than `limit`. `find_group` returns the start, the end and the choices of one
+    group, or None if there is no group left.
+    """
+    pending, expanded = [pattern], list[str]()
+    while pending:
+        current = pending.pop()
+        group = find_group(current)
+        if group is None:
+            expanded.append(current)
+        else:
+            start, end, choices = group
+            pending += [f"{current[:start]}{one}{current[end:]}" for one in reversed(choices)]
+        if len(pending) + len(expanded) > limit:
+            return None
+    return expanded
 
 
 def fits(parts: Sequence[str], glob: Sequence[str]) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from handrail.core.globs import BraceGroup, expand_groups
+
 _MAX_LENGTH: Final = 2000
 _MAX_ALTERNATIVES: Final = 500
 _TOKEN: Final = re.compile(
@@ -29,18 +31,10 @@ def expand(glob: str) -> tuple[str, ...]:
     """The glob with its braces expanded: one glob per alternative."""
     if len(glob) > _MAX_LENGTH:
         raise BadGlob(f"is longer than {_MAX_LENGTH} characters")
-    pending, done = [glob], []
-    while pending:
-        current = pending.pop()
-        group = _inner_group(current)
-        if group is None:
-            done.append(current)
-        else:
-            start, end, options = group
-            pending += [current[:start] + option + current[end:] for option in reversed(options)]
-        if len(pending) + len(done) > _MAX_ALTERNATIVES:
-            raise BadGlob(f"has more than {_MAX_ALTERNATIVES} alternatives")
-    return tuple(dict.fromkeys(done))
+    expanded = expand_groups(glob, _inner_group, _MAX_ALTERNATIVES)
+    if expanded is None:
+        raise BadGlob(f"has more than {_MAX_ALTERNATIVES} alternatives")
+    return tuple(dict.fromkeys(expanded))
 
 
 def widened(name: str) -> str:
@@ -116,7 +110,7 @@ def _set(content: str) -> str:
     return f"[^/{made}]" if negated else f"(?!/)[{made}]"
 
 
-def _inner_group(glob: str) -> tuple[int, int, list[str]] | None:
+def _inner_group(glob: str) -> BraceGroup | None:
     """The first `{…}` without another inside: its position and alternatives."""
     commas: list[int] = []
     start: int | None = None

@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from handrail.core.globs import BraceGroup, expand_groups
 from handrail.core.problems import ProblemRaised
 from handrail.core.protected_names import fold_name
 
@@ -137,18 +138,10 @@ def glob_overlap(glob: Glob, names: Sequence[GlobPart], *, tree: bool) -> Overla
 
 def expand_braces(pattern: str) -> list[str]:
     """The patterns that `{a,b}` stands for; raises `invalid_arguments` if there are too many."""
-    found, waiting = [], [pattern]
-    while waiting:
-        one = waiting.pop()
-        group = _first_brace_group(one)
-        if group is None:
-            found.append(one)
-        else:
-            start, end, choices = group
-            waiting += [f"{one[:start]}{choice}{one[end:]}" for choice in choices]
-        if len(found) + len(waiting) > _MAX_ALTERNATIVES:
-            raise ProblemRaised("invalid_arguments", f"more than {_MAX_ALTERNATIVES} alternatives")
-    return found
+    expanded = expand_groups(pattern, _first_brace_group, _MAX_ALTERNATIVES)
+    if expanded is None:
+        raise ProblemRaised("invalid_arguments", f"more than {_MAX_ALTERNATIVES} alternatives")
+    return expanded
 
 
 # --- the machine: a set of positions in the pattern, as bits of a number -----------------
@@ -280,7 +273,7 @@ def _literal_ends(pieces: Sequence[str | _Wildcard]) -> tuple[str, str]:
     return head, tail
 
 
-def _first_brace_group(pattern: str) -> tuple[int, int, list[str]] | None:
+def _first_brace_group(pattern: str) -> BraceGroup | None:
     """The first `{…}` with a comma of its own: where it stands, and its choices."""
     opened: list[tuple[int, list[int]]] = []
     at = 0
