@@ -35,3 +35,20 @@ def test_the_installed_script_is_this_command_line(workspace):
 
 def output_of(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_a_command_loads_only_its_own_module():
+    code = (
+        "import sys; from handrail.cli.main import main; main(['log', '--limit', '1']); "
+        "print(*(name for name in sys.modules if name.startswith('handrail.cli.commands.')))"
+    )
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.splitlines()[-1]
+
+    commands = {name for name in loaded.split() if name.count(".") == 4}
+    assert commands == {
+        "handrail.cli.commands.record.log",
+        "handrail.cli.commands.record.file_log",
+    }

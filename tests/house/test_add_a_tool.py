@@ -39,9 +39,11 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
         "--no-cache",
         "--check",
         "src/handrail/tools/search/word_count.py",
+        "src/handrail/tools/files/sort_lines.py",
     )
     run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
-    tests = ["tests/tools/test_word_count.py", "tests/house/test_tools.py", "tests/dialects"]
+    tests = ["tests/tools/test_word_count.py", "tests/tools/test_sort_lines.py"]
+    tests += ["tests/house/test_tools.py", "tests/dialects"]
     run(tmp_path, *PYTEST, *tests, "tests/spec/test_context.py")
 
 
