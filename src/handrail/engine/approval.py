@@ -1,6 +1,5 @@
-"""Asking the person. One question at a time, unless who asks says that several can be open;
-nobody to ask means no, and only a clear yes to
-exactly what was shown is one.
+"""Asking the user for approval. One question at a time, unless the approver can have several open.
+Without an approver the answer is no, and only a clear yes to exactly what was shown counts.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _BY_MODE: Final = "mode:"
 
 
 class RunAborted(ProblemRaised):
-    """The person ended everything, in answer to the question about this call."""
+    """The user aborted the run in answer to the question about this call."""
 
 
 @runtime_checkable
@@ -44,8 +43,8 @@ class AsksApart(Protocol):
 
 
 class Approval:
-    """The way to the person; `approver` None means that nobody can be asked. `aborted`: they
-    have ended everything, and no call happens any more but their own.
+    """Asks the approver; `approver` None: there is none. `aborted`: the user has aborted the run, and
+    every further call of an agent is refused.
     """
 
     def __init__(self, approver: Approver | None, grants: SessionGrants) -> None:
@@ -118,7 +117,7 @@ class Approval:
         return self._grants.suggest_rule(subject) if verdict.rule.startswith(_BY_MODE) else None
 
     def _written(self, verdict: Verdict, subject: PolicyInput) -> str | None:
-        """The same for a rule in the person's own file, which holds without a sandbox too."""
+        """The rule to write into the user's own settings, which covers the call without a sandbox too."""
         return self._always(verdict, subject._replace(confined=True))
 
 

@@ -92,7 +92,9 @@ class UserPolicy:
         """What the user does is allowed."""
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
-        """Allow the call, unless this is a dry run."""
+        """Allow the call, after asking the user where the verdict says so. A dry run asks no question: it
+        allows a read that needs none, and describes everything else.
+        """
         state.clearance.verdict = _USER_ALLOWED
         if self.dry_run:
             return Decision.ALLOW if state.prepared.reads_only else Decision.DESCRIBE

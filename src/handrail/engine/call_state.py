@@ -169,5 +169,5 @@ class CallState:
 
     @property
     def policy(self) -> CallPolicy:
-        """The policy of whoever makes the call."""
+        """The policy that applies to the call."""
         return self.prepared.principal.policy

@@ -143,7 +143,7 @@ class Catalog:
         )
 
     def _prose_of(self, tool: Tool[Any]) -> str:
-        """What `refresh` heard; a tool that came later is asked now, if it can answer."""
+        """The description that `refresh` read; of a tool that was registered later, the one it gives now."""
         if tool.name not in self._prose:
             said = tool.describe(self._session)
             if not isinstance(said, str):

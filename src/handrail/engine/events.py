@@ -1,4 +1,4 @@
-"""Who is told what happens. A listener's own failure never reaches a call."""
+"""The event bus. A listener's failure never reaches a call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EventBus:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody listens, so that no event need be built."""
+        """Whether there is no listener, so that no event need be built."""
         return not self._listeners
 
     def subscribe(self, listener: Listener) -> None:

@@ -29,9 +29,7 @@ class BackgroundJobs:
         return await self._processes.kill(job_id)
 
     async def revoke(self, call_id: str, session: str | None = None) -> Sequence[Job]:
-        """Take back the permission of a call (None: of any session): what still runs because
-        of it is ended.
-        """
+        """End the running jobs that a call has started; `session` None: in any session."""
         running = [
             job
             for job in await self.list()

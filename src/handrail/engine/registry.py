@@ -210,7 +210,7 @@ class Registry:
         return [name for name in names if not self.has_tool(name)]
 
     def subscribe(self, listener: Listener) -> None:
-        """Be told when tools come and go."""
+        """Call the listener when tools are registered and unregistered."""
         self._bus.subscribe(listener)
 
 

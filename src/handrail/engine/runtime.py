@@ -140,27 +140,27 @@ class Runtime:
 
     @property
     def dead_letters(self) -> DeadLetters:
-        """Calls that failed by a defect, for the person to retry or abandon."""
+        """Calls that failed because of a defect, for the user to retry or abandon."""
         return self._session.dead_letters
 
     @property
     def grants(self) -> SessionGrants:
-        """What the person allows for this session, beyond the rules in the settings."""
+        """What the user allows for this session, beyond the rules in the settings."""
         return self._calls.policy.services.grants
 
     @property
     def aborted(self) -> bool:
-        """Whether the person has ended everything; every further call is then refused."""
+        """Whether the user has aborted the run; every further call is then refused."""
         return self._calls.policy.approval.aborted
 
     @property
     def planning(self) -> PlanMode:
-        """Plan mode: `active`, and for the person `enter()` and `end()`."""
+        """Plan mode: `active`, and for the user `enter()` and `end()`."""
         return self._calls.plan_mode
 
     @property
     def plan_queue(self) -> PlanQueue:
-        """The calls that plan mode has queued, for the person to approve or reject."""
+        """The calls that plan mode has queued, for the user to approve or reject."""
         return self._calls.plan_mode.queue
 
     @property
@@ -169,7 +169,7 @@ class Runtime:
         return self._calls.runner.pipeline.planner.actions.actions
 
     def plan_summary(self) -> str:
-        """The same in a few lines."""
+        """What a dry run would have done, in a few lines."""
         return self._calls.runner.pipeline.planner.actions.summary()
 
     @property
@@ -232,7 +232,7 @@ class Runtime:
 
     @contextmanager
     def same_turn(self) -> Iterator[int]:
-        """The same for code that is not async; follows the calling thread or task."""
+        """Like `turn`, for code that is not async; follows the calling thread or task."""
         with self._calls.runner.ids.same_turn() as number:
             yield number
 
@@ -340,9 +340,7 @@ class Runtime:
         return True
 
     async def revoke(self, rule: str) -> Sequence[Job]:
-        """Take back a grant by its text, and end the jobs that were started under it; returns
-        them.
-        """
+        """Revoke a grant by its text and end the jobs that were started under it; returns these jobs."""
         calls = self.grants.calls_under(rule)
         self.grants.revoke(rule)
         return [job for call in calls for job in await self.jobs.revoke(call, self.session.id)]
@@ -358,7 +356,7 @@ class Runtime:
         self.agents.limit(agent, tools, parent=parent)
 
     def subscribe(self, listener: Listener) -> None:
-        """Be told of every event of this runtime."""
+        """Call the listener for every event of this runtime."""
         self._calls.bus.subscribe(listener)
 
     async def refresh(self) -> None:

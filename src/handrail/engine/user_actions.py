@@ -1,4 +1,4 @@
-"""What a person asks for themselves: recorded like any call, and asked of nobody."""
+"""What the user does themselves: recorded like any call, and allowed by the user's policy."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ class UserActions:
     async def undo(
         self, arguments: Mapping[str, Any], listener: Listener | None = None
     ) -> ToolResult:
-        """Undo or redo, part after part where there are very many files. What happened is said
-        in one result; a part that fails leaves the parts before it done.
+        """Undo or redo, in parts if there are very many files. Returns one result for all parts; a part
+        that fails leaves the parts before it done.
         """
         turn = self.ids.turn()
         first = result = await self._call("undo", arguments, turn, listener)

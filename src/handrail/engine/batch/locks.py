@@ -82,8 +82,8 @@ class _Lane:
         entry.pending += 1
 
     def advance(self) -> bool:
-        """Drop what has left, let through whom nothing earlier holds up here; whether nobody is
-        left.
+        """Drop holders that have left and release entries that wait for none of the others; returns
+        whether the lane is empty.
         """
         holders, waiting = self.holders, self.waiting
         while holders and holders[0].left:

@@ -45,7 +45,7 @@ class PathLeases:
         self._given: dict[str, str] = {}
 
     async def lock(self, agent: str, globs: Sequence[str], ttl_s: float) -> dict[str, Any]:
-        """Reserve paths for an agent; what of it somebody else has, and for how long."""
+        """Reserve paths for an agent; returns what was acquired, and what others hold for how long."""
         owner = self._owner(agent)
         absolute = {self._absolute(glob): glob for glob in globs}
         await self.others(agent)
@@ -89,7 +89,7 @@ class PathLeases:
             state.effects.foreign_leases = tuple(others)
 
     async def others(self, agent: str) -> Sequence[Lease]:
-        """What somebody else has reserved; what the dead had is given back for them."""
+        """The leases of other owners, after releasing those of processes that have ended."""
         owner = self._owner(agent)
         found = [one for one in await self._leases.leases() if one.owner != owner]
         dead = [one for one in found if one.process and not self._may_still_run(one.process)]

@@ -73,9 +73,8 @@ def _by_wave(ids: Sequence[str], waves: Sequence[int]) -> tuple[tuple[str, ...],
 
 
 class ConcurrencySlot:
-    """One of the places that limit how many calls run at once, acquired by the scheduler. It is
-    given back while a person is being asked, so that a question delays only the calls that
-    depend on it.
+    """One of the slots that limit how many calls run at once, acquired by the scheduler. It is
+    released while the user is asked, so that a question delays only the calls that depend on it.
     """
 
     def __init__(self, places: asyncio.Semaphore) -> None:
@@ -100,7 +99,7 @@ current_slot: ContextVar[ConcurrencySlot | None] = ContextVar("handrail_slot", d
 
 
 async def release_slot_while(waiting: Awaitable[None]) -> None:
-    """Await something that others must not be kept waiting for: a person, another call."""
+    """Await a user's answer or another call without occupying a slot."""
     slot = current_slot.get()
     await (slot.lend(waiting) if slot is not None else waiting)
 

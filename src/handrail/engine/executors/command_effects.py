@@ -134,8 +134,8 @@ class CommandEffects:
     def unfinished(
         self, intent: Mapping[str, Any], ended_ns: int | None = None
     ) -> EffectsReport | None:
-        """What a command changed whose runtime was ended meanwhile, by its intent; None if
-        that cannot be told. `ended_ns` is when it ended, if somebody saw it. Blocks.
+        """What a command changed whose runtime ended before the command did, by its intent; None if that
+        is unknown. `ended_ns` is the time of its end, if known. Blocks.
         """
         reference = intent.get("shadow")
         if not isinstance(reference, Mapping):

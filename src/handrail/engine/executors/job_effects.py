@@ -65,7 +65,7 @@ class JobEffects:
     async def follow(
         self, job: str, tracked: CommandSnapshot, call: ToolCall, *, confined: bool
     ) -> EffectsReport:
-        """A job has begun; what can be said of it so far."""
+        """Start to record the changes of a job; returns the report for the call that started it."""
         if tracked.before is None:
             return EffectsReport(blind=True)
         keep = self._effects.keeping.shadow.keep

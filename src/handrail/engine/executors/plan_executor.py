@@ -80,7 +80,7 @@ def _removed_files(plan: Plan) -> dict[str, list[Change]]:
 
 
 def _moved(change: Change, removed: dict[str, list[Change]]) -> Content | None:
-    """What a new file was before, if the same plan takes one away that it can have been."""
+    """The content of the removed file that a new file may have been moved from."""
     name = PurePosixPath(change.path)
     alike = removed.get(name.suffix, [])
     if len(alike) > _MOST_ALIKE:

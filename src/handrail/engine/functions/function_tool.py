@@ -110,7 +110,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         return self._function(*args, **kwargs)
 
     def risk(self, args: BaseModel) -> Risk | None:
-        """What the author said, if anything."""
+        """The risk that the author declared, if any."""
         del args
         return self._risk
 

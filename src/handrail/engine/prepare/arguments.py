@@ -56,9 +56,7 @@ def load_json(text: str) -> Any:
 
 
 def exceeds_limit(arguments: Any) -> bool:
-    """Whether arguments are larger than `MAX_BYTES`: as JSON text, or as the texts in a value
-    that somebody has parsed already.
-    """
+    """Whether arguments are larger than `MAX_BYTES`: as JSON text, or as the texts in a parsed value."""
     if isinstance(arguments, str):
         return _size(arguments) > MAX_BYTES
     total, waiting = 0, [arguments]

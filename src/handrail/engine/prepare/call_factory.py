@@ -76,7 +76,7 @@ class CallFactory:
     async def prepare_paced(
         self, calls: Iterable[Call], turn: int, agent: str, pacer: Pacer
     ) -> list[PreparedCall]:
-        """The same, in slices that leave the event loop to others in between."""
+        """Like `prepare_all`, but yields to the event loop between slices."""
         prepared: list[PreparedCall] = []
         for call in _checked(calls):
             prepared.append(self._prepare(call, turn, agent))

@@ -99,14 +99,14 @@ class MessagePreparer:
     def _refuse(
         self, call: Mapping[str, Any], problem: Problem, turn: int, agent: str
     ) -> PreparedCall:
-        """The call without its arguments, which nobody parsed."""
+        """The call with a problem; its arguments are not parsed."""
         made = self.calls.tool_call(None, call["name"], None, turn, agent)
         return self.calls.preparer.refuse(made, problem)
 
 
 def _internal_id(given: Any, position: int, response: str | None) -> str | None:
-    """The id to run a call under, so that the same message again means the same calls; None
-    where nothing tells it apart from others.
+    """The id to run a call under, so that a repeated message means a repeated call; None if nothing
+    identifies the call.
     """
     if is_call_id(given):
         return str(given)

@@ -32,8 +32,8 @@ class RequestedCalls(NamedTuple):
 
 
 def response_id(response: Any) -> str | None:
-    """The response's own id, by which calls are told apart whose server counts them anew. An
-    id that is too long or has odd characters is replaced by one made from its hash.
+    """The id of the response, which distinguishes calls of servers that reuse call ids. An id that is
+    too long or has unusual characters is replaced by one made from its hash.
     """
     given = None if isinstance(response, list | tuple) else get(response, "id")
     return safe_call_id(given) if isinstance(given, str) and given else None

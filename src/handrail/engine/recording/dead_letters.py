@@ -39,9 +39,7 @@ class _Refusal(NamedTuple):
 
 
 def is_dead(state: CallState, result: ToolResult) -> bool:
-    """Whether a failure is nobody's mistake and passes neither by waiting nor by itself: a
-    defect, tries that are used up, a call cut off whose effects nobody knows.
-    """
+    """True for internal errors, exhausted retries, and timeouts of calls that are not idempotent."""
     prepared, problem = state.prepared, result.problem
     if result.status is not Status.FAILED or problem is None or prepared.entry is None:
         return False
@@ -99,11 +97,11 @@ class DeadLetters:
         return letter
 
     async def retry(self, id: int) -> ToolResult:
-        """Make the call anew, with a new id, as its agent would: rules, mode and questions
-        apply. Done, the letter is resolved; else it waits on with the new failure.
+        """Make the call again, with a new id, as its agent would: rules, mode and questions apply. If it
+        succeeds, the letter is resolved; otherwise it stays pending with the new failure.
 
-        Raises `conflict` if somebody else is at it, it is over, was made elsewhere or is of a
-        tool that is not registered here; the letter is then left as it is.
+        Raises `conflict` if another process retries it, if it is resolved or abandoned, if it was made
+        in another workspace or if its tool is not registered here; the letter does not change then.
         """
         letter = await self._take(id, LetterState.RETRYING, self.owner)
         held = _retried.set(letter)
@@ -119,15 +117,15 @@ class DeadLetters:
             await asyncio.shield(self.store.move_letter(letter, back))
 
     async def abandon(self, id: int) -> DeadLetter:
-        """Give it up; raises `conflict` if somebody else is at it or it is over."""
+        """Abandon the letter; raises `conflict` if another process retries it, or if it is resolved."""
         await self._take(id, LetterState.ABANDONED, "")
         return await self.get(id)
 
     async def keep_retrying(
         self, every_s: float = RETRY_S, *, most_attempts: int = MOST_ATTEMPTS
     ) -> None:
-        """Try again what waits, over and over, until cancelled: for a task of your own. What
-        has failed `most_attempts` times is left to the person.
+        """Retry pending letters again and again, until cancelled: for a task of your own. Letters that
+        failed `most_attempts` times are left to the user.
         """
         while True:
             for letter in await self.items(LetterState.PENDING):

@@ -1,6 +1,6 @@
-"""Calls that come twice: the same id with the same arguments gets the recorded result, with
-others it is a `duplicate_id`. Nothing runs twice because a client repeated itself. Some
-servers count their ids anew in every response; there the response's id tells them apart.
+"""Idempotency by call id: a repeated id with equal arguments gets the recorded result, with other
+arguments it is refused as `duplicate_id`. For servers that reuse call ids in every response, the
+id of the response distinguishes the calls.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class CallIdLedger:
         return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
 
     async def claim(self, prepared: PreparedCall) -> IdClaim:
-        """Take the id for this call, or say who had it before. Whoever gets it settles it."""
+        """Claim the id for this call, or return the conflict or the previous call. Who claims it settles it."""
         call_id, fingerprint = prepared.call.id, _fingerprint(prepared)
         running = self._running.get(call_id)
         known = running.fingerprint if running is not None else self._seen.get(call_id)
@@ -244,8 +244,8 @@ class CallIdLedger:
 
 
 def mark_replayed(result: ToolResult) -> ToolResult:
-    """The result with a word about it if it is that of an earlier call: where nothing tells
-    responses apart, an id that comes again may be another call to whoever made it.
+    """The result, with a note if it is the recorded one of an earlier call: without response ids, a
+    repeated id may have been meant as another call.
     """
     if not result.meta.get("replayed"):
         return result

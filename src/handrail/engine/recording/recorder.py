@@ -109,7 +109,7 @@ class Recorder:
         return CallState(prepared, timer, context)
 
     def replace_prepared(self, state: CallState, prepared: PreparedCall) -> None:
-        """Continue with other arguments of the same tool."""
+        """Continue the call with other arguments."""
         state.prepared, state.context.call = prepared, prepared.call
         state.context.places = prepared.places
         if prepared.footprint.command is not None:

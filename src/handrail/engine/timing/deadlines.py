@@ -50,7 +50,7 @@ class OwnCancellation:
 
     @property
     def by_caller(self) -> bool:
-        """After `uncancel`: whether the task was cancelled by somebody else."""
+        """After `uncancel`: whether the caller cancelled the task too."""
         return self.task is not None and self.task.cancelling() > self._requests_before
 
     async def clear(self) -> None:
