@@ -7,11 +7,11 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text, printed_field
 from handrail.shell.tables.word_list import word_set
 
-_INSTEAD: Final = "name the files below the workspace that should go"
 _DELETERS: Final = frozenset(("rm", "unlink", "shred", "srm", "rimraf", "trash", "grm", "wipe"))
 # What find may run on each file that leaves nothing of it.
 _RUIN: Final = _DELETERS | {"mv", "dd", "truncate", "chmod", "chown", "chgrp", "tee", "cp"}
@@ -27,7 +27,7 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
     if call.name in _DELETERS:
         yield from _gone(call, command, (*call.operands, *piped_operands(call, command)))
         if "--no-preserve-root" in call.arguments:
-            yield call.reason("it asks to delete the whole file system", _INSTEAD)
+            yield call.reason(messages.DELETES_ROOT, messages.NAME_THE_FILES)
     elif call.name in ("mv", "gmv"):
         yield from _gone(call, command, _sources(call))
     elif call.name in ("find", "gfind", "fd", "fdfind"):
@@ -37,14 +37,14 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
     elif call.name in ("tar", "gtar", "bsdtar", "zip", "7z", "git"):
         yield from _gone(call, command, _swept(call))
     elif call.name == "crontab" and call.has_option("r"):
-        yield call.reason("it deletes every scheduled job of the user", "edit the one line meant")
+        yield call.reason(messages.DELETES_CRONTAB, messages.EDIT_ONE_LINE)
 
 
 def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) -> Iterator[Reason]:
     for field in dict.fromkeys(fields):
         what = command.critical_paths.critical_loss(field, call.cwd)
         if what is not None:
-            yield call.reason(f"it deletes or moves away {what}", _INSTEAD)
+            yield call.reason(messages.DELETES.format(what=what), messages.NAME_THE_FILES)
             return
 
 
@@ -74,7 +74,7 @@ def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
         if what is not None and (
             not narrowed or command.critical_paths.system_target(start, call.cwd)
         ):
-            yield call.reason(f"it deletes or changes every file it finds in {what}", _INSTEAD)
+            yield call.reason(messages.DELETES_FOUND.format(what=what), messages.NAME_THE_FILES)
             return
 
 

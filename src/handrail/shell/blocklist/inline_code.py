@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from handrail.core.commands import Reason
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.fork_bombs import forks_without_end
 
@@ -42,7 +43,6 @@ _EXECUTE: Final = re.compile(r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.sy
 _KILLING: Final = re.compile(
     r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
 )
-_INSTEAD: Final = "do it with files of the workspace, step by step"
 
 # Looks at a command line found inside the code.
 Look = Callable[[str], Iterator[Reason]]
@@ -56,19 +56,19 @@ def find_code_damage(
         rest = code[match.end() :]
         target = re.match(_QUOTED, rest)
         if target and _dear(target.group(1) or "", places, cwd):
-            yield f"its code deletes {target.group(1)}; {_INSTEAD}"
+            yield f"{messages.CODE_DELETES.format(path=target.group(1))}; {messages.USE_WORKSPACE_FILES}"
         elif _HOME.match(rest):
-            yield f"its code deletes the home directory; {_INSTEAD}"
+            yield f"{messages.CODE_DELETES_HOME}; {messages.USE_WORKSPACE_FILES}"
     for path, mode in _opened(code):
         writes = mode is None or any(letter in mode for letter in "wa+>x")
         if writes and path.startswith("/") and places.system_target(path, cwd) is not None:
-            yield f"its code writes to {path}; {_INSTEAD}"
+            yield f"{messages.CODE_WRITES.format(path=path)}; {messages.USE_WORKSPACE_FILES}"
     if forks_without_end(code):
-        yield f"its code starts processes without end; {_INSTEAD}"
+        yield f"{messages.CODE_FORKS}; {messages.USE_WORKSPACE_FILES}"
     if _FETCH.search(code + options) and _EXECUTE.search(code):
-        yield "its code runs a program straight from the network; download it to a file and read it"
+        yield messages.CODE_RUNS_DOWNLOAD
     if _KILLING.search(code):
-        yield f"its code ends every process; {_INSTEAD}"
+        yield f"{messages.CODE_KILLS}; {messages.USE_WORKSPACE_FILES}"
     for command in _commands(code):
         yield from (reason.text for reason in look(command))
 

@@ -15,7 +15,7 @@ from typing import Final
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
-from handrail.shell.blocklist import fallback_parser
+from handrail.shell.blocklist import fallback_parser, messages
 from handrail.shell.blocklist.deletes import find_deletions, input_sources
 from handrail.shell.blocklist.inline_code import find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
@@ -115,7 +115,7 @@ def _fallback_reasons(
     text: str, where: ExecutionContext, user_blocked: Sequence[str], depth: int
 ) -> Iterator[Reason]:
     if fallback_parser.is_fork_bomb(text):
-        yield Reason("it starts processes without end; start a known number of them", text)
+        yield Reason(f"{messages.FORK_BOMB}; {messages.START_A_FEW}", text)
     if depth <= _DEEPEST:
         flat = fallback_parser.parse_fallback(text)
         expander = Expander(bind_variables(None, flat, {}), where.home)
@@ -136,7 +136,7 @@ def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterato
     for row in user_blocked:
         words = row.split()
         if words and told[: len(words)] == words:
-            yield call.reason(f"your settings refuse {row!r}", "do without it, or ask the user")
+            yield call.reason(messages.USER_BLOCKED.format(row=row), messages.ASK_THE_USER)
 
 
 def _starts_handrail(call: ProgramCall) -> bool:

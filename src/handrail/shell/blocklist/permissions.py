@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from handrail.core.commands import Reason
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import piped_operands
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import ACCOUNTS
 
 _CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod"))
-_INSTEAD: Final = "change only the files of the workspace that need it"
 _EVERYBODY: Final = re.compile(r"0*[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx")
 _SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
-_ALL_RIGHTS: Final = "it gives everybody all rights (mode 777)"
 
 
 def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -29,7 +28,9 @@ def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iter
         lost = command.critical_paths.critical_loss(field, call.cwd, follow=True)
         what = lost or command.critical_paths.system_target(field, call.cwd)
         if what is not None:
-            yield call.reason(f"it changes the rights or the owner of {what}", _INSTEAD)
+            yield call.reason(
+                messages.CHANGES_RIGHTS.format(what=what), messages.CHANGE_WORKSPACE_FILES
+            )
             return
 
 
@@ -37,7 +38,7 @@ def _modes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     # A mode may begin with a minus; it only ever takes rights away.
     modes = plain_text(call.operands[0]).split(",") if call.operands else []
     if any(_EVERYBODY.fullmatch(mode) for mode in modes):
-        yield call.reason(_ALL_RIGHTS, "give only what is needed, such as u+x or 755")
+        yield call.reason(messages.WORLD_WRITABLE, messages.GRANT_LESS)
     if any(_SET_ID.fullmatch(mode) for mode in modes):
         yield from _set_id(call, command)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text
@@ -22,7 +23,6 @@ from handrail.shell.parse.syntax import (
 )
 from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
 
-_INSTEAD: Final = "end only what you started, by its job or process id"
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
 _SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
 _ENDLESS: Final = frozenset(("yes",))
@@ -31,7 +31,7 @@ _ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
     "while": [[["true"]], [[":"]], [["[", "1", "]"]], [["test", "1"]]],
     "until": [[["false"]]],
 }
-_BOMB: Final = ("it starts processes without end", "start a known number of them")
+_BOMB: Final = (messages.FORK_BOMB, messages.START_A_FEW)
 
 
 def find_process_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -114,7 +114,7 @@ def _kill(call: ProgramCall) -> Iterator[Reason]:
         signal, targets = [], fields
     asks_only = signal == ["0"]
     if not asks_only and any(target in ("-1", "1") for target in targets):
-        yield call.reason("it ends every process, or the first one", _INSTEAD)
+        yield call.reason(messages.KILLS_EVERYTHING, messages.END_OWN_PROCESSES)
 
 
 def _by_name(call: ProgramCall) -> Iterator[Reason]:
@@ -132,7 +132,7 @@ def _by_name(call: ProgramCall) -> Iterator[Reason]:
         full = "f" in switches or "--full" in fields
         refused = anything or (kills and (full or everybody)) or (everybody and "root" in fields)
     if refused:
-        yield call.reason("it ends processes by a pattern, others' too", _INSTEAD)
+        yield call.reason(messages.KILLS_BY_PATTERN, messages.END_OWN_PROCESSES)
 
 
 def _endless(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:

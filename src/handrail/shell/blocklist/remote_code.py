@@ -7,6 +7,7 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources
 from handrail.shell.blocklist.interpreters import INPUT, Interpreter, find_interpreter
 from handrail.shell.blocklist.program_calls import ExpandedCommand, program_basename
@@ -24,8 +25,6 @@ from handrail.shell.parse.syntax import (
 )
 from handrail.shell.tables.catastrophes import FETCHERS, WRAPPERS
 
-_WHAT: Final = "it runs a program straight from the network"
-_INSTEAD: Final = "download it to a file, read it, then run that file"
 _SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
 _DEEPEST: Final = 8
 
@@ -35,9 +34,9 @@ def find_remote_code(command: ExpandedCommand) -> Iterator[Reason]:
     tracker = RemoteCodeTracker(command)
     for one in command.flat.invocations:
         if tracker.runs(one):
-            yield Reason(f"{_WHAT}; {_INSTEAD}", one.source)
+            yield Reason(f"{messages.RUNS_DOWNLOAD}; {messages.DOWNLOAD_FIRST}", one.source)
         elif _opens_a_shell(one):
-            yield Reason(f"it gives a shell to another machine; {_INSTEAD}", one.source)
+            yield Reason(f"{messages.REVERSE_SHELL}; {messages.DOWNLOAD_FIRST}", one.source)
 
 
 class RemoteCodeTracker:

@@ -7,12 +7,12 @@ from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 
-_INSTEAD: Final = "write inside the workspace and let the user install it"
 _WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate"))
 _COPIERS: Final = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "ditto", "gcp", "gmv"))
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
@@ -50,7 +50,10 @@ def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -
                 for field in fields:
                     what = command.critical_paths.system_target(field, cwd)
                     if what is not None:
-                        yield Reason(f"it overwrites {what}; {_INSTEAD}", invocation.source)
+                        yield Reason(
+                            f"{messages.OVERWRITES.format(what=what)}; {messages.WRITE_INSIDE_WORKSPACE}",
+                            invocation.source,
+                        )
                         return
 
 
@@ -60,7 +63,9 @@ def find_system_writes(paths: Iterable[str], where: ExecutionContext) -> Iterato
     for path in paths:
         what = places.system_target(path, None)
         if what is not None:
-            yield Reason(f"it changes {what}; {_INSTEAD}", path)
+            yield Reason(
+                f"{messages.CHANGES.format(what=what)}; {messages.WRITE_INSIDE_WORKSPACE}", path
+            )
             return
 
 
@@ -75,7 +80,9 @@ def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Re
     elif call.name in ("mount", "umount") and call.operands:
         for field in call.operands:
             if command.critical_paths.critical_loss(field, call.cwd, follow=True) is not None:
-                yield call.reason(f"it covers or removes {plain_text(field)}", "leave mounts alone")
+                yield call.reason(
+                    messages.MOUNTS_OVER.format(path=plain_text(field)), messages.LEAVE_MOUNTS
+                )
                 return
 
 
@@ -98,7 +105,7 @@ def _overwritten(
     for field in dict.fromkeys(fields):
         what = command.critical_paths.system_target(field, call.cwd, follow=follow)
         if what is not None:
-            yield call.reason(f"it changes {what}", _INSTEAD)
+            yield call.reason(messages.CHANGES.format(what=what), messages.WRITE_INSIDE_WORKSPACE)
             return
 
 

@@ -1,0 +1,40 @@
+"""The reasons that the blocklist gives, and what to do instead: templates for `str.format`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ASK_THE_USER: Final = "do without it, or ask the user"
+CHANGES: Final = "it changes {what}"
+CHANGES_RIGHTS: Final = "it changes the rights or the owner of {what}"
+CHANGE_WORKSPACE_FILES: Final = "change only the files of the workspace that need it"
+CODE_DELETES: Final = "its code deletes {path}"
+CODE_DELETES_HOME: Final = "its code deletes the home directory"
+CODE_FORKS: Final = "its code starts processes without end"
+CODE_KILLS: Final = "its code ends every process"
+CODE_RUNS_DOWNLOAD: Final = (
+    "its code runs a program straight from the network; download it to a file and read it"
+)
+CODE_WRITES: Final = "its code writes to {path}"
+DELETES: Final = "it deletes or moves away {what}"
+DELETES_CRONTAB: Final = "it deletes every scheduled job of the user"
+DELETES_FOUND: Final = "it deletes or changes every file it finds in {what}"
+DELETES_ROOT: Final = "it asks to delete the whole file system"
+DOWNLOAD_FIRST: Final = "download it to a file, read it, then run that file"
+EDIT_ONE_LINE: Final = "edit the one line meant"
+END_OWN_PROCESSES: Final = "end only what you started, by its job or process id"
+FORK_BOMB: Final = "it starts processes without end"
+GRANT_LESS: Final = "give only what is needed, such as u+x or 755"
+KILLS_BY_PATTERN: Final = "it ends processes by a pattern, others' too"
+KILLS_EVERYTHING: Final = "it ends every process, or the first one"
+LEAVE_MOUNTS: Final = "leave mounts alone"
+MOUNTS_OVER: Final = "it covers or removes {path}"
+NAME_THE_FILES: Final = "name the files below the workspace that should go"
+OVERWRITES: Final = "it overwrites {what}"
+REVERSE_SHELL: Final = "it gives a shell to another machine"
+RUNS_DOWNLOAD: Final = "it runs a program straight from the network"
+START_A_FEW: Final = "start a known number of them"
+USER_BLOCKED: Final = "your settings refuse {row!r}"
+USE_WORKSPACE_FILES: Final = "do it with files of the workspace, step by step"
+WORLD_WRITABLE: Final = "it gives everybody all rights (mode 777)"
+WRITE_INSIDE_WORKSPACE: Final = "write inside the workspace and let the user install it"
