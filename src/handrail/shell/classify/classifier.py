@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
-from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.classify import (
     environment,
@@ -26,15 +25,25 @@ from handrail.shell.classify import (
 from handrail.shell.classify.arguments import Argument, argument_readings
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.options import ParsedCommandLine, parse_arguments, split_subcommand
+from handrail.shell.classify.program_use import (
+    WRITING_ROLES,
+    add_option_dashes,
+    changed_directory,
+    classify_arguments,
+    default_role,
+    has_unseen_arguments,
+    only_prints_help,
+    reads_files,
+    searches_for_secrets,
+    uses_current_directory,
+    wrapper_options,
+)
 from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
 from handrail.shell.tables.program_table import OperandSlot, ProgramSpec, ProgramTable
 
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
-_WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
-_SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
-_HELP: Final = frozenset({"--help", "-h", "help"})
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = OperandSlot("script")
 _CODE: Final = "code"
@@ -67,7 +76,7 @@ class Classifier:
             collector.add_reason(CommandClass.DEV, messages.ENDLESS_LOOP, "")
         collector.take_part_class()
         collector.changes_directory = flat.changes_directory
-        self._seeks = _seeks_secrets(flat)
+        self._seeks = searches_for_secrets(flat)
         classes = []
         for one in flat.invocations:
             self._invocation(one, flat, expander, collector)
@@ -152,7 +161,7 @@ class Classifier:
         """Whether the arguments that a wrapper adds are paths found by a search in the workspace."""
         if not one.extra_arguments:
             return False
-        return not _unseen(one) or listing.lists_workspace_paths(
+        return not has_unseen_arguments(one) or listing.lists_workspace_paths(
             one.piped_from, self._programs.find
         )
 
@@ -175,7 +184,9 @@ class Classifier:
             context.danger(messages.UNKNOWN_WRAPPER.format(program=program.name))
         elif program.deny and any(re.search(program.deny, text) for text in texts):
             context.danger(messages.UNSAFE_WRAPPER_OPTION.format(program=program.name))
-        if program.clears and any(re.search(program.clears, text) for text in _own(texts)):
+        if program.clears and any(
+            re.search(program.clears, text) for text in wrapper_options(texts)
+        ):
             # Some of the variables are there to keep the workspace from choosing programs.
             context.note(CommandClass.DEV, messages.CLEARS_VARIABLES.format(program=program.name))
         context.note(
@@ -190,7 +201,7 @@ class Classifier:
         context: ArgumentContext,
         depth: int = 0,
     ) -> None:
-        if not _unseen(one) and _only_asks(program, given):
+        if not has_unseen_arguments(one) and only_prints_help(program, given):
             return
         if program.subcommands:
             self._subcommand(program, given, one, context, depth)
@@ -213,7 +224,7 @@ class Classifier:
             for argument in given:
                 roles.classify_argument("any", argument, context)
             return
-        parsed = parse_arguments(program.grammar, _dashed(program, given))
+        parsed = parse_arguments(program.grammar, add_option_dashes(program, given))
         self._meant(program, parsed, one, context)
         if parsed.command:
             self._launched(program, parsed, one, context, depth)
@@ -234,7 +245,7 @@ class Classifier:
         for meant in parsed.values:
             roles.classify_argument(meant.role, meant.argument, context)
             if meant.role == "dir":
-                context = replace(context, cwd=_moved(context.cwd, meant.argument))
+                context = replace(context, cwd=changed_directory(context.cwd, meant.argument))
         self._strange(program, parsed, one, context)
         if program.name == "git" and not self._git_safe_in(context.cwd):
             context.note(CommandClass.DEV, messages.GIT_CONFIG_RUNS_PROGRAMS)
@@ -281,11 +292,11 @@ class Classifier:
             one.extra_arguments
             and context.found_by_search
             and context.seeks_secrets
-            and _reads(program)
+            and reads_files(program)
         ):
             context.danger(messages.SEARCHES_SECRETS)
         only_text = all(slot.role == "text" for slot in program.grammar.slots)
-        by_search = context.found_by_search and not _unseen(one)
+        by_search = context.found_by_search and not has_unseen_arguments(one)
         harmless = "any" in traits and (context.found_by_search or only_text)
         if one.extra_arguments and not by_search and not harmless:
             least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
@@ -311,14 +322,14 @@ class Classifier:
             context.collector.git = context.collector.git or program.name.startswith("git ")
         for option in sorted(parsed.given):
             # Whether or not a file is named for it: `find -delete` starts here.
-            if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
+            if WRITING_ROLES.intersection(program.grammar.turns.get(option, {}).values()):
                 context.note(
                     CommandClass.DEV,
                     messages.OPTION_WRITES.format(program=program.name, option=option),
                 )
-        _classify_arguments(parsed, context)
-        if _uses_here(program, parsed) and not one.extra_arguments:
-            roles.classify_argument(_default(program, parsed), _HERE, context)
+        classify_arguments(parsed, context)
+        if uses_current_directory(program, parsed) and not one.extra_arguments:
+            roles.classify_argument(default_role(program, parsed), _HERE, context)
         grammar = program.grammar
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
         if needs and not parsed.operands and not parsed.command:
@@ -347,7 +358,9 @@ class Classifier:
         options = [
             argument
             for argument in parsed.unknown_options
-            if _unseen(one) or not argument.is_placeholder or argument.prefix.startswith("-")
+            if has_unseen_arguments(one)
+            or not argument.is_placeholder
+            or argument.prefix.startswith("-")
         ]
         for argument in (*options, *parsed.surplus_operands):
             computed = argument.text is None
@@ -386,89 +399,3 @@ class Classifier:
             self._run(inner, rest, one, replace(context, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
             context.danger(messages.UNKNOWN_PROGRAM.format(name=name))
-
-
-def _unseen(one: Invocation) -> bool:
-    """Whether a wrapper adds arguments at an unknown position; find shows where it puts them."""
-    return one.extra_arguments and one.wrapped_by[-1:] != ("find",)
-
-
-def _only_asks(program: ProgramSpec, given: Sequence[Argument]) -> bool:
-    """Whether the program only prints help or its version."""
-    texts = [argument.text for argument in given]
-    if program.subcommands and not _HELP.isdisjoint(texts[1:]):
-        return False
-    return bool(texts) and program.answers.issuperset(texts)
-
-
-def _classify_arguments(parsed: ParsedCommandLine, context: ArgumentContext) -> None:
-    for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
-        if meant.role == "into":
-            sources = [one.argument for one in parsed.operands if one is not meant]
-            roles.classify_target(meant.argument, sources, context)
-        else:
-            roles.classify_argument(meant.role, meant.argument, context)
-
-
-def _seeks_secrets(flat: FlatCommand) -> bool:
-    """Whether a search names files that may contain secrets."""
-    names = (
-        word.value
-        for one in flat.invocations
-        if one.program in _SEARCHES
-        for word in one.words[1:]
-        if word.value and not word.value.startswith("-")
-    )
-    return any(is_sensitive(name, glob=True) for name in names)
-
-
-def _reads(program: ProgramSpec) -> bool:
-    return any(slot.role in ("read", "tree") for slot in program.grammar.slots)
-
-
-def _own(texts: Sequence[str]) -> Iterator[str]:
-    """The options of a wrapper, up to the program that it runs."""
-    left = iter(texts)
-    for text in left:
-        if text in ("-a", "--argv0"):
-            next(left, None)
-        elif text.startswith("-") and text != "--":
-            yield text
-        elif "=" not in text:
-            return
-
-
-def _default(program: ProgramSpec, parsed: ParsedCommandLine) -> str:
-    """The role of the current directory for a program that is given no path."""
-    slot = program.grammar.slots[0].role if program.grammar.slots else ""
-    turned = [program.grammar.turns.get(option, {}).get(slot) for option in sorted(parsed.given)]
-    return next((role for role in turned if role in _WRITING), program.default)
-
-
-def _uses_here(program: ProgramSpec, parsed: ParsedCommandLine) -> bool:
-    """Whether the program uses the current directory because no path is given."""
-    if any(meant.role in roles.PATHS for meant in parsed.operands):
-        return False
-    needed = program.default_with
-    return bool(program.default) and (not needed or bool(needed & parsed.given))
-
-
-def _moved(cwd: str | None, argument: Argument) -> str | None:
-    if argument.text is None or argument.tilde or argument.glob or cwd is None:
-        return None
-    return posixpath.join(cwd, argument.text)
-
-
-def _dashed(program: ProgramSpec, given: Sequence[Argument]) -> Sequence[Argument]:
-    """The arguments of tar with its first word split into options; their values follow in order."""
-    first = given[0].text if given else None
-    if "dashless" not in program.traits or not first or first.startswith("-"):
-        return given
-    options, rest = program.grammar.options or {}, list(given[1:])
-    dashed: list[Argument] = []
-    for letter in first:
-        dashed.append(Argument(f"-{letter}", given[0].source))
-        option = options.get(f"-{letter}")
-        if option is not None and option.roles and rest:
-            dashed.append(rest.pop(0))
-    return (*dashed, *rest)
