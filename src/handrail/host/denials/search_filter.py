@@ -1,6 +1,6 @@
 """Keeps denied files out of content searches.
 
-An engine is told what to skip, which only saves time. Two checks enforce the denial: every path in
+An engine gets patterns to skip, which only saves time. Two checks enforce the denial: every path in
 the answer is matched against the rules, and every file that is read against the inodes of denied
 files.
 """

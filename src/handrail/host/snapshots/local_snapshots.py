@@ -5,10 +5,12 @@ Each runtime has a store of its own, so that no runtime removes copies that anot
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +27,47 @@ from handrail.host.snapshots.hard_links import find_other_names
 from handrail.host.snapshots.manifest import ManifestPosition
 from handrail.host.snapshots.store_dir import RuntimePresence, SnapshotStore, claim, claim_any
 from handrail.host.snapshots.walker import TreeWalk
-from handrail.host.snapshots.write_log_files import create_write_log, read_write_log
+
+_MOST_BYTES: Final = 128 << 20
+
+
+def create_write_log(directory: Path) -> str:
+    """Path of a new write log; creates its directory."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(directory / os.urandom(8).hex())
+
+
+def read_write_log(path: str) -> ObservedWrites | None:
+    """Read and remove a write log; None if it was not written."""
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(_MOST_BYTES)
+            written_ns = os.fstat(file.fileno()).st_mtime_ns
+    except OSError:
+        return None
+    with suppress(OSError):
+        Path(path).unlink()
+    return parse(text)._replace(written_ns=written_ns)
+
+
+def parse(text: bytes) -> ObservedWrites:
+    """Parse a write log; a truncated line is ignored."""
+    files: dict[str, tuple[int, int] | None] = {}
+    trees: dict[str, None] = {}
+    blind = False
+    for line in text.splitlines():
+        try:
+            said: Any = json.loads(line)
+        except ValueError:
+            break
+        if said is None:
+            blind = True
+        elif len(said) == 1:
+            trees[f"{said[0]}/"] = None
+        else:
+            files.setdefault(said[0], None if said[1] is None else (said[1][0], said[1][1]))
+    return ObservedWrites(files, tuple(trees), blind=blind)
+
 
 # Unreferenced copies may use this much before they are removed.
 _MOST_STALE: Final = 64 << 20

@@ -1,6 +1,6 @@
 """The user's state directory, outside every workspace, and checks that directories are private.
 
-A directory is trusted only if this user owns it, nobody else has access and it is no link, checked
+A directory is trusted only if this user owns it, no other user has access and it is no link, checked
 on an open handle.
 """
 

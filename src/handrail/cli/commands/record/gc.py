@@ -117,7 +117,7 @@ def _purge_failed_calls(place: Workspace, *, dry_run: bool) -> int:
 def _trim_copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     """Delete unused copies for undoing commands; kept while recovery may need them."""
     from handrail.cli.workspace import open_record
-    from handrail.host.snapshots.unused_stores import remove_unused_stores
+    from handrail.host.snapshots.store_dir import remove_unused_stores
     from handrail.store.records.traces import running_owners
 
     if place.home.directory is None or not place.recorded:

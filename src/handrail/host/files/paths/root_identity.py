@@ -1,5 +1,5 @@
 """Roots as a path and an open handle: access beneath the handle, and whether the path still leads
-to the same directory.
+to that directory.
 
 File tools use the handle; programs and users use the path. After the directory is moved, or
 something else is mounted in its place, the two are different directories.

@@ -50,8 +50,8 @@ _NOTHING: Final = struct.pack("=6I", *[0] * 6)
 def drop_capabilities() -> None:
     """Drop every capability and every way to regain one; raises OSError if one stays.
 
-    Without the right to set the securebits (a container's root may lack it) the sets are emptied
-    all the same, and no_new_privs keeps them empty.
+    Without the right to set the securebits (a container's root may lack it) the sets are still
+    emptied, and no_new_privs keeps them empty.
     """
     libc = _libc()
     number = 0

@@ -48,16 +48,14 @@ _MODES: Final = {
 
 
 class WalkOptions(NamedTuple):
-    """How to go about a search.
-
-    `skip_git` is asked for only where a `.git` was seen: a glob costs a large search some
-    per cent, and what is found in a `.git` that nobody saw is dropped from the answer.
-    `heed_above` is asked for only where ignore files above the searched directory count: to
-    match each path against what may lie there costs as much, even where nothing does.
-    """
+    """How ripgrep walks the tree."""
 
     one_thread: bool
+    # Exclude `.git` by a glob, which slows a large search down by some per cent. Set only where a
+    # `.git` was seen; results from others are removed from the output.
     skip_git: bool
+    # Apply ignore files above the searched directory. Set only where there are some, because
+    # matching each path against them costs as much.
     heed_above: bool
 
 

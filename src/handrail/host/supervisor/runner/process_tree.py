@@ -69,7 +69,7 @@ def ask_to_end(*, omit: Container[int] = ()) -> None:
 def kill(until: float, spare: Container[int] = ()) -> None:
     """Stop all descendants until no new one appears, then kill them; until `until` at most.
 
-    A stopped process cannot fork, and with a full process table nobody can take its slot.
+    A stopped process cannot fork, and with a full process table its slot cannot be reused.
     """
     some = members(spare, MANY)
     if len(some) >= MANY:

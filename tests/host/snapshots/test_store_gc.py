@@ -5,7 +5,7 @@ import time
 
 from handrail.core.shadows import SnapshotLimits
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
-from handrail.host.snapshots.unused_stores import remove_unused_stores
+from handrail.host.snapshots.store_dir import remove_unused_stores
 
 LATER = time.time_ns() + 10**15
 
