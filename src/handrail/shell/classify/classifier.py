@@ -30,13 +30,13 @@ from handrail.shell.classify.program_use import (
     add_option_dashes,
     changed_directory,
     classify_arguments,
+    classify_wrapper,
     default_role,
     has_unseen_arguments,
     only_prints_help,
     reads_files,
     searches_for_secrets,
     uses_current_directory,
-    wrapper_options,
 )
 from handrail.shell.classify.roles import ArgumentContext
 from handrail.shell.expand import Expander
@@ -46,7 +46,6 @@ _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = OperandSlot("script")
-_CODE: Final = "code"
 
 
 class Classifier:
@@ -79,11 +78,11 @@ class Classifier:
         self._seeks = searches_for_secrets(flat)
         classes = []
         for one in flat.invocations:
-            self._invocation(one, flat, expander, collector)
+            self._classify_invocation(one, flat, expander, collector)
             classes.append(collector.take_part_class())
         return classes
 
-    def _invocation(
+    def _classify_invocation(
         self, one: Invocation, flat: FlatCommand, expander: Expander, collector: EffectCollector
     ) -> None:
         cwd = self._cwd(one)
@@ -143,21 +142,21 @@ class Classifier:
         one: Invocation,
         context: ArgumentContext,
     ) -> None:
-        added = self._adds_found(one)
+        added = self._adds_found_paths(one)
         given = tuple(
-            replace(word, found_by_search=True) if self._is_found(word, added=added) else word
+            replace(word, found_by_search=True) if self._is_found_path(word, added=added) else word
             for word in given
         )
         context = replace(
             context, program=found.name, found_by_search=added, seeks_secrets=self._seeks
         )
         if one.is_wrapper and found.name != "find":
-            self._traits(found, given, one, context)
-            self._wrapper(found, given, context)
+            self._apply_traits(found, given, one, context)
+            classify_wrapper(found, given, context)
         else:
-            self._run(found, given, one, context)
+            self._classify_program(found, given, one, context)
 
-    def _adds_found(self, one: Invocation) -> bool:
+    def _adds_found_paths(self, one: Invocation) -> bool:
         """Whether the arguments that a wrapper adds are paths found by a search in the workspace."""
         if not one.extra_arguments:
             return False
@@ -165,7 +164,7 @@ class Classifier:
             one.piped_from, self._programs.find
         )
 
-    def _is_found(self, argument: Argument, *, added: bool) -> bool:
+    def _is_found_path(self, argument: Argument, *, added: bool) -> bool:
         if argument.text is not None or argument.leaves_directory:
             return False
         if argument.is_placeholder:
@@ -176,24 +175,7 @@ class Classifier:
         )
         return bool(argument.substitutions) and not argument.unknown_variables and all(lists)
 
-    @staticmethod
-    def _wrapper(program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext) -> None:
-        """Classify the options of a wrapper; the program that it runs is another invocation."""
-        texts = [argument.text or "" for argument in given]
-        if "wrapper" not in program.traits:
-            context.danger(messages.UNKNOWN_WRAPPER.format(program=program.name))
-        elif program.deny and any(re.search(program.deny, text) for text in texts):
-            context.danger(messages.UNSAFE_WRAPPER_OPTION.format(program=program.name))
-        if program.clears and any(
-            re.search(program.clears, text) for text in wrapper_options(texts)
-        ):
-            # Some of the variables are there to keep the workspace from choosing programs.
-            context.note(CommandClass.DEV, messages.CLEARS_VARIABLES.format(program=program.name))
-        context.note(
-            program.safety_class, program.why or messages.RUNS_PROGRAM.format(program=program.name)
-        )
-
-    def _run(
+    def _classify_program(
         self,
         program: ProgramSpec,
         given: Sequence[Argument],
@@ -204,9 +186,9 @@ class Classifier:
         if not has_unseen_arguments(one) and only_prints_help(program, given):
             return
         if program.subcommands:
-            self._subcommand(program, given, one, context, depth)
+            self._classify_subcommand(program, given, one, context, depth)
             return
-        self._traits(program, given, one, context)
+        self._apply_traits(program, given, one, context)
         if program.safety_class is not CommandClass.SAFE:
             context.note(
                 program.safety_class,
@@ -225,11 +207,11 @@ class Classifier:
                 roles.classify_argument("any", argument, context)
             return
         parsed = parse_arguments(program.grammar, add_option_dashes(program, given))
-        self._meant(program, parsed, one, context)
+        self._classify_parsed(program, parsed, one, context)
         if parsed.command:
-            self._launched(program, parsed, one, context, depth)
+            self._classify_launched(program, parsed, one, context, depth)
 
-    def _subcommand(
+    def _classify_subcommand(
         self,
         program: ProgramSpec,
         given: Sequence[Argument],
@@ -239,34 +221,36 @@ class Classifier:
     ) -> None:
         first = (given[0].text if given else None) or ""
         if first.startswith("-") and first in program.subcommands:
-            self._run(program.subcommands[first], given[1:], one, context, depth)
+            self._classify_program(program.subcommands[first], given[1:], one, context, depth)
             return
         parsed, rest = split_subcommand(program.grammar, given)
         for meant in parsed.values:
             roles.classify_argument(meant.role, meant.argument, context)
             if meant.role == "dir":
                 context = replace(context, cwd=changed_directory(context.cwd, meant.argument))
-        self._strange(program, parsed, one, context)
+        self._classify_unknown_options(program, parsed, one, context)
         if program.name == "git" and not self._git_safe_in(context.cwd):
             context.note(CommandClass.DEV, messages.GIT_CONFIG_RUNS_PROGRAMS)
         name = rest[0].text if rest else None
         inner = program.subcommands.get(name or "")
         if inner is not None:
-            self._run(inner, rest[1:], one, replace(context, program=inner.name), depth)
+            self._classify_program(
+                inner, rest[1:], one, replace(context, program=inner.name), depth
+            )
         elif rest:
             context.danger(
                 messages.UNKNOWN_SUBCOMMAND.format(program=program.name, subcommand=rest[0].source)
             )
             context.collector.open_ended = True
         else:
-            self._traits(program, given, one, context)
+            self._apply_traits(program, given, one, context)
             least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
             context.note(max(program.safety_class, least), program.why or f"{program.name} alone")
 
     def _git_safe_in(self, cwd: str | None) -> bool:
         return self._git_is_safe is None or (cwd is not None and self._git_is_safe(cwd))
 
-    def _traits(
+    def _apply_traits(
         self,
         program: ProgramSpec,
         given: Sequence[Argument],
@@ -302,14 +286,14 @@ class Classifier:
             least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
             context.note(least, messages.UNSEEN_ARGUMENTS.format(program=program.name))
 
-    def _meant(
+    def _classify_parsed(
         self,
         program: ProgramSpec,
         parsed: ParsedCommandLine,
         one: Invocation,
         context: ArgumentContext,
     ) -> None:
-        self._strange(program, parsed, one, context)
+        self._classify_unknown_options(program, parsed, one, context)
         if parsed.given & program.grammar.spreads:
             context.note(CommandClass.DEV, messages.WRITES_MANY_FILES.format(program=program.name))
             if not any(meant.role == "wtree" for meant in parsed.values):
@@ -334,11 +318,11 @@ class Classifier:
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
         if needs and not parsed.operands and not parsed.command:
             # What is given as text (`-c`) was weighed with the other values.
-            if not any(value.role == _CODE for value in parsed.values):
+            if not any(value.role == "code" for value in parsed.values):
                 context.danger(messages.RUNS_STDIN.format(program=program.name))
             context.collector.open_ended = True
 
-    def _strange(
+    def _classify_unknown_options(
         self,
         program: ProgramSpec,
         parsed: ParsedCommandLine,
@@ -371,7 +355,7 @@ class Classifier:
             context.danger(f"{argument.source!r} {what} for {program.name}")
             context.collector.open_ended = True
 
-    def _launched(
+    def _classify_launched(
         self,
         program: ProgramSpec,
         parsed: ParsedCommandLine,
@@ -396,6 +380,8 @@ class Classifier:
         if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
             roles.classify_argument("script", first, context)
         elif inner is not None:
-            self._run(inner, rest, one, replace(context, program=inner.name), depth + 1)
+            self._classify_program(
+                inner, rest, one, replace(context, program=inner.name), depth + 1
+            )
         elif "modules" not in program.traits:
             context.danger(messages.UNKNOWN_PROGRAM.format(name=name))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from handrail.core.commands import CommandClass
 from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.classify import roles
+from handrail.shell.classify import messages, roles
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.options import ParsedCommandLine
 from handrail.shell.classify.roles import ArgumentContext
@@ -106,3 +108,20 @@ def classify_arguments(parsed: ParsedCommandLine, context: ArgumentContext) -> N
             roles.classify_target(meant.argument, sources, context)
         else:
             roles.classify_argument(meant.role, meant.argument, context)
+
+
+def classify_wrapper(
+    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
+) -> None:
+    """Classify the options of a wrapper; the program that it runs is another invocation."""
+    texts = [argument.text or "" for argument in given]
+    if "wrapper" not in program.traits:
+        context.danger(messages.UNKNOWN_WRAPPER.format(program=program.name))
+    elif program.deny and any(re.search(program.deny, text) for text in texts):
+        context.danger(messages.UNSAFE_WRAPPER_OPTION.format(program=program.name))
+    if program.clears and any(re.search(program.clears, text) for text in wrapper_options(texts)):
+        # Some of the variables are there to keep the workspace from choosing programs.
+        context.note(CommandClass.DEV, messages.CLEARS_VARIABLES.format(program=program.name))
+    context.note(
+        program.safety_class, program.why or messages.RUNS_PROGRAM.format(program=program.name)
+    )
