@@ -21,6 +21,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.read_denials import ReadDenyPatterns
 from handrail.core.records import CallRecord
 from handrail.core.results import Status
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.engine import messages
 from handrail.engine.prepare.prepared_call import PreparedCall
@@ -94,8 +95,9 @@ class ReadReview(NamedTuple):
     def _subject(self, prepared: PreparedCall, done: Mapping[str, Any]) -> PolicyInput:
         """The call as a read of everything that it touched, then and now."""
         tool, command = prepared.name, prepared.footprint.command
+        traits = prepared.tool.traits
         if command is not None or not prepared.reads_only:
-            tool = _READING
+            tool, traits = _READING, ToolTraits(family=RuleFamily.READ)
         touches = [
             Touch(touch.key, Access.READ)
             for touch in prepared.footprint.touches
@@ -105,7 +107,9 @@ class ReadReview(NamedTuple):
         places = [*prepared.places.values(), *self._places(_changed(done))]
         touches += [Touch(place.key, Access.READ) for place in places]
         footprint = Footprint(tuple(dict.fromkeys(touches)))
-        return PolicyInput(tool, Risk.SAFE, footprint, True, None, False, tuple(places))
+        return PolicyInput(
+            tool, Risk.SAFE, footprint, True, None, False, tuple(places), traits=traits
+        )
 
     def _check_newly_withheld(
         self, record: CallRecord, prepared: PreparedCall, denials: ReadDenialCheck
