@@ -1,12 +1,7 @@
-"""Parses the `hooks` table: Handrail's format and the old `post_edit`; entries in Claude Code's
-format are recognized by their shape.
+"""Parses the `hooks` table: Handrail's format, the old `post_edit`, and Claude Code's format.
 
-Invalid settings are errors with location and key, and then no hook is loaded: one invalid hook
-never disables the others silently.
-
-A `{file}` in a command becomes a quoted parameter: a file's name never becomes part of a script,
-this one or one inside it (`sh -c "…"`, `sed`, `ssh`). Where that cannot be ensured, the command is
-refused.
+An invalid setting is an error with its location and key, and then no hook is loaded. A `{file}` in
+a command becomes a quoted parameter, so a file's name is never part of a script.
 """
 
 from __future__ import annotations
