@@ -74,7 +74,7 @@ def test_what_a_runtime_does_not_have_is_no_attribute_of_the_door_either(workspa
     with handrail.sync.open(workspace.root, store=":memory:") as rt:
         with pytest.raises(AttributeError, match="'Runtime' object has no attribute 'letters'"):
             rt.letters  # noqa: B018 - that it raises
-        with pytest.raises(AttributeError, match="'Jobs' object has no attribute 'stop'"):
+        with pytest.raises(AttributeError, match="'BackgroundJobs' object has no attribute 'stop'"):
             rt.jobs.stop  # noqa: B018 - likewise
         with pytest.raises(ProblemRaised, match="there is no dead letter 9"):
             rt.dead_letters.retry(9)
