@@ -178,7 +178,7 @@ UNUSABLE = [
     ('[permissions]\nallow = ["Bash"]\n', ":2 cannot be used: it is too broad"),
     ('[permissions]\ndeny = ["read_file(.env"]\n', ":2 cannot be used: it is neither a tool"),
     ('[guardrails]\nblocked_commands = ["(?<=a)b"]\n', ":2: guardrails.blocked_commands[0]: "),
-    ("[guardrails]\nmax_files_modified = -1\n", ":2: guardrails.max_files_modified: -1 is no "),
+    ("[guardrails]\nmax_files_modified = -1\n", ":2: guardrails.max_files_modified: -1 is "),
     ("[guardrails]\nmax_files = 1\n", ":2: guardrails.max_files: there is no such key"),
     (
         '[[guardrails.code_rules]]\nmessage = "no"\npattern = "print("\n',
