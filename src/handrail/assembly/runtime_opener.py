@@ -213,10 +213,8 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     clock, bus = SystemClock(), EventBus()
     begun = await _begin(opening, meant.mode, machine, clock)
     registry, vocabulary = Registry(bus), meant.vocabulary
-    names, obstacle = (
-        canonical_names(vocabulary, registry.origin),
-        pattern_obstacle(registry),
-    )
+    names = canonical_names(vocabulary, registry.origin)
+    obstacle = pattern_obstacle(registry)
     named = opening.session is not None
     policy = await open_policy(
         meant,
