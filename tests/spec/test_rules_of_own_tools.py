@@ -185,7 +185,7 @@ async def test_a_grant_that_cannot_work_is_refused_with_the_reason(open_runtime)
     assert "no tool named 'nowhere'" in reasons["nowhere"]
     assert "no path arguments" in reasons["deploy"]
     assert "more than its paths show" in reasons["send"]
-    assert "'deny write_file'" in reasons["write_file"]
+    assert '"deny write_file"' in reasons["write_file"]
     assert (deployed.ok, stored.ok, elsewhere.ok) == (True, True, False)
 
 

@@ -275,7 +275,7 @@ def test_a_part_fits_the_handles_that_a_process_may_open(monkeypatch):
 KILLED = """
 import asyncio, os, signal, sys
 import handrail
-from handrail.history import undo_run
+from handrail.history.undo import run as undo_run
 from handrail.host.files.staging.staged_change import StagedChange
 
 root, store, limit, what = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
@@ -330,7 +330,7 @@ async def test_killed_again_and_again_it_goes_on_where_it_was(workspace, tmp_pat
 def test_the_command_line_says_little_and_shows_no_progress_in_a_pipe(workspace, tmp_path):
     before = fill(workspace, 40)
     program = (
-        "import sys; from handrail.history import undo_run; undo_run.PART_FILES = 16;"
+        "import sys; from handrail.history.undo import run as undo_run; undo_run.PART_FILES = 16;"
         "from handrail.cli.main import main; sys.exit(main())"
     )
 

@@ -227,8 +227,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
         begun.reserved,
         begun.letters,
     )
-    user_policy = UserPolicy(policy.quotas, policy.dry_run)
-    principals = Principals(meant.agents, policy, user_policy)
+    principals = Principals(meant.agents, policy, UserPolicy(policy.quotas, policy.dry_run))
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
     stored = _stored(machine, begun, preparer, policy)
     _register_tools(registry, _tool_services(opening.settings, machine, begun, stored), opening)
