@@ -341,4 +341,5 @@ def test_a_schema_from_outside_explains_its_choices():
         model.model_validate({"n": 3})
 
     message = explain_errors(caught.value, {}).problem.message
-    assert "Invalid arguments: 'n' should" in message
+    assert message.startswith("Invalid arguments: 'n' should")
+    assert message.endswith("one of 1, 2.5, not 3")

@@ -204,7 +204,9 @@ async def test_the_same_source_changes_nothing(workspace):
     )
 
     assert plan.changes == ()
-    assert "unchanged: cell 1 (id aaaa0002)" in plan.text
+    assert plan.text.startswith("a.ipynb is unchanged: cell 1 (id")
+    assert "aaaa0002)" in plan.text
+    assert plan.text.endswith("has this source already")
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])

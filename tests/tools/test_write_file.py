@@ -11,7 +11,7 @@ async def test_a_new_file_is_created_with_the_directories_above_it(workspace):
     plan = await workspace.change("write_file", path="new/deep/a.txt", content="one\ntwo\n")
 
     assert workspace.read("new/deep/a.txt") == b"one\ntwo\n"
-    assert "created new/deep/a.txt (2 lines," in plan.text
+    assert plan.text == "created new/deep/a.txt (2 lines, 8 bytes)"
     assert plan.preview == ("--- /dev/null\n+++ b/new/deep/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two")
     assert plan.data == {"path": "new/deep/a.txt", "created": True, "lines": 2, "bytes": 8}
 
@@ -90,7 +90,8 @@ async def test_keeping_crlf_is_said(workspace):
 
     plan = await workspace.change("write_file", path="a", content="b\n")
 
-    assert "bytes); line endings" in plan.text
+    assert plan.text.startswith("overwrote a (1 line, 3 bytes); ")
+    assert plan.text.endswith("are CRLF, as before")
 
 
 async def test_crlf_that_is_spelled_out_is_not_doubled(workspace):

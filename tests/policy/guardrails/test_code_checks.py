@@ -41,7 +41,8 @@ def test_a_rule_that_blocks_stops_what_is_added_and_not_what_was_there():
 def test_the_verdict_quotes_the_line_and_says_why():
     verdict = RULES(edit(change("a.py", None, "a = 1\nb = eval(a)\n")))
 
-    assert "eval(a)': eval runs anything" in verdict.reason
+    assert verdict.reason.startswith("Guardrail: a.py: 'b = eval(a)': ")
+    assert verdict.reason.endswith("eval runs anything")
     assert verdict.rule == r"guardrail:code_rules:\beval\("
 
 
