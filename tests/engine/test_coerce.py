@@ -306,7 +306,10 @@ def test_everything_wrong_is_told_at_once_in_the_callers_names():
 def test_an_unknown_argument_gets_a_suggestion_and_nothing_more():
     problem = explained({"path": "a", "filepth": "b", "zzz": 1})
 
-    assert "Invalid arguments: 'filepth'" in problem.message
+    first, second = problem.message.split("; ")
+    assert first.startswith("Invalid arguments: 'filepth'")
+    assert "did you mean 'file_path'?" in first
+    assert second == "'zzz' is not an argument"
     assert problem.field == "filepth"
 
 
@@ -315,7 +318,11 @@ def test_an_argument_that_the_caller_spelled_otherwise_is_told_that_way():
         Find.model_validate({"path": 5, "lmit": 3})
 
     problem = explain_errors(caught.value, {"path": "filename", "limit": "limit"}).problem
-    assert "Invalid arguments: 'filename' should" in problem.message
+    first, second = problem.message.split("; ")
+    assert first.startswith("Invalid arguments: 'filename' should")
+    assert first.endswith("valid string, not 5")
+    assert second.startswith("'lmit' is not an argument")
+    assert "did you mean 'limit'?" in second
     assert problem.hint is None
 
 

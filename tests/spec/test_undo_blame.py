@@ -19,8 +19,10 @@ async def test_what_a_redo_brought_back_of_a_person_is_from_outside(workspace, o
         refused = await rt.undo()
         forced = await rt.undo(force=True)
 
-    assert "undone: 'a.txt' changed since," in refused.problem.message
+    assert refused.problem.message.startswith("edit_file (c1) cannot be undone")
+    assert refused.problem.message.endswith("'a.txt' changed since, from outside")
     assert "nothing was touched; overwrite" in refused.problem.hint
+    assert "`force=True`" in refused.problem.hint
     assert forced.ok
     assert workspace.read("a.txt") == b"old\n"
 
@@ -109,8 +111,10 @@ async def test_a_change_in_between_is_told_with_the_calls_around_it(workspace, o
         refused = await rt.undo(since="all")
         asked = await rt.call("undo", {"scope": "since", "target": "all"})
 
-    assert "changed between edit_file" in refused.problem.message
+    assert "between edit_file (c1) and edit_file (c3)" in refused.problem.message
+    assert refused.problem.message.endswith("from outside")
     assert "nothing was touched; overwrite" in refused.problem.hint
+    assert "`force=True`" in refused.problem.hint
     assert "overwritten: restore the file" in asked.problem.hint
 
 

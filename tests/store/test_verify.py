@@ -232,7 +232,10 @@ async def test_a_row_rehashed_in_place_still_breaks_the_chain_after_it(filled):
         forged = row_hash(*fields[:4], 77, *fields[5:])
         db.execute("UPDATE rows SET turn = 77, hash = ? WHERE id = 3", (forged,))
 
-    assert "session first, row 4 (completed" in verify(filled).broken
+    broken = verify(filled).broken
+    assert broken.startswith("session first, row 4 (completed")
+    assert "call c2)" in broken
+    assert "chain broken" in broken
 
 
 async def test_a_cut_end_is_seen_only_with_an_anchor(filled):
@@ -396,7 +399,10 @@ async def test_a_session_rehashed_from_end_to_end_does_not_fit_the_ledger(filled
             )
             prev = own
 
-    assert "session first, row 6 (completed" in verify(filled).broken
+    broken = verify(filled).broken
+    assert broken.startswith("session first, row 6 (completed")
+    assert "call c3)" in broken
+    assert "the ledger counted" in broken
 
 
 async def test_a_store_rebuilt_as_a_whole_is_seen_only_with_an_anchor(filled, tmp_path, row):
