@@ -216,7 +216,7 @@ class LinkedTemp:
     named = True
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """Returns its fingerprint; it exists already."""
+        """Never called: the name exists from the beginning."""
         raise NotImplementedError(f"a name appears once (durable={durable})")
 
     def close(self) -> None:
