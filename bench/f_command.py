@@ -20,7 +20,7 @@ from bench.figure import (
     figure,
     interleave,
 )
-from handrail.core.processes import Confinement, Launch
+from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.processes.procfs import child_pids
 from handrail.host.sandbox.local_sandbox import BACKENDS, LocalSandbox, open_sandbox
 from handrail.host.supervisor.client import SupervisedProcesses

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.figure import Figure, Scale, figure, interleave
-from handrail.core.records import Row
+from handrail.core.ports.records import Row
 from handrail.store.sqlite.store import open_store
 
 BLOCK = 20

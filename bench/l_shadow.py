@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.figure import Figure, Scale, figure, interleave
 from bench.tree import grow
-from handrail.core.shadows import SnapshotLimits
+from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 FILES = 50_000

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from handrail.core.schema import schema_of
+from handrail.core.arguments.schema import schema_of
 from handrail.core.tool import Tool
 from handrail.dialects.base import Arg, View
 from handrail.dialects.declare import Declared, declarations

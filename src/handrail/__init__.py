@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from handrail.core.approval import Answer, ApprovalRequest, Reply
     from handrail.core.call import ToolCall
     from handrail.core.context import ToolContext
+    from handrail.core.effects import Effects
     from handrail.core.events import Event
     from handrail.core.footprint import Access, Footprint, Touch
     from handrail.core.paths import ReadPath, TreePath, WritePath
     from handrail.core.plan import Change, Plan
-    from handrail.core.ports import Approver
+    from handrail.core.ports.machine import Approver
     from handrail.core.problems import Problem, ProblemRaised
     from handrail.core.results import (
         FileRead,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         ToolResult,
     )
     from handrail.core.tool import Group, Params, Tool
-    from handrail.core.tool_effects import Effects
     from handrail.core.verdicts import Effect, Risk, Verdict
     from handrail.engine.functions.function_tool import tool
     from handrail.engine.hooking.callbacks import Hook, HookCall, Opinion, Rewrite
@@ -55,7 +55,7 @@ _PUBLIC = {
     "WritePath": "handrail.core.paths",
     "Change": "handrail.core.plan",
     "Plan": "handrail.core.plan",
-    "Approver": "handrail.core.ports",
+    "Approver": "handrail.core.ports.machine",
     "Problem": "handrail.core.problems",
     "ProblemRaised": "handrail.core.problems",
     "FileRead": "handrail.core.results",
@@ -67,7 +67,7 @@ _PUBLIC = {
     "Group": "handrail.core.tool",
     "Params": "handrail.core.tool",
     "Tool": "handrail.core.tool",
-    "Effects": "handrail.core.tool_effects",
+    "Effects": "handrail.core.effects",
     "Effect": "handrail.core.verdicts",
     "Risk": "handrail.core.verdicts",
     "Verdict": "handrail.core.verdicts",

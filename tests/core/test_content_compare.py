@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core import content_compare
-from handrail.core.content import Content
-from handrail.core.content_compare import changed_line_numbers
+from handrail.core.text import content_compare
+from handrail.core.text.content import Content
+from handrail.core.text.content_compare import changed_line_numbers
 
 lines = st.lists(st.text("ab", max_size=2), max_size=8)
 

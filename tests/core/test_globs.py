@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 from itertools import product
 
-from handrail.core.globs import fits
+from handrail.core.text.globs import fits
 
 
 def stated(parts, glob):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core.globs import fits, split_glob
-from handrail.core.leases import Lease, overlap
+from handrail.core.ports.leases import Lease, overlap
+from handrail.core.text.globs import fits, split_glob
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core.nesting import nested_deeper
+from handrail.core.text.nesting import nested_deeper
 
 VALUES = st.recursive(
     st.none() | st.text('[]{}()"\\ ab', max_size=8),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handrail.core.schema import dump_given, full_schema, model_from_schema, schema_of
+from handrail.core.arguments.schema import dump_given, full_schema, model_from_schema, schema_of
 from handrail.core.tool import Params
 
 

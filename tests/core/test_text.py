@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import UTF8, TextForm, detect
+from handrail.core.text.encoding import UTF8, TextForm, detect
 
 
 @pytest.mark.parametrize(

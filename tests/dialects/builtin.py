@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handrail.core.schema import schema_of
+from handrail.core.arguments.schema import schema_of
 from handrail.core.tool import Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared

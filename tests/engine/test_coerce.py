@@ -5,9 +5,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
+from handrail.core.arguments.schema import model_from_schema
 from handrail.core.paths import ReadPath
 from handrail.core.problems import Problem
-from handrail.core.schema import model_from_schema
 from handrail.core.tool import Params
 from handrail.engine.prepare.coerce import coerce, explain_errors
 

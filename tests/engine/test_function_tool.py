@@ -14,15 +14,15 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 from tests.support.waiting import wait_until_async
 
+from handrail.core.arguments.path_arguments import read_path_arguments
+from handrail.core.arguments.schema import schema_of
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
 from handrail.core.footprint import NOTHING, OPEN_ENDED
-from handrail.core.path_arguments import read_path_arguments
 from handrail.core.paths import PathUse, ReadPath, TreePath, WritePath
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.core.schema import schema_of
 from handrail.core.tool import Group, Tool
 from handrail.core.verdicts import Risk
 from handrail.engine.functions.function_tool import FunctionTool, tool

@@ -9,8 +9,8 @@ import pytest
 from tests.support.waiting import wait_until_async
 
 from handrail.core.call import ToolCall
+from handrail.core.ports.records import Row
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.records import Row
 from handrail.core.results import Status, ToolResult
 from handrail.engine.prepare.prepared_call import ParsedArguments, PreparedCall
 from handrail.engine.principal import Principal

@@ -2,10 +2,10 @@
 
 import pytest
 
-from handrail.core.content import Content
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
-from handrail.core.syntax import SyntaxFault
+from handrail.core.ports.syntax import SyntaxFault
+from handrail.core.text.content import Content
 from handrail.engine.executors.plan_executor import syntax_report
 from handrail.host.syntax.check import LocalSyntaxCheck
 

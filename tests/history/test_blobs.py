@@ -3,7 +3,7 @@
 import os
 import stat
 
-from handrail.core.content import Content
+from handrail.core.text.content import Content
 from handrail.host.state.blobs import DirectoryBlobs
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.history.before_images import INLINE_BYTES, describe_changes, load_image
 from handrail.history.commit import BlobRetention, commit
 from handrail.host.files.local_files import LocalFiles

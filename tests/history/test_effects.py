@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from handrail.core.shadows import LONG_LINK, ObservedWrites, SnapshotLimits
+from handrail.core.ports.snapshots import LONG_LINK, ObservedWrites, SnapshotLimits
 from handrail.history.command_effects import effects_report, report_builder
 from handrail.history.command_effects.attribution import OTHERS, UNSEEN, CommandInterval, Evidence
 from handrail.history.command_effects.report_builder import EffectStorage, build_report

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.places import Form
-from handrail.core.shadows import EntryChange, FileState, ObservedWrites
+from handrail.core.ports.snapshots import EntryChange, FileState, ObservedWrites
 from handrail.history.command_effects.attribution import (
     AFTER,
     BEFORE,

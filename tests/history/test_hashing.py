@@ -10,8 +10,8 @@ import pytest
 from tests.support.waiting import join_threads
 
 import handrail
-from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
+from handrail.core.text.content import Content
 from handrail.history.hashing import hash_ahead
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import MemoryBlobs

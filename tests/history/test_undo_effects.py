@@ -6,8 +6,8 @@ import pytest
 from tests.support import internals
 
 import handrail
-from handrail.core.content import Content
-from handrail.core.records import Row
+from handrail.core.ports.records import Row
+from handrail.core.text.content import Content
 
 
 def described(path, before, after, rt):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from handrail.core.content import Content
 from handrail.core.places import ASIDE, Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.plan_files import FilesWithPlanFile, SessionPlanFile
 

@@ -3,7 +3,7 @@
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart, Effects
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk
 from handrail.dialects.known import vocabulary_of
 from handrail.policy.policy_input import PolicyInput

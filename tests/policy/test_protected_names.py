@@ -6,8 +6,8 @@ import os
 import pytest
 
 from handrail.core.footprint import reading, writing
-from handrail.core.protected_names import fold_name
-from handrail.core.protected_table import EXECUTED
+from handrail.core.names.protected_names import fold_name
+from handrail.core.names.protected_table import EXECUTED
 from handrail.core.verdicts import Risk
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths import links as links_module

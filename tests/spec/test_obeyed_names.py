@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.machine import SANDBOXES_AND_NONE
 
-from handrail.core.protected_table import EXECUTED, OBEYED
+from handrail.core.names.protected_table import EXECUTED, OBEYED
 
 LISTED = Path(__file__).parent.parent / "data/names/expected.txt"
 SPELLINGS = [

@@ -7,7 +7,7 @@ import pytest
 
 import handrail
 from handrail import Effect, Rewrite, Status, Verdict
-from handrail.core.plan_mode import PlannedPermission
+from handrail.core.ports.plan_mode import PlannedPermission
 
 
 def write(path, content="x\n"):

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from tests.support.machine import SANDBOXES_AND_NONE
 
-from handrail.core.processes import Confinement, Launch
+from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.supervisor.client import SupervisedProcesses
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.core.records import Row
+from handrail.core.ports.records import Row
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sys
 
 import anyio
 
-from handrail.core.records import Claimed
+from handrail.core.ports.records import Claimed
 from handrail.store.sqlite.store import open_store
 
 CLAIM = """

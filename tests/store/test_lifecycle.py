@@ -63,7 +63,7 @@ async def test_a_forgotten_store_writes_what_it_holds_and_ends_its_thread(path, 
 def test_a_program_that_ends_without_closing_keeps_its_rows(path):
     script = (
         "import sys\n"
-        "from handrail.core.records import Row\n"
+        "from handrail.core.ports.records import Row\n"
         "from handrail.store.sqlite.store import open_store\n"
         "store = open_store(sys.argv[1])\n"
         "store.append(Row('s', 'requested', 'c1', 1, 1, {}))\n"

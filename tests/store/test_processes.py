@@ -16,7 +16,7 @@ from handrail.store.sqlite.store import open_store
 
 WRITE = """
 import asyncio, sys, time
-from handrail.core.records import Row
+from handrail.core.ports.records import Row
 from handrail.store.sqlite.store import open_store
 
 async def main(path, session, name, count):
@@ -36,7 +36,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 COMMIT = """
 import asyncio, sys
-from handrail.core.records import Row
+from handrail.core.ports.records import Row
 from handrail.store.sqlite.store import open_store
 
 async def main(path, first):

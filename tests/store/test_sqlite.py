@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 from tests.support.waiting import join_threads
 
+from handrail.core.ports.records import CallRecord, Row, SessionRecord, Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import CallRecord, Row, SessionRecord, Store
 from handrail.store.chain.verify import check_integrity, verify
 from handrail.store.sqlite.store import open_store
 

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
+from handrail.core.ports.records import Row
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Row
 from handrail.store.chain.verify import verify
 from handrail.store.records.purge import purge_payloads
 from handrail.store.schema.migrations import list_migrations, upgrade
@@ -134,7 +134,7 @@ def template(tmp_path_factory):
     path = tmp_path_factory.mktemp("template") / "store.db"
     script = (
         "import asyncio, os, sys\n"
-        "from handrail.core.records import Row\n"
+        "from handrail.core.ports.records import Row\n"
         "from handrail.host.state.process_identity import this_process\n"
         "from handrail.store.sqlite.store import open_store\n"
         "async def use(store, session):\n"

@@ -9,8 +9,8 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from handrail.core.ports.records import Row
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Row
 from handrail.store.chain.hashes import row_hash
 from handrail.store.chain.verify import verify
 from handrail.store.sqlite.store import open_store
@@ -295,7 +295,7 @@ async def test_rows_after_the_last_close_are_fine_and_the_head_is_listed(path, r
 async def test_a_store_is_verified_while_another_process_writes(path):
     script = (
         "import asyncio, sys\n"
-        "from handrail.core.records import Row\n"
+        "from handrail.core.ports.records import Row\n"
         "from handrail.store.sqlite.store import open_store\n"
         "async def main():\n"
         "    store = open_store(sys.argv[1])\n"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from handrail.core.content import Content
 from handrail.core.places import Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 
 
 def change_of(files, path, after, *, mode=None):

@@ -109,7 +109,7 @@ def _sandbox(job):
 
 
 def _run(sandbox, job, argv):
-    from handrail.core.processes import Confinement, Launch
+    from handrail.core.ports.processes import Confinement, Launch
     from handrail.host.sandbox.probe import run_probe
 
     confinement = Confinement(

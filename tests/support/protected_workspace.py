@@ -5,7 +5,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from handrail.core.protected_names import COMMAND_NAMES
+from handrail.core.names.protected_names import COMMAND_NAMES
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.baseline import RepairedEntry
 from handrail.host.sandbox.protected.guard import ProtectedState

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.core.processes import Confinement, Launch
+from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
 from handrail.host.sandbox.probe import run_probe
 

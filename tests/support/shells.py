@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from handrail.core.commands import CommandAnalysis, CommandClass, Effects
 from handrail.core.context import Whereabouts
+from handrail.core.ports.processes import Captured, Confinement, Ended, Job, JobOutput, JobState
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Captured, Confinement, Ended, Job, JobOutput, JobState
 from handrail.tools._lib.services import Shell
 
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from handrail.core.path_arguments import read_path_arguments
+from handrail.core.arguments.path_arguments import read_path_arguments
+from handrail.core.arguments.schema import schema_of
 from handrail.core.paths import PathUse
-from handrail.core.schema import schema_of
 from handrail.tools.builtin import (
     builtin_tools,
     command_tools,

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from handrail.core.plan_mode import PlanModeExit, PlannedPermission
+from handrail.core.ports.plan_mode import PlanModeExit, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.tools.session.exit_plan_mode import ExitPlanMode, ExitPlanModeParams

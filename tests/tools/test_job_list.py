@@ -3,7 +3,7 @@
 import pytest
 from tests.support.shells import Recorded, context, job, shell
 
-from handrail.core.processes import JobState
+from handrail.core.ports.processes import JobState
 from handrail.tools.commands.job_list import JobList, JobListParams
 
 

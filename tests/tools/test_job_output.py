@@ -3,8 +3,8 @@
 import pytest
 from tests.support.shells import Recorded, context, job, shell
 
+from handrail.core.ports.processes import JobState
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import JobState
 from handrail.tools.commands.job_output import JobOutput, JobOutputParams
 
 

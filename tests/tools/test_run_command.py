@@ -5,8 +5,8 @@ from tests.support.shells import Recorded, captured, context, shell
 
 from handrail.core.commands import CommandClass, Effects
 from handrail.core.footprint import Access, Touch
+from handrail.core.ports.processes import Captured, Ended
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Captured, Ended
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.commands.output import shown
 from handrail.tools._lib.commands.running import key_of

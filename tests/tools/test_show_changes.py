@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from handrail.core.undo import UndoableChange
+from handrail.core.ports.undo import UndoableChange
 from handrail.tools.session.show_changes import ShowChanges, ShowChangesParams
 
 

@@ -7,8 +7,8 @@ import pytest
 from handrail.core.call import ToolCall
 from handrail.core.footprint import OPEN_ENDED
 from handrail.core.plan import Plan
+from handrail.core.ports.undo import Requester, UndoRequest
 from handrail.core.problems import ProblemRaised
-from handrail.core.undo import Requester, UndoRequest
 from handrail.core.verdicts import Risk
 from handrail.tools.session.undo import UndoParams, UndoTool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from handrail.core.ports import Approver
+from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
 from handrail.host.terminal.approval_queue import QueueApprover

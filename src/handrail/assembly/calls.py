@@ -11,7 +11,7 @@ from handrail.assembly.machine import Machine, open_locks
 from handrail.assembly.plan_mode import PlanServices
 from handrail.config.model import Settings
 from handrail.core.context import Session
-from handrail.core.ports import Blobs
+from handrail.core.ports.machine import Blobs
 from handrail.engine.batch.locks import Locks
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy

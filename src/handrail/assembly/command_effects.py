@@ -8,8 +8,8 @@ from pathlib import Path
 
 from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
-from handrail.core.ports import Blobs, Clock
-from handrail.core.shadows import SnapshotLimits
+from handrail.core.ports.machine import Blobs, Clock
+from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.dead_job_effects import DeadJobs
 from handrail.engine.executors.job_effects import JobEffects

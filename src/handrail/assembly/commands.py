@@ -15,10 +15,10 @@ from typing import Final
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalyzer, ExecutionContext, ShellParser
 from handrail.core.context import Whereabouts
+from handrail.core.names.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
+from handrail.core.names.protected_table import EXECUTED, OBEYED
+from handrail.core.ports.processes import Repaired
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Repaired
-from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
-from handrail.core.protected_table import EXECUTED, OBEYED
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.confinement import CommandConfinement, CommandPaths

@@ -18,8 +18,8 @@ from handrail.config.files.reading import read_user_file
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.commands import CommandAnalyzer
-from handrail.core.nesting import nested_deeper
-from handrail.core.safe_text import safe_text
+from handrail.core.text.nesting import nested_deeper
+from handrail.core.text.safe_text import safe_text
 from handrail.dialects.canonical import CANONICAL
 from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.dialects.spellings import SPELLINGS

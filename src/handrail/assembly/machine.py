@@ -13,9 +13,9 @@ from pathlib import Path
 from handrail.assembly.commands import Commands, Places, open_commands
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalyzer
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.problems import ProblemRaised
-from handrail.core.safe_text import safe_text
-from handrail.core.sensitive import is_sensitive
+from handrail.core.text.safe_text import safe_text
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
 from handrail.host.search.choose_engine import open_search

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from handrail.assembly.machine import Machine
 from handrail.core.context import Session
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue, QueuePersistence
 from handrail.host.plan_files import FilesWithPlanFile, SessionPlanFile

@@ -12,7 +12,7 @@ from handrail.assembly.plan_mode import PlanServices
 from handrail.assembly.resolved_settings import ResolvedSettings
 from handrail.assembly.rules import enforcement_probe, install_denials, open_grants, path_base
 from handrail.core.context import Session
-from handrail.core.ports import Approver
+from handrail.core.ports.machine import Approver
 from handrail.engine.approval import Approval
 from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.path_leases import PathLeases

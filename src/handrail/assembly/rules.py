@@ -12,9 +12,9 @@ from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import Layer
 from handrail.config.model import PermissionRule
 from handrail.core.commands import CommandAnalyzer
-from handrail.core.ports import Clock
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.effects import Effects
+from handrail.core.ports.machine import Clock
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.executors.command_runner import CommandRunner

@@ -31,8 +31,8 @@ from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
 from handrail.core.events import CallHeartbeat
 from handrail.core.outputs import Outputs
-from handrail.core.ports import Approver, Clock
-from handrail.core.safe_text import safe_text
+from handrail.core.ports.machine import Approver, Clock
+from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
 from handrail.engine.batch.batch_runner import BatchRunner

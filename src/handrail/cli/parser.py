@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, NoReturn
 
 from handrail import __version__
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 
 
 class CommandInfo(NamedTuple):

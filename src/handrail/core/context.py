@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.call import MAIN_AGENT, ToolCall
 from handrail.core.places import Kind, Place, Stat
-from handrail.core.ports import Artifacts, Files
+from handrail.core.ports.machine import Artifacts, Files
+from handrail.core.ports.processes import Confinement, OnOutput
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Confinement, OnOutput
 
 
 class ReadRecord(NamedTuple):

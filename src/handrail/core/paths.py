@@ -25,7 +25,7 @@ class PathUse(StrEnum):
         self, source: Any, handler: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
         """The schema of the annotated type, marked, so that the path is found wherever the
-        type stands: `core/path_arguments.py` looks for the mark.
+        type stands: `core/arguments/path_arguments.py` looks for the mark.
         """
         schema = handler(source)
         metadata = dict(schema.get("metadata") or {})

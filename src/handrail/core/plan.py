@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from handrail.core.content import Content
 from handrail.core.places import Form, Place, Stat
+from handrail.core.text.content import Content
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from handrail.core.arguments.schema import model_from_schema
 from handrail.core.context import Session, ToolContext
+from handrail.core.effects import Effects, changes_anything
 from handrail.core.footprint import NOTHING, OPEN_ENDED, Footprint
 from handrail.core.plan import Plan
 from handrail.core.results import Output
-from handrail.core.schema import model_from_schema
-from handrail.core.tool_effects import Effects, changes_anything
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk, Verdict
 
 

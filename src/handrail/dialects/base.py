@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 Convert = Callable[[Any], Any]

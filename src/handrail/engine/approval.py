@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.commands import CommandAnalysis
 from handrail.core.plan import Plan
-from handrail.core.ports import Approver
+from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Verdict
 from handrail.engine import messages

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from handrail.core.context import ReadRecord, Session, ToolContext
-from handrail.core.leases import Lease
+from handrail.core.ports.leases import Lease
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.verdicts import Verdict

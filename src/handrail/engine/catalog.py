@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from handrail.core.context import Session
-from handrail.core.plan_mode import LEAVE, PLAN_MODE
+from handrail.core.effects import Effects
+from handrail.core.ports.plan_mode import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool
-from handrail.core.tool_effects import Effects
 from handrail.core.tool_names import check_name_list
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations

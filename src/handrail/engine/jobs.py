@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.core.processes import Job, JobOutput, JobState, Processes
+from handrail.core.ports.processes import Job, JobOutput, JobState, Processes
 from handrail.engine import messages
 
 

@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
+from handrail.core.arguments.path_arguments import PathArguments, read_path_arguments
+from handrail.core.arguments.schema import schema_of
+from handrail.core.arguments.schema_paths import copy_schema, has_path_keyword
+from handrail.core.effects import Effects, base_footprint, check_statement
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.footprint import NOTHING, Footprint
-from handrail.core.path_arguments import PathArguments, read_path_arguments
 from handrail.core.paths import PathUse
-from handrail.core.schema import schema_of
-from handrail.core.schema_paths import copy_schema, has_path_keyword
 from handrail.core.tool import Group, Tool
-from handrail.core.tool_effects import Effects, base_footprint, check_statement
 from handrail.core.tool_names import TOOL_NAME, check_name_list
 from handrail.engine.events import EventBus
 

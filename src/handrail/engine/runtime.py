@@ -20,8 +20,8 @@ from typing import Any
 
 from handrail.core.context import Session
 from handrail.core.events import ContextModified, Listener
-from handrail.core.processes import Job
-from handrail.core.records import Store
+from handrail.core.ports.processes import Job
+from handrail.core.ports.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine import messages

@@ -11,12 +11,12 @@ import stat
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from handrail.core.content import Content
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import Form, Stat
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Blobs, Staged
+from handrail.core.ports.machine import Blobs, Staged
 from handrail.core.problems import ProblemRaised
-from handrail.core.sensitive import is_sensitive
+from handrail.core.text.content import Content
 from handrail.history.hashing import hash_side_by_side
 
 INLINE_BYTES: Final = 64 * 1024

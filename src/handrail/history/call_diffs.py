@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from handrail.core.content import Content
-from handrail.core.ports import Blobs, Files
+from handrail.core.ports.machine import Blobs, Files
+from handrail.core.ports.records import Trace, Where
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Trace, Where
+from handrail.core.text.content import Content
 from handrail.history.before_images import load_image
 from handrail.history.undo.file_revert import read_current_file
 from handrail.history.undo.messages import text_diff

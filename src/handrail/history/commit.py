@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from handrail.core.plan import Change, Plan, temp_name
-from handrail.core.ports import Blobs, Files, Staged
+from handrail.core.ports.machine import Blobs, Files, Staged
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord
 from handrail.history.before_images import keep_old_content

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Blobs
+from handrail.core.ports.machine import Blobs
+from handrail.core.text.content import Content
 
 _WORTH_A_THREAD: Final = 256 * 1024
 # Of a plan with more than this the pool's threads would be taken up by hashing alone.

@@ -10,10 +10,10 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from handrail.core.content import Content
 from handrail.core.places import Form
 from handrail.core.plan import Change
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
+from handrail.core.text.content import Content
 
 OPEN: Final = 0o700
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from handrail.core.records import Opened
+from handrail.core.ports.records import Opened
 
 
 class WorkspaceMatch(StrEnum):

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised, ProblemTemplate
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 from handrail.core.verdicts import Effect
 from handrail.hooks import messages
 from handrail.hooks.matching import FilePatterns, ToolMatcher, file_patterns, tool_matcher

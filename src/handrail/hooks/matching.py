@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 
 ANY: Final = ("", "*")
 _NAMES: Final = re.compile(r"[\w-]+(?:\s*[|,]\s*[\w-]+)*")

@@ -15,7 +15,7 @@ from typing import Final
 
 from handrail.core.places import ASIDE, Entry, Kind, Place, Stat
 from handrail.core.plan import Change
-from handrail.core.ports import FileContent, Files, Named, Staged, Window
+from handrail.core.ports.machine import FileContent, Files, Named, Staged, Window
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.directories import private_directory
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import check_name_list
-from handrail.core.tool_traits import READ_ONLY_PROFILES
+from handrail.core.traits import READ_ONLY_PROFILES
 from handrail.policy import messages
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import tools_in_profile

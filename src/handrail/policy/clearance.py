@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from handrail.core.footprint import NOTHING
-from handrail.core.plan_mode import ENTER, LEAVE
+from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.policy import messages
 from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, mode_verdict

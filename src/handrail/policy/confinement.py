@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from handrail.core.processes import Strength
+from handrail.core.ports.processes import Strength
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput

@@ -9,7 +9,7 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import Place
 from handrail.core.plan import Plan
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 
 

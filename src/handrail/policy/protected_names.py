@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from handrail.core.globs import fits, split_glob
-from handrail.core.protected_names import OBEYED_NAMES, PROTECTED_NAMES, fold_name
-from handrail.core.protected_table import REPOSITORY_ENTRIES, REPOSITORY_REASON
+from handrail.core.names.protected_names import OBEYED_NAMES, PROTECTED_NAMES, fold_name
+from handrail.core.names.protected_table import REPOSITORY_ENTRIES, REPOSITORY_REASON
+from handrail.core.text.globs import fits, split_glob
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput

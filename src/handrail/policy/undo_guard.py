@@ -14,10 +14,10 @@ from typing import Final, Protocol
 
 from handrail.core.commands import CommandAnalysis, CommandSegment
 from handrail.core.footprint import Footprint
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import shown
 from handrail.core.plan import Plan
-from handrail.core.sensitive import is_sensitive
-from handrail.core.shadows import SENSITIVE, Removal, UnkeptFile
+from handrail.core.ports.snapshots import SENSITIVE, Removal, UnkeptFile
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from handrail.core.tool import Tool
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.tools._lib.services import Services
 
 

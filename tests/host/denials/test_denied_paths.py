@@ -8,7 +8,7 @@ import pytest
 from tests.support.swapping import swapping
 from tests.support.withheld import finder_in, withheld_in
 
-from handrail.core.read_denials import HiddenPaths
+from handrail.core.ports.read_denials import HiddenPaths
 from handrail.host.denials import denied_paths as module
 from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.files.paths.root_identity import RootHandle

@@ -3,10 +3,10 @@
 import pytest
 from tests.support.layout import build_layout, corpus
 
-from handrail.core.content import Content
 from handrail.core.places import Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
 
 ESCAPES = [

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 from tests.support.waiting import running
 
-from handrail.core.content import Content
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
 
 SWAPPER = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.core.processes import Captured, Confinement, Ended
+from handrail.core.ports.processes import Captured, Confinement, Ended
 from handrail.host.sandbox.failure_hints import explain_failure
 
 WORKSPACE = Confinement(("/w",), read_only=("/w/.git", "/w/.venv/bin"))

@@ -10,7 +10,7 @@ from tests.support.confined import USERS, confined, folder_of
 from tests.support.machine import SANDBOXES
 from tests.support.scenes import files_in, scenery
 
-from handrail.core.processes import Confinement
+from handrail.core.ports.processes import Confinement
 from handrail.host.sandbox.backends import bubblewrap, landlock_backend
 
 SECRET = "the-secret-itself"

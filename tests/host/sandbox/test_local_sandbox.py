@@ -5,8 +5,8 @@ import sys
 import pytest
 from tests.support.machine import SANDBOXES_AND_NONE
 
+from handrail.core.ports.processes import Confinement, Launch, Strength
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Confinement, Launch, Strength
 from handrail.host.sandbox import local_sandbox
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.sandbox.probe import measure, probe_cache

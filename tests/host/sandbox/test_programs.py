@@ -90,7 +90,7 @@ def test_ordinary_programs_work(uid, backend, names):
 def test_a_test_suite_runs(backend):
     import os
 
-    from handrail.core.processes import Confinement, Launch
+    from handrail.core.ports.processes import Confinement, Launch
     from handrail.host.sandbox.local_sandbox import open_sandbox
     from handrail.host.sandbox.probe import run_probe
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import GrepQuery
+from handrail.core.ports.machine import GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.processes import spawn
 from handrail.host.search.choose_engine import open_search

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from tests.support.waiting import running, wait_until_async
 
-from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesQuery, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits

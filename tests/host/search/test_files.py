@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from handrail.core.ports import FilesQuery
+from handrail.core.ports.machine import FilesQuery
 from handrail.core.problems import ProblemRaised
 
 

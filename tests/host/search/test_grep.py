@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import FilesQuery, GrepMode, GrepQuery, Hit
+from handrail.core.ports.machine import FilesQuery, GrepMode, GrepQuery, Hit
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.fallback.python_search import PythonSearch
 from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch

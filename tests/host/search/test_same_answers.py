@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesQuery, GrepMode, GrepQuery
 from handrail.host.search.fallback.python_search import type_globs, type_names
 
 NAMES = [

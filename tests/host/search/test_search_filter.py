@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.support.withheld import leave_out
 
-from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesQuery, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.processes import landlock, spawn
 

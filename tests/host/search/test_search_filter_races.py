@@ -4,7 +4,7 @@ import pytest
 from tests.support.swapping import swapping
 from tests.support.withheld import leave_out
 
-from handrail.core.ports import GrepMode, GrepQuery
+from handrail.core.ports.machine import GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.processes import landlock

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from handrail.core.shadows import SnapshotLimits
+from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.host.snapshots.conftest import told
 from tests.support.waiting import join_threads
 
-from handrail.core.shadows import Form
+from handrail.core.ports.snapshots import Form
 from handrail.host.snapshots import walker
 
 
@@ -146,7 +146,7 @@ def test_a_file_exchanged_for_a_link_while_it_is_read_leads_nowhere(folder):
 
 
 def test_what_belongs_to_handrail_is_not_looked_at(folder):
-    from handrail.core.shadows import SnapshotLimits
+    from handrail.core.ports.snapshots import SnapshotLimits
     from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
     folder.write("state/store.db", "1")

@@ -8,7 +8,7 @@ import stat
 import pytest
 from tests.host.snapshots.conftest import told
 
-from handrail.core.shadows import BUSY, SENSITIVE, UNREADABLE, SnapshotLimits
+from handrail.core.ports.snapshots import BUSY, SENSITIVE, UNREADABLE, SnapshotLimits
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import StorageUsage
 from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices

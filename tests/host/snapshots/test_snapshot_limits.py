@@ -4,7 +4,7 @@ import os
 
 from tests.host.snapshots.conftest import told
 
-from handrail.core.shadows import NO_ROOM, TOO_LARGE, SnapshotLimits
+from handrail.core.ports.snapshots import NO_ROOM, TOO_LARGE, SnapshotLimits
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 

@@ -147,7 +147,7 @@ def test_contents_beyond_the_room_of_old_contents_are_not_handed_over(folder, tm
 
 def test_a_temporary_shadow_leaves_nothing(folder, tmp_path):
     folder.write("a", "1")
-    from handrail.core.shadows import SnapshotLimits
+    from handrail.core.ports.snapshots import SnapshotLimits
 
     shadow = LocalSnapshots(
         [(str(folder.root), folder.handle)],

@@ -3,7 +3,7 @@
 import os
 import time
 
-from handrail.core.shadows import SnapshotLimits
+from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 from handrail.host.snapshots.store_dir import remove_unused_stores
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from handrail.core.processes import Job, JobState
+from handrail.core.ports.processes import Job, JobState
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.state.state_gc import PARTS, GcReport, collect_garbage, measure_state
 from handrail.host.supervisor import job_records

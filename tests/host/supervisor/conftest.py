@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.support.waiting import wait_exit
 
-from handrail.core.processes import Confinement, JobRequest, Launch
+from handrail.core.ports.processes import Confinement, JobRequest, Launch
 from handrail.host.processes.procfs import child_pids
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.client import SupervisedProcesses
@@ -18,7 +18,7 @@ RUNTIME = """
 import os, sys
 from pathlib import Path
 import anyio
-from handrail.core.processes import Confinement, JobRequest, Launch
+from handrail.core.ports.processes import Confinement, JobRequest, Launch
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.client import SupervisedProcesses
 

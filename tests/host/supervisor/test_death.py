@@ -8,8 +8,8 @@ import anyio
 import pytest
 from tests.support.waiting import wait_exit
 
+from handrail.core.ports.processes import JobState
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import JobState
 from handrail.host.processes.procfs import child_pids, process_stat
 from handrail.host.supervisor.orphans import wait_for_orphans
 

@@ -12,8 +12,8 @@ import anyio
 import pytest
 from tests.support.waiting import wait_exit
 
+from handrail.core.ports.processes import Job, JobState
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Job, JobState
 from handrail.host.processes.procfs import process_stat
 
 CLAIM = """

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from handrail.core.ports.processes import Captured, Ended
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Captured, Ended
 from handrail.host.sandbox.recipe import FILTER_HANDLE, LandlockRules, Recipe
 
 

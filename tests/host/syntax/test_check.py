@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core.content import Content
+from handrail.core.text.content import Content
 from handrail.host.syntax.check import LocalSyntaxCheck
 
 PYTHON = f"Python {sys.version_info[0]}.{sys.version_info[1]}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.core.content import Content
+from handrail.core.text.content import Content
 from handrail.host.syntax import treesitter
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.host.syntax.languages import Language, LanguageGrammar, detect_language

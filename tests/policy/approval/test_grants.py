@@ -16,7 +16,7 @@ from tests.policy.rule_support import (
 )
 
 from handrail.core.footprint import NOTHING, OPEN_ENDED
-from handrail.core.plan_mode import PlannedPermission
+from handrail.core.ports.plan_mode import PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import PermissionGranted
 from handrail.core.verdicts import Risk

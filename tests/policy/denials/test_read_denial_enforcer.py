@@ -3,9 +3,9 @@
 import pytest
 from tests.policy.rule_support import CommandClass, command
 
+from handrail.core.ports.processes import Confinement, Strength
+from handrail.core.ports.read_denials import HiddenPaths
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Confinement, Strength
-from handrail.core.read_denials import HiddenPaths
 from handrail.policy.denials.read_denials import ReadDenialEnforcer
 
 LOOKING = command("grep x", safety_class=CommandClass.SAFE).command

@@ -5,8 +5,8 @@ import os
 import pytest
 from tests.policy.rule_support import CommandClass, command
 
+from handrail.core.ports.processes import Confinement, Strength
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Confinement, Strength
 from handrail.policy.denials.write_denials import PathProbe, WriteDenialEnforcer, WriteDenials
 
 LOOKING = command("git log", safety_class=CommandClass.SAFE).command

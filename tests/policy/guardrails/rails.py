@@ -3,10 +3,10 @@
 import posixpath
 
 from handrail.core.commands import ExecutionContext
-from handrail.core.content import Content
 from handrail.core.footprint import Footprint, writing
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
+from handrail.core.text.content import Content
 from handrail.core.verdicts import Risk
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.policy.guardrails.rails import change
 
-from handrail.core.content import Content
+from handrail.core.text.content import Content
 from handrail.policy.guardrails.added_text import added_text, changed_middle
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.tools._lib.splice import Splice, spliced

@@ -5,11 +5,11 @@ import os
 import pytest
 from tests.policy.rule_support import ALLOW, ASK, DENY, CommandClass, call, command, effect, rules
 
-from handrail.core.content import Content
 from handrail.core.footprint import NOTHING, OPEN_ENDED
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.text.content import Content
+from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.host.files.local_files import LocalFiles
 from handrail.policy.policy_input import PolicyInput

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from handrail.core.text import UTF8, TextForm
+from handrail.core.text.encoding import UTF8, TextForm
 from handrail.tools._lib import diff
 from handrail.tools._lib.bytetext import ByteText
 from handrail.tools._lib.diff import Hunk, count_lines, render_creation, render_diff, split_lines

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from handrail.core.problems import Problem
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 
 
 def prepare_streams() -> None:

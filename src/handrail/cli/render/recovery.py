@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    from handrail.core.records import Store, Trace
+    from handrail.core.ports.records import Store, Trace
     from handrail.engine.runtime import Runtime
     from handrail.history.recovery.recovered_call import RecoveredCall
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TextIO
 
-from handrail.core.columns import cells, cells_of
-from handrail.core.safe_text import safe_text
+from handrail.core.text.columns import cells, cells_of
+from handrail.core.text.safe_text import safe_text
 
 _NOT_A_TERMINAL: Final = 120
 _NARROWEST: Final = 40

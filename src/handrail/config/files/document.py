@@ -12,9 +12,9 @@ from typing import Any, Final
 from handrail.config import messages
 from handrail.config.files import toml_lines, yaml_values
 from handrail.config.files.reading import FileText
-from handrail.core.nesting import nested_deeper
 from handrail.core.problems import ProblemRaised
-from handrail.core.safe_text import safe_text
+from handrail.core.text.nesting import nested_deeper
+from handrail.core.text.safe_text import safe_text
 
 Key = tuple[str | int, ...]
 

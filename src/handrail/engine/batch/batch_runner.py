@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from handrail.core.events import BatchEnded, BatchStarted, Listener
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
 from handrail.core.results import ToolResult
 from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.pacing import Pacer

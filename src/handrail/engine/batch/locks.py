@@ -14,7 +14,7 @@ from contextvars import ContextVar, Token
 
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
-from handrail.core.ports import Held, ProcessLocks
+from handrail.core.ports.machine import Held, ProcessLocks
 from handrail.engine.batch.footprint_index import Marks, find_marks
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
 
 _SLICE_S: Final = 0.005
 _MOST_STEPS: Final = 64

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handrail.core.commands import CommandClass
-from handrail.core.globs import literal_prefix, split_glob
-from handrail.core.leases import Lease, Leases
 from handrail.core.plan import Plan
-from handrail.core.ports import Clock, Files
+from handrail.core.ports.leases import Lease, Leases
+from handrail.core.ports.machine import Clock, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.safe_text import safe_text
+from handrail.core.text.globs import literal_prefix, split_glob
+from handrail.core.text.safe_text import safe_text
 from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.prepare.prepared_call import policy_input

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol
 
 from handrail.core.commands import CommandClass
 from handrail.core.footprint import Access, Footprint
-from handrail.core.ports import Clock, Files
+from handrail.core.ports.machine import Clock, Files
+from handrail.core.ports.snapshots import ObservedWrites
 from handrail.core.problems import ProblemRaised
-from handrail.core.shadows import ObservedWrites
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.command_effects.attribution import CommandInterval, Evidence
 from handrail.history.command_effects.effects_report import EffectsReport

@@ -11,7 +11,7 @@ from typing import Any, Final
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
-from handrail.core.processes import Repaired
+from handrail.core.ports.processes import Repaired
 from handrail.core.results import Output, Status
 from handrail.engine import messages
 from handrail.engine.call_state import CallState, Outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.processes import Confinement, Sandbox, Strength
+from handrail.core.ports.processes import Confinement, Sandbox, Strength
 from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.timing.threads import run_in_thread_uncancellable

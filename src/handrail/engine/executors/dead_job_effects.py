@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall
-from handrail.core.ports import Clock
-from handrail.core.processes import Job, JobState, Processes
-from handrail.core.records import Row, Store
+from handrail.core.ports.machine import Clock
+from handrail.core.ports.processes import Job, JobState, Processes
+from handrail.core.ports.records import Row, Store
 from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.command_effects.effects_report import EffectsReport

@@ -13,14 +13,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
-from handrail.core.content import Content
-from handrail.core.content_compare import changed_line_numbers
 from handrail.core.context import ReadRecord, ReadState, ReadStates
 from handrail.core.places import Form, Kind, Place, Stat
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.text import detect
+from handrail.core.text.content import Content
+from handrail.core.text.content_compare import changed_line_numbers
+from handrail.core.text.encoding import detect
 from handrail.engine import messages
 from handrail.tools._lib.diff import changed_spans
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.call import ToolCall
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
+from handrail.core.ports.processes import JobState, Processes
+from handrail.core.ports.records import Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import JobState, Processes
-from handrail.core.records import Store
 from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
 from handrail.engine.executors.dead_job_effects import (
     OUTLIVES,

@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 
 import anyio
 
-from handrail.core.content import Content
 from handrail.core.places import Form
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Blobs, Files
+from handrail.core.ports.machine import Blobs, Files
+from handrail.core.ports.syntax import SyntaxCheck, SyntaxFault
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord, Output, Status
-from handrail.core.safe_text import safe_text
-from handrail.core.syntax import SyntaxCheck, SyntaxFault
+from handrail.core.text.content import Content
+from handrail.core.text.safe_text import safe_text
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.executors.protected_guard import ProtectedNamesGuard
 from handrail.engine.planning.planner import CallPlanner

@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.core.places import shown
 from handrail.core.plan import Plan
-from handrail.core.processes import Guarded, Repaired
+from handrail.core.ports.processes import Guarded, Repaired
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 
 _log = logging.getLogger("handrail")

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects, check_statement, path_effects
 from handrail.core.paths import PathUse
 from handrail.core.results import Output
 from handrail.core.tool import Group, Tool
-from handrail.core.tool_effects import Effects, check_statement, path_effects
 from handrail.core.tool_names import TOOL_NAME
 from handrail.core.verdicts import Risk
 from handrail.engine import messages

@@ -16,9 +16,9 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
+from handrail.core.arguments.path_arguments import PathArguments, read_path_arguments
+from handrail.core.arguments.schema import build_model, schema_of
 from handrail.core.context import ToolContext
-from handrail.core.path_arguments import PathArguments, read_path_arguments
-from handrail.core.schema import build_model, schema_of
 from handrail.core.tool import Params
 
 _SCALARS: Final = (str, int, float, bool)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Effect

@@ -14,7 +14,7 @@ from handrail.core.context import Session
 from handrail.core.events import HookRan
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 from handrail.core.verdicts import Effect
 from handrail.engine.events import EventBus
 from handrail.engine.hooking.callbacks import HookCall, record_hook_failure

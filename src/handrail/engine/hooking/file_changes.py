@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from handrail.core.content import Content
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import Kind, Place, Stat, shown
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.sensitive import is_sensitive
+from handrail.core.text.content import Content
 from handrail.engine.call_state import CallState
 from handrail.engine.executors.freshness import Freshness
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from handrail.core.footprint import OPEN_ENDED
-from handrail.core.problems import ProblemRaised
-from handrail.core.processes import (
+from handrail.core.ports.processes import (
     Captured,
     Confinement,
     Ended,
@@ -22,6 +21,7 @@ from handrail.core.processes import (
     Repaired,
     Strength,
 )
+from handrail.core.problems import ProblemRaised
 from handrail.engine.batch.locks import Locks
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.confinement import CommandConfinement

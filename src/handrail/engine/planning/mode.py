@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from handrail.core.context import Session
-from handrail.core.plan_mode import PlanFile, PlanModeExit, PlannedPermission
+from handrail.core.ports.plan_mode import PlanFile, PlanModeExit, PlannedPermission
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.planmode import messages

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from handrail.core.plan import Plan
-from handrail.core.ports import Blobs
+from handrail.core.ports.machine import Blobs
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Modifier, Output, PermissionGranted, Status
 from handrail.core.verdicts import Effect

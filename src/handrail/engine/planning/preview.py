@@ -8,9 +8,9 @@ from difflib import unified_diff
 from typing import Final
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.content import Content
 from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
+from handrail.core.text.content import Content
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import fits_one_line
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.plan import Plan
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
 from handrail.core.results import Output, Status, ToolResult
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.planning.dry_run import approval_snapshot, describe_call

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from handrail.core.path_arguments import read_path_arguments
+from handrail.core.arguments.path_arguments import read_path_arguments
+from handrail.core.arguments.schema import Schema, full_schema
 from handrail.core.problems import ProblemRaised
-from handrail.core.schema import Schema, full_schema
 from handrail.engine.prepare.arguments import check_plain, load_json
 
 _UNREPAIRED: Final = object()

@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from handrail.core.arguments.nodes import PathValue
+from handrail.core.effects import find_excess
 from handrail.core.footprint import NOTHING, Access, Footprint, Touch
 from handrail.core.outputs import output_call_id
-from handrail.core.path_nodes import PathValue
 from handrail.core.paths import PathUse
 from handrail.core.places import ASIDE, Place
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool_effects import find_excess
 from handrail.engine import messages
 from handrail.engine.registry import ToolEntry, ToolOrigin
 

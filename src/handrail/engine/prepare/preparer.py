@@ -21,8 +21,8 @@ from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.footprint import Footprint, Touch
 from handrail.core.places import Place
-from handrail.core.plan_mode import ENTER, LEAVE
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
+from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import Translated, View, Vocabulary

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 from handrail.core.events import Listener
 from handrail.core.outputs import Outputs
 from handrail.core.places import shown
+from handrail.core.ports.records import CallRecord, Store
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
 from handrail.engine import messages
 from handrail.engine.batch.scheduler import collect_into, release_slot_while

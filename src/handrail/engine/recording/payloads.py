@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.core.places import shown
+from handrail.core.ports.records import CallRecord
 from handrail.core.problems import Problem
-from handrail.core.records import CallRecord
 from handrail.core.results import ChangeRecord, Status, ToolResult
 from handrail.engine.call_state import CallState
 from handrail.engine.prepare.prepared_call import PreparedCall

@@ -16,12 +16,12 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.outputs import OUTPUT_OF
 from handrail.core.places import Place
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
+from handrail.core.ports.read_denials import ReadDenyPatterns
+from handrail.core.ports.records import CallRecord
 from handrail.core.problems import ProblemRaised
-from handrail.core.read_denials import ReadDenyPatterns
-from handrail.core.records import CallRecord
 from handrail.core.results import Status
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.engine import messages
 from handrail.engine.prepare.prepared_call import PreparedCall

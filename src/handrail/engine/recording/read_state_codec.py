@@ -10,7 +10,7 @@ from typing import Any, Final
 from handrail.core.call import MAIN_AGENT
 from handrail.core.context import ReadRecord, ReadState, ReadStates, Session
 from handrail.core.places import Stat
-from handrail.core.records import Store
+from handrail.core.ports.records import Store
 
 _KEY: Final = "reads"
 

@@ -23,13 +23,13 @@ from handrail.core.events import (
     FileChanged,
     Listener,
 )
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import shown
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
+from handrail.core.ports.processes import OnOutput, Stream
+from handrail.core.ports.records import Durability, Row, Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import OnOutput, Stream
-from handrail.core.records import Durability, Row, Store
 from handrail.core.results import Output, ToolResult
-from handrail.core.sensitive import is_sensitive
 from handrail.core.tool import Keep
 from handrail.engine.call_state import CallState, Outcome, current_session
 from handrail.engine.events import EventBus

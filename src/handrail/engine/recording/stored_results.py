@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from handrail.core.call import ToolCall
 from handrail.core.outputs import OUTPUT_OF, StoredOutput, StoredStream, output_call_id
-from handrail.core.ports import Artifacts
+from handrail.core.ports.machine import Artifacts
+from handrail.core.ports.records import CallRecord, Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import CallRecord, Store
 from handrail.core.results import Status
 from handrail.engine import messages
 from handrail.engine.recording.read_review import ReadReview

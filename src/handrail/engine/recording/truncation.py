@@ -9,7 +9,7 @@ import logging
 from typing import Literal, NamedTuple
 
 from handrail.core.outputs import output_handle
-from handrail.core.ports import Artifacts
+from handrail.core.ports.machine import Artifacts
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Keep
 

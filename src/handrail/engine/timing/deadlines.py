@@ -11,7 +11,7 @@ from typing import Final
 
 from handrail.core.context import CancelSignal
 from handrail.core.events import Listener
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
 
 _PATIENCE_S: Final = 30.0
 _LOOK_S: Final = 0.005

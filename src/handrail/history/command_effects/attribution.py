@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from handrail.core.places import Form
-from handrail.core.shadows import EntryChange, ObservedWrites
+from handrail.core.ports.snapshots import EntryChange, ObservedWrites
 
 # Time stamps of files are given out in ticks of the kernel's clock.
 TICK_NS: Final = 20_000_000

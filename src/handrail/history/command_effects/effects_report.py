@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from handrail.core.listing import first_few
 from handrail.core.places import shown
 from handrail.core.results import ChangeRecord
+from handrail.core.text.listing import first_few
 from handrail.history.before_images import is_of_folder
 
 # Of what cannot be brought back: a program can make pipes without end.

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.content import Content
 from handrail.core.places import Form, Kind
 from handrail.core.plan import hash_of
-from handrail.core.ports import Blobs, Files
+from handrail.core.ports.machine import Blobs, Files
+from handrail.core.ports.snapshots import EntryChange, FileState, TreeDiff, WorkspaceSnapshots
 from handrail.core.problems import ProblemRaised
-from handrail.core.shadows import EntryChange, FileState, TreeDiff, WorkspaceSnapshots
+from handrail.core.text.content import Content
 from handrail.history.before_images import describe_forms
 from handrail.history.command_effects.attribution import PERHAPS, Evidence
 from handrail.history.command_effects.effects_report import EffectsReport

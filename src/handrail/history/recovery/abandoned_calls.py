@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from handrail.core.ports import Clock
-from handrail.core.records import OpenRequest, Row, Store
+from handrail.core.ports.machine import Clock
+from handrail.core.ports.records import OpenRequest, Row, Store
 
 _TEXT: Final = "it was interrupted before it changed anything; Handrail ended meanwhile"
 

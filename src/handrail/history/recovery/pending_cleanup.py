@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from handrail.core.records import Store
+from handrail.core.ports.records import Store
 
 # Beside the states of sessions; no session has an empty name.
 _NOBODY: Final = ""

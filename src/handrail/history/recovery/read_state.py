@@ -7,8 +7,8 @@ from typing import Any
 
 from handrail.core.context import ReadRecord
 from handrail.core.places import Form
-from handrail.core.ports import Files
-from handrail.core.records import CallRecord
+from handrail.core.ports.machine import Files
+from handrail.core.ports.records import CallRecord
 from handrail.history.undo.file_revert import read_current_file
 
 

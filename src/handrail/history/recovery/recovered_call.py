@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.listing import first_few
-from handrail.core.records import CallRecord, Row
+from handrail.core.ports.records import CallRecord, Row
+from handrail.core.text.listing import first_few
 from handrail.history.command_effects.effects_report import EffectsReport
 
 # Paths that are named in a text.

@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from handrail.core.content import Content
-from handrail.core.listing import first_few
 from handrail.core.places import Form, Kind, Place
 from handrail.core.plan import Change, Plan, temp_name
-from handrail.core.ports import Blobs, Clock, Files
+from handrail.core.ports.machine import Blobs, Clock, Files
+from handrail.core.ports.records import CallRecord, Row, Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import CallRecord, Row, Store
+from handrail.core.text.content import Content
+from handrail.core.text.listing import first_few
 from handrail.history.before_images import (
     compare_with_image,
     form_before,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.listing import first_few
+from handrail.core.ports.records import Store, Trace
+from handrail.core.ports.undo import Requester
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Store, Trace
-from handrail.core.undo import Requester
+from handrail.core.text.listing import first_few
 from handrail.history.undo.recorded_changes import (
     FileChange,
     UndoState,

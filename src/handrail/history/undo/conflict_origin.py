@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from handrail.core.records import Trace
+from handrail.core.ports.records import Trace
 from handrail.history.undo.call_lookup import CallLookup
 from handrail.history.undo.file_revert import Conflict, FileRevert
 from handrail.history.undo.recorded_changes import (

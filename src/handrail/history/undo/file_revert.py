@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from handrail.core.content import Content
 from handrail.core.places import Form, Place, Stat
 from handrail.core.plan import Change, hash_of
-from handrail.core.ports import Blobs, Files
+from handrail.core.ports.machine import Blobs, Files
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.history.before_images import compare_with_image, form_before, load_image
 from handrail.history.undo.recorded_changes import FileChange
 

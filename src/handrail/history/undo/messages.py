@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
-from handrail.core.content import Content
 from handrail.core.places import Form, shown
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import detect
+from handrail.core.text.content import Content
+from handrail.core.text.encoding import detect
 from handrail.history.undo.file_revert import FileRevert
 from handrail.history.undo.recorded_changes import RevertedCall
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from handrail.core.listing import first_few
 from handrail.core.places import shown
-from handrail.core.records import Store, Trace
-from handrail.core.undo import UndoableChange
+from handrail.core.ports.records import Store, Trace
+from handrail.core.ports.undo import UndoableChange
+from handrail.core.text.listing import first_few
 from handrail.history.before_images import is_permission_grant
 
 TOOL: Final = "undo"

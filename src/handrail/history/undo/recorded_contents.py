@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from handrail.core.places import Form
-from handrail.core.records import Store, Where
+from handrail.core.ports.records import Store, Where
 from handrail.history.undo.recorded_changes import FileChange
 
 # Parts of an undo go through the rows in order, so few of them are needed at a time.

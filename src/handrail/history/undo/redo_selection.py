@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from handrail.core.ports.records import Trace
+from handrail.core.ports.undo import UndoRequest
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Trace
-from handrail.core.undo import UndoRequest
 from handrail.history.undo.call_lookup import CallLookup, TraceState
 from handrail.history.undo.recorded_changes import (
     CallKey,

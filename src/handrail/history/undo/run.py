@@ -19,7 +19,7 @@ from anyio import to_thread
 
 from handrail.core.places import Form, shown
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Blobs, Files
+from handrail.core.ports.machine import Blobs, Files
 from handrail.history.before_images import is_of_folder
 from handrail.history.temporary_permissions import add_permission_grants
 from handrail.history.undo import messages as words

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from handrail.core.ports.records import Trace
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Trace
 from handrail.history.undo.call_lookup import CallLookup, TraceState
 from handrail.history.undo.recorded_changes import (
     FileChange,

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any, Final
 
 from handrail.core.plan import Plan
-from handrail.core.ports import Blobs, Clock, Files
+from handrail.core.ports.machine import Blobs, Clock, Files
+from handrail.core.ports.records import Store
+from handrail.core.ports.undo import ALONE, Requester, UndoableChange, UndoCall, UndoRequest
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Store
-from handrail.core.undo import ALONE, Requester, UndoableChange, UndoCall, UndoRequest
 from handrail.history.undo import messages as words
 from handrail.history.undo.call_lookup import CallLookup
 from handrail.history.undo.conflict_origin import find_conflict_origins

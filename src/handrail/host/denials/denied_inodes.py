@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from handrail.core.read_denials import HiddenPaths
+from handrail.core.ports.read_denials import HiddenPaths
 from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.snapshots.listing_cache import ListingCache, ListingPass
 

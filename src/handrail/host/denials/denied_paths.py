@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
+from handrail.core.ports.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.git.index import tracked_paths

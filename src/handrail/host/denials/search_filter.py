@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.places import Kind, Place
+from handrail.core.ports.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.core.problems import ProblemRaised
-from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.denials.denied_inodes import DeniedInodes, InodeSet
 from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.messages import READ_DENIED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from handrail.core.places import Entry, Kind, Place, Stat
 from handrail.core.plan import Change
-from handrail.core.ports import FileContent, Named, Staged, Window
+from handrail.core.ports.machine import FileContent, Named, Staged, Window
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import FAILING, problem_from_oserror, quoted
 from handrail.host.files.messages import NOT_A_DIRECTORY_TO_LIST

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from handrail.core.processes import Confinement, Ended
+from handrail.core.ports.processes import Confinement, Ended
 from handrail.host.sandbox.visible_paths import is_inside_any
 
 _NETWORK: Final = re.compile(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.core.processes import Confinement, Ended, Launch, Strength
+from handrail.core.ports.processes import Confinement, Ended, Launch, Strength
 from handrail.host.processes import landlock
 from handrail.host.processes.binaries import find_binary, sha256
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles

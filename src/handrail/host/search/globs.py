@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from handrail.core.globs import BraceGroup, expand_groups
+from handrail.core.text.globs import BraceGroup, expand_groups
 
 _MAX_LENGTH: Final = 2000
 _MAX_ALTERNATIVES: Final = 500

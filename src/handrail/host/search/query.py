@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import GrepQuery
+from handrail.core.ports.machine import GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.limits import MAX_PATTERN
 from handrail.host.search.messages import (

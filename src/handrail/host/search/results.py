@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from handrail.core.ports import FilesFound, GrepFound, Hit
+from handrail.core.ports.machine import FilesFound, GrepFound, Hit
 from handrail.host.search.limits import MAX_HITS, join, too_much
 from handrail.host.search.search_roots import SearchRoot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.core.ports import GrepQuery
+from handrail.core.ports.machine import GrepQuery
 from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.search.filters import PathFilter, path_filter

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import anyio.to_thread
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import GrepFound, GrepQuery
+from handrail.core.ports.machine import GrepFound, GrepQuery
 
 _NAME: Final = "output.txt"
 

@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from handrail.core.content import Content
-from handrail.core.ports import Blobs
+from handrail.core.ports.machine import Blobs
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 
 _FICLONE: Final = 0x40049409
 # Below this size, copying is cheaper than sharing blocks.

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from handrail.core.sensitive import is_sensitive
-from handrail.core.shadows import (
+from handrail.core.names.sensitive import is_sensitive
+from handrail.core.ports.snapshots import (
     HISTORY,
     LONG_LINK,
     NO_ROOM,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from handrail.core.shadows import EntryChange
+from handrail.core.ports.snapshots import EntryChange
 from handrail.host.snapshots.entries import (
     FOLDER,
     TreeEntry,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from handrail.core.places import Form
-from handrail.core.shadows import (
+from handrail.core.ports.snapshots import (
     BUSY,
     LONG_LINK,
     NO_ROOM,

@@ -13,8 +13,8 @@ import stat
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from handrail.core.sensitive import is_sensitive
-from handrail.core.shadows import SnapshotLimits
+from handrail.core.names.sensitive import is_sensitive
+from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.paths.openat2 import READ
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (

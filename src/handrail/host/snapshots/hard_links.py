@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from handrail.core.shadows import EntryChange, OtherNames
+from handrail.core.ports.snapshots import EntryChange, OtherNames
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.snapshots.entries import TreeIndex
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.core.ports import Blobs
-from handrail.core.shadows import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
+from handrail.core.ports.machine import Blobs
+from handrail.core.ports.snapshots import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
 from handrail.host.files.paths.openat2 import LOOK
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.history_marks import describe_history_change

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.core.ports import Clock
+from handrail.core.ports.machine import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
 from handrail.host.state.messages import ARTIFACT_GONE, ARTIFACT_NOT_KEPT, ARTIFACT_TOO_LARGE

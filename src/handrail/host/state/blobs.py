@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from handrail.core.content import Content
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.state.messages import BLOB_DAMAGED, BLOB_MISSING, BLOB_NOT_KEPT, BLOB_UNREADABLE
 
 QUOTA_BYTES: Final = 2 << 30

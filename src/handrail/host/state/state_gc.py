@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.core.processes import JobState
+from handrail.core.ports.processes import JobState
 from handrail.host.supervisor import job_records
 
 PARTS: Final = ("blobs", "oversized", "jobs", "quarantine", "shadow", "copies", "tmp")

@@ -12,7 +12,15 @@ from typing import Any, Final
 
 import anyio
 
-from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
+from handrail.core.ports.processes import (
+    Captured,
+    Ended,
+    Job,
+    JobOutput,
+    JobRequest,
+    Launch,
+    OnOutput,
+)
 from handrail.host.files.paths.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.jobs import SupervisedJobs

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.core.processes import Job, JobState
+from handrail.core.ports.processes import Job, JobState
 from handrail.host.processes.procfs import ProcessIdentity
 
 # Ended jobs whose output is kept; older ones are removed when a new job starts.

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import anyio
 
-from handrail.core.processes import Job, JobOutput, JobRequest, JobState, Launch
+from handrail.core.ports.processes import Job, JobOutput, JobRequest, JobState, Launch
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor import job_output, job_records

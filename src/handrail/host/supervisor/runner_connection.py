@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import anyio
 
+from handrail.core.ports.processes import OnOutput
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import OnOutput
 from handrail.host.messages import ROOT_REPLACED
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.messages import DIRECTORY_NOT_ENTERED, PROGRAM_NOT_STARTED

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import anyio
 
+from handrail.core.ports.processes import OnOutput
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import OnOutput
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.messages import LOCK_NOT_CREATED, RUNNER_LOST, RUNTIME_CLOSED

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import anyio
 from anyio import to_thread
 
-from handrail.core.content import Content
-from handrail.core.syntax import SyntaxFault
+from handrail.core.ports.syntax import SyntaxFault
+from handrail.core.text.content import Content
 from handrail.host.syntax import json_text, python, toml_text, treesitter, yaml_text
 from handrail.host.syntax.languages import (
     JSON,

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from handrail.core.nesting import nested_deeper
+from handrail.core.text.nesting import nested_deeper
 from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 1_000_000

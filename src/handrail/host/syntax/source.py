@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self, TypeAlias
 
-from handrail.core.syntax import SyntaxFault
-from handrail.core.text import detect
+from handrail.core.ports.syntax import SyntaxFault
+from handrail.core.text.encoding import detect
 
 _WIDEST: Final = 200
 

@@ -6,8 +6,8 @@ import re
 import tomllib
 from typing import Final
 
-from handrail.core.nesting import nested_deeper
-from handrail.core.syntax import SyntaxFault
+from handrail.core.ports.syntax import SyntaxFault
+from handrail.core.text.nesting import nested_deeper
 from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 256_000

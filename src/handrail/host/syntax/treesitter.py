@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.core.syntax import SyntaxFault
+from handrail.core.ports.syntax import SyntaxFault
 from handrail.host.processes import spawn
 from handrail.host.syntax.languages import Language
 from handrail.host.syntax.source import SourceText

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final
 
-from handrail.core.nesting import nested_deeper
-from handrail.core.syntax import SyntaxFault
+from handrail.core.ports.syntax import SyntaxFault
+from handrail.core.text.nesting import nested_deeper
 from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 256_000

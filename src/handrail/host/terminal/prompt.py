@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 from handrail.host.terminal.question import (
     MARGIN,
     Screen,

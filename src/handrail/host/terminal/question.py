@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from handrail.core.approval import ApprovalRequest
-from handrail.core.columns import rows
-from handrail.core.safe_text import safe_text
+from handrail.core.text.columns import rows
+from handrail.core.text.safe_text import safe_text
 
 MARGIN: Final = "│ "
 _NAME: Final = 60

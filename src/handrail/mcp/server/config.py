@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handrail.core.ports import Approver
+from handrail.core.ports.machine import Approver
 from handrail.mcp.server import messages
 from handrail.mcp.server.results import TEXT
 

@@ -16,7 +16,7 @@ from mcp.server.context import ServerRequestContext
 from pydantic import ValidationError
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
-from handrail.core.ports import Approver
+from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.mcp.server import messages
 from handrail.mcp.server.form import SCHEMA, approval_message, parse_answer

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from handrail.core.approval import Answer, ApprovalRequest
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 
 FIELD: Final = "answer"
 SCHEMA: Final[Mapping[str, Any]] = {

@@ -15,7 +15,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams
 
 from handrail.core.events import CallHeartbeat, CallOutput, CallProgress, Event
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 
 LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
 _KEPT: Final = 64

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
-from handrail.core.ports import Approver
+from handrail.core.ports.machine import Approver
 from handrail.policy.approval import messages
 
 Callback = Callable[[ApprovalRequest], "bool | Answer | Reply | Awaitable[bool | Answer | Reply]"]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from handrail.core.plan_mode import PlannedPermission
+from handrail.core.ports.plan_mode import PlannedPermission
 from handrail.core.results import PermissionGranted
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.approval import messages, suggest_rule
 from handrail.policy.policy_input import PolicyInput

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
+from handrail.core.names.protected_names import fold_name
+from handrail.core.ports.processes import Confinement, Sandbox
+from handrail.core.ports.read_denials import HiddenPaths, PathGlob
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Confinement, Sandbox
-from handrail.core.protected_names import fold_name
-from handrail.core.read_denials import HiddenPaths, PathGlob
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
 from handrail.policy import messages
 from handrail.policy.confinement import sandbox_hides_paths

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from handrail.core.globs import literal_prefix
-from handrail.core.leases import Lease
-from handrail.core.processes import Confinement, Sandbox
+from handrail.core.ports.leases import Lease
+from handrail.core.ports.processes import Confinement, Sandbox
+from handrail.core.text.globs import literal_prefix
 from handrail.policy import messages
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.processes import Confinement, Sandbox, Strength
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.ports.processes import Confinement, Sandbox, Strength
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.policy import messages
 from handrail.policy.denials.read_only_paths import ReadOnlyPaths, add_read_only_paths

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
-from handrail.core.content import Buffer, Content
 from handrail.core.plan import Change
+from handrail.core.text.content import Buffer, Content
 
 _CHUNK: Final = 1 << 16
 # Of a line that reaches out of what was changed, so much is looked at.

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from handrail.core.commands import CommandAnalysis
 from handrail.core.places import shown
 from handrail.core.plan import Plan
-from handrail.core.safe_text import safe_text
+from handrail.core.text.safe_text import safe_text
 from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.added_text import AddedText, added_text
 from handrail.policy.guardrails.omissions import may_omit, omissions

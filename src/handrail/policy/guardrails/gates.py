@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.listing import first_few
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import ToolResult
-from handrail.core.safe_text import safe_text
+from handrail.core.text.listing import first_few
+from handrail.core.text.safe_text import safe_text
 from handrail.policy.guardrails.settings import QualityGate
 
 _STDOUT_CHARS: Final = 500

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Risk
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules import messages

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.traits import RuleFamily
 from handrail.policy.rules.command_pattern import CommandPattern, parse_command_pattern
 from handrail.policy.rules.paths.pattern import matches_whole_trees
 from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, declared_traits

@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
 
 

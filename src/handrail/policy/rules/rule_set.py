@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Footprint
-from handrail.core.tool_traits import RuleFamily
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.command_match import CommandRules

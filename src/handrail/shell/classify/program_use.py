@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.core.commands import CommandClass
-from handrail.core.sensitive import is_sensitive
+from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.classify import messages, roles
 from handrail.shell.classify.arguments import Argument

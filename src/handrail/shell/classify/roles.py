@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
-from handrail.core.sensitive import is_sensitive
+from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze import builtins
 from handrail.shell.classify import hosts, messages, path_location, sed
 from handrail.shell.classify.arguments import Argument

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from handrail.core.ports.records import Integrity
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Integrity
 from handrail.store.chain.chain_check import BrokenChain, ChainFindings, check_chain
 from handrail.store.sqlite.connection import MEMORY, open_read_only
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from handrail.core.records import Abandoned, OpenRequest
+from handrail.core.ports.records import Abandoned, OpenRequest
 from handrail.store.chain.ledger import LedgerWriter, close_sessions
 from handrail.store.records.sessions import (
     CLOSED,

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from handrail.core.records import CallRecord, SessionRecord
+from handrail.core.ports.records import CallRecord, SessionRecord
 
 # What stands for a payload that was purged.
 PURGED: Final[Mapping[str, Any]] = {"purged": True}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from handrail.core.records import Claimed
+from handrail.core.ports.records import Claimed
 
 
 def claim_call_id(

@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 
-from handrail.core.leases import Lease, Reserved, overlap
+from handrail.core.ports.leases import Lease, Reserved, overlap
 
 
 def acquire_leases(

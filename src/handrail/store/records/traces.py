@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import Any, Final, NamedTuple
 
-from handrail.core.records import Opened, Trace, Where
+from handrail.core.ports.records import Opened, Trace, Where
 from handrail.store.records.calls import decode_call
 
 # What decides about undo; the rest of a payload (texts, output) is left on the disk.

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.core.records import CallRecord, OpenRequest
+from handrail.core.ports.records import CallRecord, OpenRequest
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter
 from handrail.store.records.calls import decode_call, find_attempt
 

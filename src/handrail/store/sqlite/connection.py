@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
-from handrail.core.leases import Lease
+from handrail.core.ports.leases import Lease
+from handrail.core.ports.records import Durability
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Durability
 from handrail.store.records import leases
 from handrail.store.schema.migrations import check_identity, list_migrations, upgrade
 from handrail.store.sqlite.errors import explain_error, is_busy, problem_error, unavailable_problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from handrail.core.records import Row
-from handrail.core.redact import redact
+from handrail.core.ports.records import Row
+from handrail.core.text.redact import redact
 from handrail.store.chain.hashes import encode_json, payload_hash, storable
 
 

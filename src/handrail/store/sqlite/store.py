@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
-from handrail.core.leases import Lease, Reserved
-from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.records import (
+from handrail.core.ports.leases import Lease, Reserved
+from handrail.core.ports.records import (
     Abandoned,
     CallRecord,
     Claimed,
@@ -27,6 +26,7 @@ from handrail.core.records import (
     Trace,
     Where,
 )
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.store.chain.hashes import encode_json, storable
 from handrail.store.records import (
     abandoned,

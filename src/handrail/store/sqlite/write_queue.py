@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem
-from handrail.core.records import Durability
 from handrail.store.sqlite.errors import problem_error
 from handrail.store.sqlite.row_encoding import EncodedRow, SealedRow
 

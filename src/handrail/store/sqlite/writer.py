@@ -16,9 +16,9 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Final
 
+from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.records import Durability
-from handrail.core.redact import may_hold_secrets
+from handrail.core.text.redact import may_hold_secrets
 from handrail.store.chain.hashes import storable
 from handrail.store.chain.ledger import LedgerWriter
 from handrail.store.chain.live_guard import ChainGuard

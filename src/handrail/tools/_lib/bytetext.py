@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from handrail.core.text import UTF8_MIXED, TextForm, detect
+from handrail.core.text.encoding import UTF8_MIXED, TextForm, detect
 from handrail.tools._lib.seek import seek
 
 # Up to here finding out the encoding costs nothing that anybody would notice.

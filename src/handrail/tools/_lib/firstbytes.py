@@ -10,9 +10,9 @@ from typing import Final
 
 from handrail.core.context import ReadRecord
 from handrail.core.places import Place, Stat
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import TextForm, detect
+from handrail.core.text.encoding import TextForm, detect
 from handrail.tools._lib.diff import split_lines
 from handrail.tools._lib.paging import ROOM_FOR_NOTES
 

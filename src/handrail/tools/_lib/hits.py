@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.core.places import shown
-from handrail.core.ports import Hit
+from handrail.core.ports.machine import Hit
 from handrail.tools._lib.lines import clip
 
 MAX_HIT: Final = 500

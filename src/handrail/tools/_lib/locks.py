@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handrail.core.context import Session
 from handrail.core.footprint import Footprint, writing
-from handrail.core.leases import PathReserver
+from handrail.core.ports.leases import PathReserver
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, P
 from handrail.core.verdicts import Risk

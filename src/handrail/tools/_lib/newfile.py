@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from handrail.core.content import Content
 from handrail.core.places import Place
 from handrail.core.plan import Change, Plan
-from handrail.core.text import UTF8
+from handrail.core.text.content import Content
+from handrail.core.text.encoding import UTF8
 from handrail.tools._lib.diff import count_lines, render_creation
 from handrail.tools._lib.lines import counted
 

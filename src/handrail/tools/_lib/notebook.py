@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final
 
-from handrail.core.nesting import nested_deeper
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import TextForm, detect
+from handrail.core.text.encoding import TextForm, detect
+from handrail.core.text.nesting import nested_deeper
 from handrail.tools._lib.jsonspans import (
     Member,
     Value,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.context import Whereabouts
-from handrail.core.leases import PathReserver
 from handrail.core.outputs import Outputs
-from handrail.core.plan_mode import PlanModeControl
-from handrail.core.ports import Files, Search
-from handrail.core.processes import Processes, Sandbox
-from handrail.core.undo import UndoService
+from handrail.core.ports.leases import PathReserver
+from handrail.core.ports.machine import Files, Search
+from handrail.core.ports.plan_mode import PlanModeControl
+from handrail.core.ports.processes import Processes, Sandbox
+from handrail.core.ports.undo import UndoService
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from handrail.core.content import Buffer, Content
+from handrail.core.text.content import Buffer, Content
 from handrail.tools._lib.bytetext import ByteText
 from handrail.tools._lib.diff import CONTEXT, MAX_SHOWN, Hunk, split_lines
 

@@ -9,12 +9,12 @@ from pydantic import Field
 from handrail.core.commands import CommandAnalysis, CommandClass, Reason
 from handrail.core.commands import Effects as CommandEffects
 from handrail.core.context import Session, ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint, writing
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.commands.jobs import JobTool, data_of
 

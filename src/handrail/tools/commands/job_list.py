@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint, reading
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.tools._lib.commands.jobs import JobTool, data_of, line_of
 
 _MOST: Final = 100

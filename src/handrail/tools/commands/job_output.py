@@ -7,13 +7,13 @@ from typing import Final
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint, reading
 from handrail.core.outputs import OUTPUT_OF
-from handrail.core.processes import JobState
+from handrail.core.ports.processes import JobState
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
 from handrail.tools._lib.commands.jobs import JobTool, line_of
 from handrail.tools._lib.commands.running import Seconds

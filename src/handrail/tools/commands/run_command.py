@@ -8,16 +8,16 @@ from pydantic import Field
 
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import Session, ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
 from handrail.core.paths import PathUse
 from handrail.core.places import Kind
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
+from handrail.core.ports.processes import Launch
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Launch
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.shell.parse.trivial import same_in_any_shell
 from handrail.tools._lib.builtin import Builtin

@@ -11,15 +11,15 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.paths import PathUse
 from handrail.core.places import Place
 from handrail.core.plan import Plan
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized
 from handrail.tools._lib.lines import with_notes

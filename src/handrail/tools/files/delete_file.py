@@ -5,14 +5,14 @@ from __future__ import annotations
 from pydantic import Field
 
 from handrail.core.context import Session, ToolContext
+from handrail.core.effects import Effects
 from handrail.core.paths import WritePath
 from handrail.core.places import Place
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import (
     INTEGER,

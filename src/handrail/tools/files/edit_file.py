@@ -12,14 +12,14 @@ from typing import Any, Final, NamedTuple
 from pydantic import ConfigDict, Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.paths import WritePath
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import FileContent, Files
+from handrail.core.ports.machine import FileContent, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,

@@ -11,15 +11,15 @@ from anyio import to_thread
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.paths import ReadPath
 from handrail.core.places import Kind, Place, Stat, shown
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.core.text import detect
+from handrail.core.text.encoding import detect
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import Builtin, sized
 from handrail.tools._lib.bytetext import ByteText
 

@@ -8,14 +8,14 @@ from anyio import to_thread
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.paths import TreePath
 from handrail.core.places import Kind, Place, shown
-from handrail.core.ports import Files, FilesQuery, Search
+from handrail.core.ports.machine import Files, FilesQuery, Search
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
+from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import STRINGS, Builtin
 from handrail.tools._lib.globs import check_globs, name_matcher
 from handrail.tools._lib.lines import with_notes

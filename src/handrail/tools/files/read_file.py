@@ -13,15 +13,15 @@ from typing import Final, NamedTuple
 from pydantic import Field, field_validator
 
 from handrail.core.context import ReadRecord, ToolContext
+from handrail.core.effects import Effects
 from handrail.core.outputs import Outputs, output_call_id
 from handrail.core.paths import ReadPath
 from handrail.core.places import Place
-from handrail.core.ports import Files, Window
+from handrail.core.ports.machine import Files, Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import FileRead, Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
+from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     INTEGER,
     INTEGER_OR_NULL,

@@ -6,16 +6,16 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from handrail.core.content import Content
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.paths import WritePath
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import FileContent, Files
-from handrail.core.text import UTF8, TextForm, detect
+from handrail.core.ports.machine import FileContent, Files
+from handrail.core.text.content import Content
+from handrail.core.text.encoding import UTF8, TextForm, detect
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     BOOLEAN,
     INTEGER,

@@ -7,13 +7,13 @@ from typing import Literal
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.paths import TreePath
 from handrail.core.places import shown
-from handrail.core.ports import FilesFound, FilesQuery, Search
+from handrail.core.ports.machine import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
+from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import INTEGER, INTEGER_OR_NULL, STRINGS, Builtin, object_schema
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.lines import with_notes

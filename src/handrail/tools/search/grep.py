@@ -8,14 +8,14 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.outputs import Outputs, output_call_id
 from handrail.core.paths import TreePath
 from handrail.core.places import Kind, Place, shown
-from handrail.core.ports import GrepFound, GrepMode, GrepQuery, Hit, Search
+from handrail.core.ports.machine import GrepFound, GrepMode, GrepQuery, Hit, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
+from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.hits import render, select

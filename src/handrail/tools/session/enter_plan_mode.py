@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Access, Footprint, Touch
-from handrail.core.plan_mode import ENTER, PlanModeControl
+from handrail.core.ports.plan_mode import ENTER, PlanModeControl
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import STRING, Builtin, object_schema
 

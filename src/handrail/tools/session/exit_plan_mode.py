@@ -5,13 +5,13 @@ from __future__ import annotations
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
-from handrail.core.plan_mode import LEAVE, PlanModeControl, PlannedPermission
+from handrail.core.ports.plan_mode import LEAVE, PlanModeControl, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema
 from handrail.tools.session.enter_plan_mode import MODE_CHANGE

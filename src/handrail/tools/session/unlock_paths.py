@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.effects import Effects
 from handrail.core.results import Output
 from handrail.core.tool import Params
-from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import ToolTraits
+from handrail.core.traits import ToolTraits
 from handrail.tools._lib.locks import LockTool
 
 

@@ -8,10 +8,10 @@ import time
 import pytest
 from tests.support.layout import build_layout
 
-from handrail.core.content import Content
 from handrail.core.places import Entry, Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.reading import open_file
 

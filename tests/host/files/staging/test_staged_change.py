@@ -8,9 +8,9 @@ import pytest
 from tests.support.changes import change_of, refusal, tree, write
 from tests.support.waiting import join_threads
 
-from handrail.core.content import Content
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
 
 

@@ -6,8 +6,8 @@ import os
 import pytest
 from tests.support.changes import change_of, refusal, tree
 
-from handrail.core.content import Content
 from handrail.core.plan import Change
+from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.staging import parents, renames, staged_change, temp
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.core.processes import Strength
+from handrail.core.ports.processes import Strength
 from handrail.host.sandbox import visible_paths
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
 from handrail.host.sandbox.backends.landlock_backend import LandlockBackend

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from handrail.core.ports import FilesQuery
+from handrail.core.ports.machine import FilesQuery
 from handrail.host.search.fallback.gitignore import parse
 
 NAMES = ["a.py", "b.log", "keep.log", "README.md", "sp ace", "#x", "!y", "Makefile"]

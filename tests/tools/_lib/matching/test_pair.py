@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import TextForm
+from handrail.core.text.encoding import TextForm
 from handrail.tools._lib.bytetext import ByteText, form_of
 from handrail.tools._lib.matching.pair import find_pair
 from handrail.tools._lib.splice import spliced

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import UTF8
+from handrail.core.text.encoding import UTF8
 from handrail.tools._lib.bytetext import ByteText
 from handrail.tools._lib.matching.blocks import Block, Hints, Op, block_of
 from handrail.tools._lib.matching.candidates import Tier

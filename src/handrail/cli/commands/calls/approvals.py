@@ -13,7 +13,7 @@ from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.core.ports import Approver
+    from handrail.core.ports.machine import Approver
     from handrail.host.terminal.approval_queue import PendingApproval
 
 _EPILOG: Final = """\

@@ -101,7 +101,7 @@ async def _plan(options: Namespace, calls: Sequence[Mapping[str, Any]]) -> Order
 
 
 def _print_order(ordering: Ordering, lines: Sequence[BatchLine], *, as_json: bool) -> None:
-    from handrail.core.safe_text import safe_text
+    from handrail.core.text.safe_text import safe_text
 
     if as_json:
         output.print_json({"ids": ordering.ids, "waits": ordering.waits, "groups": ordering.groups})

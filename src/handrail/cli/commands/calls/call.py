@@ -17,7 +17,7 @@ from handrail.cli.workspace import add_ask_option
 if TYPE_CHECKING:
     from handrail.cli.render.status_line import StatusLine
     from handrail.core.approval import ApprovalRequest, Reply
-    from handrail.core.ports import Approver
+    from handrail.core.ports.machine import Approver
     from handrail.core.results import ToolResult
 
 _EPILOG: Final = """\
@@ -102,7 +102,7 @@ def print_result(result: ToolResult) -> None:
 
 def print_summary(summary: str | None, *, as_json: bool) -> None:
     """Print the summary of a dry run; on standard error if the output is JSON."""
-    from handrail.core.safe_text import safe_text
+    from handrail.core.text.safe_text import safe_text
 
     if summary is not None and as_json:
         output.warn(summary)

@@ -11,7 +11,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    from handrail.core.processes import Job, Processes
+    from handrail.core.ports.processes import Job, Processes
 
 _PART: Final = 1 << 20
 _ROUND_S: Final = 0.2
@@ -59,7 +59,7 @@ async def _show(processes: Processes, options: Namespace) -> None:
     """Print the output so far; with --follow, until the job ends."""
     from codecs import getincrementaldecoder
 
-    from handrail.core.processes import JobState
+    from handrail.core.ports.processes import JobState
 
     # A character or line may be split between two chunks.
     decoder, offset, broken = getincrementaldecoder("utf-8")("replace"), 0, False

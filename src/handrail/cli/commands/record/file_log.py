@@ -11,7 +11,7 @@ from handrail.cli.render import output
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
-    from handrail.core.undo import UndoableChange
+    from handrail.core.ports.undo import UndoableChange
     from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch
     from handrail.host.files.local_files import LocalFiles
 

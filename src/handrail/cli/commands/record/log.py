@@ -13,7 +13,7 @@ from handrail.cli.render import output
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from handrail.core.records import CallRecord
+    from handrail.core.ports.records import CallRecord
 
 _LAST: Final = "last"
 

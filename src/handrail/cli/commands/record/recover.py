@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.cli.render.recovery import EarlierRecovery
-    from handrail.core.processes import Job
+    from handrail.core.ports.processes import Job
     from handrail.history.recovery.recovered_call import RecoveredCall
 import os
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import sqlite3
 
     from handrail.cli.workspace import Workspace
-    from handrail.core.records import CallRecord
+    from handrail.core.ports.records import CallRecord
     from handrail.history.call_diffs import FileDiff
 
 _MOST_OF_ONE_ID = 10
@@ -193,7 +193,7 @@ def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
 def _block(title: str, text: str) -> Iterator[str]:
     """Format a one-line text beside its title, a longer text below it."""
     from handrail.cli.render.screen import one_line
-    from handrail.core.safe_text import safe_text
+    from handrail.core.text.safe_text import safe_text
 
     if "\n" not in text:
         yield f"  {one_line(title)} {safe_text(text)}"

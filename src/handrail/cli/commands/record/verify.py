@@ -11,7 +11,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    from handrail.core.records import Integrity
+    from handrail.core.ports.records import Integrity
 
 _HASH_DIGITS: Final = 64
 

@@ -84,7 +84,7 @@ async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
 
 
 def _render_report(report: dict[str, Any]) -> list[str]:
-    from handrail.core.safe_text import safe_text
+    from handrail.core.text.safe_text import safe_text
 
     lines = [f"server        {report['command']} {' '.join(report['args'])}"]
     for era in report["eras"]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.assembly.runtime_opener import RuntimeOpener
-    from handrail.core.ports import Approver
+    from handrail.core.ports.machine import Approver
     from handrail.mcp.server.config import ServerConfig
 
 CLIENTS: Final = (

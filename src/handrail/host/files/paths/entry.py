@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from handrail.core.content import Content
 from handrail.core.places import Form, Kind, Place
-from handrail.core.ports import Named
+from handrail.core.ports.machine import Named
+from handrail.core.text.content import Content
 from handrail.host.files.errors import problem_from_oserror
 from handrail.host.files.paths.locate import Locator, check
 from handrail.host.files.paths.openat2 import LOOK_IN

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from handrail.core.text import TextForm
+from handrail.core.text.encoding import TextForm
 
 BLOCK: Final = 16 * 1024
 _CHUNK: Final = 16 * BLOCK

@@ -10,10 +10,10 @@ import os
 import stat
 from typing import Final, NamedTuple
 
-from handrail.core.content import Content
 from handrail.core.places import Kind, Place, Stat
-from handrail.core.ports import FileContent
+from handrail.core.ports.machine import FileContent
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
 from handrail.host.files.messages import FILE_GROWS, FILE_MISSING, FILE_TOO_LARGE
 from handrail.host.files.paths.openat2 import LOOK, READ

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from handrail.core.places import Place
-from handrail.core.ports import Window
+from handrail.core.ports.machine import Window
 
 ROOM: Final = 5 << 20
 KEPT_S: Final = 300.0

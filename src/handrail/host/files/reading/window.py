@@ -13,9 +13,9 @@ from hashlib import sha256
 from typing import Final
 
 from handrail.core.places import Place, Stat
-from handrail.core.ports import Window
+from handrail.core.ports.machine import Window
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import TextForm, detect
+from handrail.core.text.encoding import TextForm, detect
 from handrail.host.files.errors import problem_from_oserror, quoted
 from handrail.host.files.messages import BINARY_FILE, CHANGED_WHILE_READ, LINE_NOT_REACHED
 from handrail.host.files.paths.roots import Roots

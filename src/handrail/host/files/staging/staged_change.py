@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from handrail.core.content import Content
 from handrail.core.places import Form
 from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
 from handrail.host.files.messages import CHANGED_MEANWHILE, CHANGED_SINCE_READ, HARD_LINKS
 from handrail.host.files.paths.entry import read_link_target

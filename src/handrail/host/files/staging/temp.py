@@ -11,8 +11,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
-from handrail.core.content import Content
 from handrail.core.places import Place
+from handrail.core.text.content import Content
 from handrail.host.files.paths.openat2 import LOOK_IN, READ
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.reading.open_file import content_equals

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.core.processes import Confinement, Launch
+from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import is_inside
 from handrail.host.sandbox.backends.landlock_grants import inode_key

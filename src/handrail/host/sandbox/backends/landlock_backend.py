@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from handrail.core.processes import Confinement, Launch
+from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter

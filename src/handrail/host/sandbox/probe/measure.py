@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from handrail.core.processes import Confinement, Launch, Strength
+from handrail.core.ports.processes import Confinement, Launch, Strength
 from handrail.host.processes.binaries import find_binary
 from handrail.host.sandbox.probe import run_probe
 from handrail.host.sandbox.probe.fixture import ProbeFixture, create_fixture

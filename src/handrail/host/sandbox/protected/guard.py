@@ -10,7 +10,7 @@ import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from handrail.core.protected_names import NameTable
+from handrail.core.names.protected_names import NameTable
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.baseline import (
     ProtectedBaseline,

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from handrail.core.protected_names import fold_name
-from handrail.core.protected_table import REPOSITORY_ENTRIES
+from handrail.core.names.protected_names import fold_name
+from handrail.core.names.protected_table import REPOSITORY_ENTRIES
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.name_table import (
     BARE,

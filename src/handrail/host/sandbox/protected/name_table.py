@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Final, NamedTuple
 
-from handrail.core.globs import fits, reaches, split_glob
-from handrail.core.protected_names import NamePath, NameTable, fold_name
+from handrail.core.names.protected_names import NamePath, NameTable, fold_name
+from handrail.core.text.globs import fits, reaches, split_glob
 
 # Kinds of protected names, as bits: one name may have several.
 WHOLE: Final = 1  # a directory whose whole content counts

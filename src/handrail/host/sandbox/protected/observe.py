@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from handrail.core.protected_names import NameTable
+from handrail.core.names.protected_names import NameTable
 from handrail.host.files.paths.openat2 import LOOK_IN, READ
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.root_identity import RootHandle

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from handrail.core.ports import GrepMode, GrepQuery
+from handrail.core.ports.machine import GrepMode, GrepQuery
 from handrail.host.search.decode import PIECE
 from handrail.host.search.fallback.budget import Budget
 from handrail.host.search.limits import MAX_HITS, MAX_LINE, cut_line

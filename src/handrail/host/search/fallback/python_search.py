@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import anyio.to_thread
 
 from handrail.core.places import Kind
-from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
 from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
 from handrail.host.search import limits

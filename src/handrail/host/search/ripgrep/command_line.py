@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesQuery, GrepMode, GrepQuery
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.limits import MAX_LINE
 from handrail.host.search.query import understands_crlf

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from handrail.core.places import Place
-from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.processes.spawn import HelperResult
 from handrail.host.search import limits
 from handrail.host.search.decode import Binary, binary_from

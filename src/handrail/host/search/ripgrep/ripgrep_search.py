@@ -15,7 +15,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.denials.denied_inodes import InodeSet
 from handrail.host.denials.search_filter import ReadDenyView
 from handrail.host.processes import landlock, spawn

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.core.processes import Job, JobState
+from handrail.core.ports.processes import Job, JobState
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.supervisor import job_records
 from handrail.host.supervisor.job_output import JobOutputWriter

@@ -12,9 +12,9 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from handrail.core.globs import BraceGroup, expand_groups
+from handrail.core.names.protected_names import fold_name
 from handrail.core.problems import ProblemRaised
-from handrail.core.protected_names import fold_name
+from handrail.core.text.globs import BraceGroup, expand_groups
 
 GLOBSTAR: Final = "**"
 _WILD: Final = re.compile(r"[*?\[\\]")

@@ -6,8 +6,8 @@ from typing import Any
 
 from handrail.core.context import Session, ToolContext
 from handrail.core.outputs import Outputs
+from handrail.core.ports.processes import Job, JobState, Processes
 from handrail.core.problems import ProblemRaised
-from handrail.core.processes import Job, JobState, Processes
 from handrail.tools._lib.builtin import Builtin, P
 from handrail.tools._lib.services import Shell
 

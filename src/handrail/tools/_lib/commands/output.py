@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from handrail.core.processes import Captured, Ended
+from handrail.core.ports.processes import Captured, Ended
 
 # A line of the command's that looks like one of ours.
 _IMITATION: Final = re.compile(r"^(?=(?:stdout|stderr|exit_code):|\[handrail[: ])", re.MULTILINE)

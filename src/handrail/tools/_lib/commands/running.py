@@ -12,12 +12,12 @@ from pydantic import AfterValidator, BaseModel, Field
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import ToolContext, go_to
 from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.outputs import output_handle
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
+from handrail.core.ports.processes import Captured, Confinement, Ended, JobRequest, Launch
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.processes import Captured, Confinement, Ended, JobRequest, Launch
 from handrail.core.results import Output
-from handrail.core.sensitive import is_sensitive
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
 from handrail.tools._lib.commands.output import streams_of, told

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from stat import S_IMODE
 from typing import NamedTuple
 
-from handrail.core.content import Content
 from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.plan import Change
-from handrail.core.ports import FileContent, Files
+from handrail.core.ports.machine import FileContent, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import UTF8
+from handrail.core.text.content import Content
+from handrail.core.text.encoding import UTF8
 from handrail.tools._lib import diff
 from handrail.tools._lib.builtin import require_file, size_to_change
 from handrail.tools._lib.bytetext import form_of

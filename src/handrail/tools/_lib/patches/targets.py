@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import Files
+from handrail.core.ports.machine import Files
 from handrail.tools._lib.patches.model import Action, FilePatch, malformed
 
 # What git puts before the two names of one file; the second row only with `mnemonicPrefix`,

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
-from handrail.core.schema_types import build_model, model_from_schema
+from handrail.core.arguments.schema_types import build_model, model_from_schema
 
 __all__ = ["Schema", "build_model", "dump_given", "full_schema", "model_from_schema", "schema_of"]
 

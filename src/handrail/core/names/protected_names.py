@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from handrail.core.protected_table import EXECUTED, OBEYED, WRITTEN_BY_PROGRAM
+from handrail.core.names.protected_table import EXECUTED, OBEYED, WRITTEN_BY_PROGRAM
 
 # Code points that are ignorable by default in Unicode: ext4 and f2fs with case folding, HFS+ and
 # others drop them from names, so that `.g<ZWNJ>it` is `.git` there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from handrail.core.content import Content
+from handrail.core.text.content import Content
 
 _PIECE: Final = 1 << 16
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")

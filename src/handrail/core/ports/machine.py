@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
-from handrail.core.content import Content
 from handrail.core.places import Entry, Form, Place, Stat
 from handrail.core.plan import Change
+from handrail.core.text.content import Content
 
 # --- files -----------------------------------------------------------------------------
 

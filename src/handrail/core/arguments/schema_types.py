@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, create_model
 
-from handrail.core.schema_paths import (
+from handrail.core.arguments.schema_paths import (
     PATH_KEYWORD,
     copy_schema,
     find_path_keywords,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from handrail.core.globs import fits, split_glob
+from handrail.core.text.globs import fits, split_glob
 
 
 class Lease(NamedTuple):

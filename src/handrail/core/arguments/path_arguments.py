@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from handrail.core.path_annotations import field_annotations, hides_path, names_path
-from handrail.core.path_nodes import (
+from handrail.core.arguments.annotations import field_annotations, hides_path, names_path
+from handrail.core.arguments.nodes import (
     ChoiceNode,
     FieldsNode,
     ItemsNode,

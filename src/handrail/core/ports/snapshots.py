@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from handrail.core.places import Form
-from handrail.core.ports import Blobs
+from handrail.core.ports.machine import Blobs
 
 # Why the content of a file is not kept, as shown to users.
 TOO_LARGE: Final = "it is larger than what is kept of one file (setting shadow_file_mb)"

@@ -1,6 +1,6 @@
 """The parts of an argument in which paths are found: containers, models and the paths themselves.
 
-`core/path_arguments.py` builds these nodes once per tool; a call only walks them.
+`core/arguments/path_arguments.py` builds these nodes once per tool; a call only walks them.
 """
 
 from __future__ import annotations

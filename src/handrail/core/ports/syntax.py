@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from handrail.core.content import Content
+from handrail.core.text.content import Content
 
 
 class SyntaxFault(NamedTuple):

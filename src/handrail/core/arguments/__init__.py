@@ -1,0 +1,1 @@
+"""Arguments of tools: JSON Schema, validation models, and the paths in them."""

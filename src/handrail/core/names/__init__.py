@@ -1,0 +1,1 @@
+"""File names that mean something by themselves: protected, obeyed, sensitive."""

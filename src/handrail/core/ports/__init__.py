@@ -1,0 +1,1 @@
+"""Protocols and values of everything outside the engine: machine, store, processes."""

@@ -1,0 +1,1 @@
+"""Text and bytes as values: encodings, globs, columns, redaction."""
