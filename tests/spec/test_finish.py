@@ -9,7 +9,8 @@ import pytest
 
 import handrail
 from handrail.core.footprint import NOTHING, OPEN_ENDED
-from handrail.engine.providers.response_end import Finish, read_end
+from handrail.core.ports.models import Finish
+from handrail.engine.providers.response_end import read_end
 
 
 def write(path):

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handrail.core.call_ids import is_call_id, safe_call_id
+from handrail.core.ports.models import Finish
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine import messages
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
 from handrail.engine.prepare.call_factory import CallFactory
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.providers.response_end import Finish, ResponseEnd
+from handrail.engine.providers.response_end import ResponseEnd
 
 # More calls than any model makes in one message, few enough to be run and recorded.
 MAX_CALLS: Final = 128

@@ -7,25 +7,14 @@ refused or paused may hold calls that the model never finished or no longer want
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Final, NamedTuple
+
+from handrail.core.ports.models import Finish
 
 
 def get(thing: Any, name: str) -> Any:
     """The field of that name, None if there is none."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-class Finish(StrEnum):
-    """How a response ended, in one vocabulary for all providers."""
-
-    END = "end"
-    CALLS = "calls"
-    LENGTH = "length"
-    REFUSED = "refused"
-    PAUSED = "paused"
-    CUT = "cut"
-    UNKNOWN = "unknown"
 
 
 class ResponseEnd(NamedTuple):
