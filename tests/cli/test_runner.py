@@ -63,7 +63,7 @@ def test_a_store_of_a_newer_version_is_refused_in_words(handrail, tmp_path, comm
     words = ["call", "read_file", "path=a.txt"] if command == "call" else [command]
     done = handrail("--store", store, *words)
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (6, "")
     assert "schema version 99" in done.err
     assert "hint: upgrade Handrail" in done.err
 
@@ -75,7 +75,7 @@ def test_a_file_that_is_no_store_is_refused_in_words(handrail, tmp_path, command
 
     done = handrail("--store", store, command)
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (6, "")
     assert done.err.startswith("store_unavailable: ")
     assert "hint: " in done.err
 

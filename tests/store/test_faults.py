@@ -224,7 +224,7 @@ async def test_the_command_line_refuses_a_store_it_cannot_use(
 
     code, said = await asyncio.to_thread(_say, capsys, work, path, *words)
 
-    assert code == 1
+    assert code == 6
     assert said.startswith("store_unavailable: "), said
     assert told in said
     assert "Traceback" not in said
@@ -254,7 +254,7 @@ async def test_the_command_line_refuses_when_there_is_no_room_for_the_record(wor
         work, path, ["call", "write_file", "path=b.txt", "content=x"], preexec_fn=allow_no_more
     )
 
-    assert done.returncode == 1
+    assert done.returncode == 6
     assert "store_unavailable" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
     assert not (work / "b.txt").exists()
@@ -268,7 +268,7 @@ async def test_the_command_line_refuses_when_the_store_stays_locked(work, path, 
         words = ["--config", config, "--json", "call", "write_file", "path=b.txt", "content=x"]
         done = _run(work, path, words)
 
-    assert done.returncode == 1
+    assert done.returncode == 6
     assert json.loads(done.stdout)["problem"]["code"] == "store_unavailable", done
     assert not (work / "b.txt").exists()
 
@@ -317,7 +317,7 @@ def test_the_command_line_reads_a_read_only_store_and_writes_nothing(anybodys, w
         code, said = _say(capsys, root, path, *write)
 
     assert listed == (0, "")
-    assert code == 1
+    assert code == 6
     assert said.startswith("store_unavailable: "), said
     assert "read-only" in said
     assert not (root / "b.txt").exists()

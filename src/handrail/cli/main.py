@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code (0 done, 1 failed, 2 usage, 130 aborted)."""
+    """Run one command; returns its exit code (see `exit_codes`)."""
     words = sys.argv[1:] if words is None else words
     if list(words) in (["--version"], ["-V"]):
         from handrail import __version__

@@ -28,7 +28,7 @@ NO_CONFIG_FILE: Final = ProblemTemplate(
     hint="omit --config to use your own settings",
 )
 NO_TERMINAL: Final = ProblemTemplate(
-    "unavailable",
+    "needs_approval",
     "there is no terminal to ask at",
     hint="use --ask approvals and answer with `handrail approvals` in another terminal",
 )
@@ -66,6 +66,13 @@ EXPLAIN_NEEDS_A_COMMAND: Final = ProblemTemplate(
 )
 NOT_A_VARIABLE: Final = ProblemTemplate(
     "invalid_arguments", "{given!r} is not NAME=VALUE", hint="example: --env CI=1"
+)
+
+# gates
+NO_GATES: Final = ProblemTemplate(
+    "invalid_arguments",
+    "no quality gates are configured for this workspace",
+    hint="define them under guardrails.quality_gates in the settings",
 )
 
 # tools

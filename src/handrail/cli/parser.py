@@ -69,7 +69,14 @@ _NEGATIVE: Final = re.compile(r"-\d*\.?\d+")
 _EPILOG: Final = """\
 Without a command: print an overview of this workspace.
 
-Exit codes: 0 success, 1 failed or refused, 2 usage error, 130 aborted."""
+exit codes:
+  0    done
+  1    the tool, the gate or the check failed
+  2    the command line or the configuration is wrong
+  3    an approval is missing, and no user could be asked
+  5    refused by a rule, a limit or the user
+  6    the record cannot be used
+  130  aborted at a question or by Ctrl-C"""
 
 
 class UsageError(Exception):

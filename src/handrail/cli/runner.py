@@ -9,15 +9,10 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import Final
 
+from handrail.cli.exit_codes import ExitCode, problem_exit_code
 from handrail.cli.render import output
 from handrail.core.problems import Problem, ProblemRaised
-
-DONE: Final = 0
-FAILED: Final = 1
-USAGE: Final = 2
-ABORTED: Final = 130
 
 
 def run_command_line(words: Sequence[str]) -> int:
@@ -29,21 +24,21 @@ def run_command_line(words: Sequence[str]) -> int:
         sys.stdout.flush()
     except ProblemRaised as raised:
         output.print_problem(raised.problem, as_json=options.json)
-        return USAGE if raised.problem.code == "invalid_arguments" else FAILED
+        return problem_exit_code(raised.problem)
     except KeyboardInterrupt:
         # On its own line: the terminal may show ^C or a question.
         output.warn("\ninterrupted" if sys.stderr.isatty() else "interrupted")
-        return ABORTED
+        return ExitCode.ABORTED
     except BrokenPipeError:
         # The reader has closed the pipe (`handrail log | head`).
         _discard_output()
-        return DONE
+        return ExitCode.DONE
     except OSError as error:
         # For example a full disk or a closed terminal. Buffered output is discarded first,
         # because printing the warning would flush it and fail again.
         _discard_output()
         output.warn_titled("unavailable", error)
-        return FAILED
+        return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - the outermost handler
         return _report_bug(error)
     return code
@@ -60,9 +55,9 @@ def _parse_and_run(words: Sequence[str], options: Namespace) -> int:
             output.print_problem(problem, as_json=True)
         else:
             output.warn(f"handrail: {wrong}\nhint: {wrong.hint}")
-        return USAGE
+        return ExitCode.USAGE
     except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else USAGE
+        return leaving.code if isinstance(leaving.code, int) else ExitCode.USAGE
     code: int = options.run(options)
     return code
 
@@ -84,4 +79,4 @@ def _report_bug(error: Exception) -> int:
         traceback.print_exception(error)
     else:
         output.warn("set HANDRAIL_DEBUG=1 to print the traceback")
-    return FAILED
+    return ExitCode.FAILED

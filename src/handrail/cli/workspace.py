@@ -160,7 +160,7 @@ def add_ask_option(parser: ArgumentParser) -> None:
 def choose_approver(options: Namespace | None = None) -> Any:
     """Return the approver that --ask names, by default the terminal if there is one, or None.
 
-    Raises `unavailable` if the terminal was named and there is none.
+    Raises `needs_approval` if the terminal was named and there is none.
     """
     asked = getattr(options, "ask", None)
     if options is not None and asked == "approvals":

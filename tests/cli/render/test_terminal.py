@@ -26,7 +26,7 @@ def test_a_no_refuses_the_change(terminal, workspace):
     running.wait_for(QUESTION)
     running.type("n\n")
 
-    assert running.end() == 1
+    assert running.end() == 5
     assert running.screen.count(b"denied: you declined")
     assert b"hint: " not in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
@@ -38,7 +38,7 @@ def test_a_yes_typed_before_the_question_does_not_count(terminal, workspace):
     running.wait_for(QUESTION)
     running.type("n\n")
 
-    assert running.end() == 1
+    assert running.end() == 5
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
 
 

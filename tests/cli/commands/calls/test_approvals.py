@@ -68,7 +68,7 @@ def asked(handrail, asking):
 
 @pytest.mark.parametrize(
     ("answer", "code", "content"),
-    [("yes", 0, "one\n2\n"), ("no", 1, "one\ntwo\n"), ("abort", 130, "one\ntwo\n")],
+    [("yes", 0, "one\n2\n"), ("no", 5, "one\ntwo\n"), ("abort", 130, "one\ntwo\n")],
 )
 def test_what_one_terminal_asks_another_answers(
     handrail, workspace, asking, asked, answer, code, content
@@ -170,7 +170,7 @@ def test_watching_needs_a_terminal(handrail):
         check=False, capture_output=True, text=True, start_new_session=True, timeout=30,
     )  # fmt: skip
 
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert "no terminal" in done.stderr
 
 
@@ -208,7 +208,7 @@ def test_a_watching_terminal_asks_as_questions_come(terminal, asking, workspace)
     second = asking("call", "write_file", "path=b.txt", "content=x")
     watching.wait_for(QUESTION)
     watching.type("n\n")
-    assert second.end()[0] == 1
+    assert second.end()[0] == 5
     watching.type("\x03")
 
     assert watching.end() == 0
@@ -226,7 +226,7 @@ def test_a_watching_terminal_is_told_when_somebody_else_was_faster(
     one = asking()
     watching.wait_for(QUESTION)
     handrail("approvals", "no", asked()["id"])
-    assert one.end()[0] == 1
+    assert one.end()[0] == 5
     watching.wait_for("no longer open")
     watching.type("\x03")
 
@@ -236,7 +236,7 @@ def test_a_watching_terminal_is_told_when_somebody_else_was_faster(
 def test_nobody_is_asked_where_nobody_is_wanted(terminal, workspace):
     running = terminal([*EDIT, "--ask", "nobody"])
 
-    assert running.end() == 1
+    assert running.end() == 3
     assert b"needs_approval" in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
 
@@ -263,7 +263,7 @@ def test_a_command_run_by_a_model_cannot_answer(handrail):
         "--mode", "bypass", "call", "run_command", "command=handrail approvals yes abcd"
     )  # fmt: skip
 
-    assert done.code == 1
+    assert done.code == 5
     assert "blocked" in done.err
 
 

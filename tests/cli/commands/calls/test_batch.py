@@ -50,7 +50,7 @@ def test_a_line_that_is_no_call_is_answered_in_its_place(handrail, workspace, li
 
     done = handrail("batch", "calls")
 
-    assert done.code == 1
+    assert done.code == 2
     assert [one["status"] for one in done.lines] == ["ok", "failed", "ok"]
     assert done.lines[1]["problem"]["code"] == "invalid_arguments"
     assert reason in done.lines[1]["text"]
@@ -118,7 +118,7 @@ def test_the_order_names_lines_that_are_no_calls(handrail, workspace):
 
     done = handrail("batch", "--plan", "calls")
 
-    assert (done.code, done.out) == (1, "1 at once\n")
+    assert (done.code, done.out) == (2, "1 at once\n")
     assert done.err.startswith("line 1: invalid_arguments: ")
 
 
@@ -127,7 +127,7 @@ def test_the_order_as_json_names_lines_that_are_no_calls_aside(handrail, workspa
 
     done = handrail("--json", "batch", file, "--plan")
 
-    assert done.code == 1
+    assert done.code == 2
     assert len(done.lines) == 1
     assert "line 2: invalid_arguments" in done.err
 

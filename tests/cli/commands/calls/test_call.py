@@ -82,7 +82,7 @@ def test_arguments_that_cannot_be_meant_are_a_usage_error(handrail, words, compl
 def test_broken_json_is_answered_by_the_engine_and_recorded(handrail):
     done = handrail("call", "read_file", '{"path": "a.txt", "path": "b.txt"}')
 
-    assert done.code == 1
+    assert done.code == 2
     assert "'path' is given" in done.err
     assert len(handrail("log", "--json").lines) == 1
 
@@ -91,7 +91,7 @@ def test_broken_json_is_answered_by_the_engine_and_recorded(handrail):
 def test_a_refusal_goes_to_standard_error_with_a_hint_and_on_record(handrail):
     done = handrail("call", "read_file", "path=../../etc/passwd")
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (5, "")
     assert done.err.startswith("outside_workspace: ")
     assert "\nhint: " in done.err
     record = handrail("log", "--json").lines[0]
@@ -101,7 +101,7 @@ def test_a_refusal_goes_to_standard_error_with_a_hint_and_on_record(handrail):
 def test_an_unknown_tool_is_told_what_it_could_have_meant(handrail):
     done = handrail("call", "read_fil", "path=a.txt")
 
-    assert done.code == 1
+    assert done.code == 2
     assert done.err.startswith("unknown_tool: ")
     assert "did you mean read_file" in done.err
 
@@ -114,7 +114,7 @@ def test_a_tool_is_known_by_the_names_of_every_dialect(handrail):
 def test_without_a_terminal_a_change_is_refused_and_the_way_is_named(handrail, workspace):
     done = handrail("call", "write_file", "path=b.txt", "content=x")
 
-    assert done.code == 1
+    assert done.code == 3
     assert done.err.startswith("needs_approval: ")
     assert "--mode accept-edits" in done.err
     assert not (workspace / "b.txt").exists()

@@ -42,7 +42,7 @@ def test_a_stopped_call_is_an_error_and_still_waits(handrail, workspace):
     shown = handrail("plan")
     again = handrail("plan", "approve")
 
-    assert stopped.code == 1
+    assert stopped.code == 3
     assert "no longer what was approved" in stopped.err
     assert "(pending, refused)" in shown.out
     assert "-somebody else's" in shown.out

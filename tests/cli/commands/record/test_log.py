@@ -51,7 +51,7 @@ def test_nothing_on_record_is_not_an_error(handrail, workspace):
 
 
 def test_a_store_that_was_named_and_is_not_there_is_an_error(handrail):
-    assert handrail("--store", "nope.db", "log").code == 1
+    assert handrail("--store", "nope.db", "log").code == 6
 
 
 def test_lines_fit_the_terminal(handrail, monkeypatch):

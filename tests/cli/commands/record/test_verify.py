@@ -83,7 +83,7 @@ def test_what_stands_in_a_broken_row_cannot_reach_the_terminal_as_commands(handr
 def test_without_a_record_there_is_nothing_to_vouch_for(handrail):
     done = handrail("verify")
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (6, "")
     assert done.err.startswith("store_unavailable: ")
 
 

@@ -142,9 +142,9 @@ def test_check_names_line_and_key_of_what_does_not_fit(handrail, workspace, text
     done = handrail("config", "check", "t.toml")
     as_json = handrail("config", "check", "--json", "t.toml")
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert complaint in done.err
-    assert as_json.code == 1
+    assert as_json.code == 2
     assert as_json.json["fits"] is False
     assert complaint in as_json.json["problem"]["message"]
 
@@ -153,7 +153,7 @@ def test_every_file_named_is_checked(handrail, workspace):
     (workspace / "good.toml").write_text("")
     done = handrail("config", "check", "--json", "gone.toml", "good.toml")
 
-    assert done.code == 1
+    assert done.code == 2
     assert [line["fits"] for line in done.lines] == [False, True]
 
 
@@ -211,7 +211,7 @@ def test_what_a_call_would_refuse_the_check_refuses_too(
 
     checked = handrail("config", "check", file)
 
-    assert (checked.code, checked.out) == (1, "")
+    assert (checked.code, checked.out) == (2, "")
     assert complaint in checked.err
     assert not list(own_home.rglob("*.db"))
     if whose == "own":
@@ -225,7 +225,7 @@ def test_files_that_fit_alone_and_not_together_do_not_fit_where_both_hold(handra
 
     here = handrail("config", "check", file)
 
-    assert (elsewhere.code, here.code) == (0, 1)
+    assert (elsewhere.code, here.code) == (0, 2)
     assert "there is no file" in here.err
 
 

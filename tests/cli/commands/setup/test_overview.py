@@ -84,7 +84,7 @@ def test_a_record_that_cannot_be_read_is_told_and_the_rest_is_shown(handrail, tm
 
     done = handrail("--store", store)
 
-    assert done.code == 1
+    assert done.code == 6
     assert "problem    the store" in done.out
     assert "handrail demo" in done.out
 
@@ -105,7 +105,7 @@ def test_a_home_that_cannot_be_used_is_told_and_the_rest_is_shown(handrail, work
     done = handrail()
     facts = handrail("--json").json
 
-    assert (done.code, done.err) == (1, "")
+    assert (done.code, done.err) == (6, "")
     assert "problem    Handrail cannot keep" in done.out
     assert "hint       set XDG_STATE_HOME" in done.out
     assert "handrail demo" in done.out

@@ -51,7 +51,7 @@ def test_the_user_sees_everything_the_files_say(terminal, project, check_snapsho
 def test_anything_but_a_yes_is_a_no(terminal, handrail, project, text):
     code, screen = answer(terminal, text)
 
-    assert code == 1
+    assert code == 5
     assert screen.rstrip().endswith("not trusted")
     assert network(handrail) is False
 
@@ -62,7 +62,7 @@ def test_a_yes_typed_before_the_question_does_not_count(terminal, handrail, proj
     running.wait_for(QUESTION)
     running.type("n\n")
 
-    assert running.end() == 1
+    assert running.end() == 5
     assert network(handrail) is False
 
 
@@ -73,7 +73,7 @@ def test_an_empty_answer_is_asked_again(terminal, handrail, project):
     running.wait_for(f"{QUESTION}\r\n{QUESTION}")
     running.type("n\n")
 
-    assert running.end() == 1
+    assert running.end() == 5
     assert network(handrail) is False
 
 
@@ -128,7 +128,7 @@ def test_trust_can_be_revoked(terminal, handrail, project):
 def test_without_a_terminal_nobody_can_say_yes(handrail, project):
     done = handrail("trust")
 
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (3, "")
     assert "needs_approval: trust" in done.err
     assert network(handrail) is False
 
@@ -178,7 +178,7 @@ def test_what_the_files_say_cannot_forge_the_question(terminal, project):
 
     code, screen = answer(terminal, "n\n")
 
-    assert code == 1
+    assert code == 5
     assert "\x1b" not in screen
     assert "\u202e" not in screen
     assert screen.count("\nenabled by trust") == 1

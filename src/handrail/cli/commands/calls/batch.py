@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
+from handrail.cli.exit_codes import ExitCode, results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.cli.runner import ABORTED
 from handrail.cli.workspace import add_ask_option
 from handrail.core.problems import Problem, ProblemRaised
 
@@ -51,7 +51,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the calls or print their order; return 1 if any line or call failed."""
+    """Run the calls or print their order; return the exit code of the results."""
     import asyncio
 
     from handrail.cli.commands.calls.call import print_summary
@@ -59,7 +59,8 @@ def run(options: Namespace) -> int:
     lines = [_parse_line(text) for text in _read_lines(options.file)]
     if options.plan:
         _print_order(asyncio.run(_plan(options, _calls(lines))), lines, as_json=options.json)
-        return 1 if any(isinstance(line, Problem) for line in lines) else 0
+        invalid = any(isinstance(line, Problem) for line in lines)
+        return ExitCode.USAGE if invalid else ExitCode.DONE
     results, aborted, summary = asyncio.run(_run(options, lines))
     for result in results:
         output.print_json(result.to_dict())
@@ -69,9 +70,7 @@ def run(options: Namespace) -> int:
                 "the recorded result was returned and nothing ran; omit the id to run it again",
             )
     print_summary(summary, as_json=True)
-    if aborted:
-        return ABORTED
-    return 0 if all(result.ok for result in results) else 1
+    return ExitCode.ABORTED if aborted else results_exit_code(results)
 
 
 async def _run(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.cli import messages
+from handrail.cli.exit_codes import ExitCode, results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.cli.runner import ABORTED
 from handrail.cli.workspace import add_ask_option
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Make the call and print its result; return 1 if it failed or was refused."""
+    """Make the call and print its result; return the exit code of the result."""
     import asyncio
 
     from handrail.cli.render.status_line import StatusLine
@@ -66,9 +66,7 @@ def run(options: Namespace) -> int:
     else:
         print_result(result)
     print_summary(done.summary, as_json=options.json)
-    if done.aborted:
-        return ABORTED
-    return 0 if result.ok else 1
+    return ExitCode.ABORTED if done.aborted else results_exit_code([result])
 
 
 def read_arguments(words: Sequence[str]) -> str | dict[str, str]:

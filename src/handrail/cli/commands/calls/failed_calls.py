@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from handrail.cli import messages
+from handrail.cli.exit_codes import results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
@@ -41,7 +42,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the action; return 1 if a retried call failed or was refused."""
+    """Run the action; return the exit code of a retried call."""
     import asyncio
 
     if options.all and options.action != "list":
@@ -78,7 +79,7 @@ async def _retry(letters: DeadLetters, number: int, options: Namespace) -> int:
     else:
         print_result(result)
         output.print_line(f"failed call {number} is now {(await letters.get(number)).state.value}")
-    return 0 if result.ok else 1
+    return results_exit_code([result])
 
 
 def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from handrail.cli import messages
+from handrail.cli.exit_codes import ExitCode
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
@@ -21,7 +23,10 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the gates and print their feedback; return 1 if a required gate failed."""
+    """Run the gates and print their feedback; return 1 if a required gate failed.
+
+    Raises `invalid_arguments` if there are none.
+    """
     import asyncio
 
     from handrail.cli.workspace import open_session
@@ -32,17 +37,17 @@ def run(options: Namespace) -> int:
             return await runtime.run_quality_gates()
 
     results = asyncio.run(gates())
+    if not results:
+        raise messages.NO_GATES.error()
     if options.json:
         for one in results:
             output.print_json(one._asdict())
     else:
         _print_results(results)
-    return 1 if gate_feedback(results) is not None else 0
+    return ExitCode.DONE if gate_feedback(results) is None else ExitCode.FAILED
 
 
 def _print_results(results: Sequence[GateResult]) -> None:
-    if not results:
-        output.print_line("no quality gates; define them under guardrails.quality_gates")
     for one in results:
         word = "passed" if one.passed else "FAILED" if one.required else "failed, not required"
         output.print_line(f"{one.name}: {word}")

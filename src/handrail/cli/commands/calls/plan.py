@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from handrail.cli import messages
+from handrail.cli.exit_codes import results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
@@ -42,7 +43,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the action; return 1 if an approved call failed or was refused."""
+    """Run the action; return the exit code of the approved calls."""
     import asyncio
 
     if options.arguments and options.action in ("show", "leave"):
@@ -84,7 +85,7 @@ def _print_results(
             print_result(_with_cli_hint(result))
     if not waiting and not options.json:
         output.print_line("nothing is queued")
-    return 0 if all(result.ok for result in results) else 1
+    return results_exit_code(results)
 
 
 def _with_cli_hint(result: ToolResult) -> ToolResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
+from handrail.cli.exit_codes import results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
@@ -56,7 +57,7 @@ def run(options: Namespace) -> int:
         output.print_json(result.to_dict())
     else:
         print_result(_with_cli_hint(_limit_diff(result)))
-    return 0 if result.ok else 1
+    return results_exit_code([result])
 
 
 def _limit_diff(result: ToolResult) -> ToolResult:

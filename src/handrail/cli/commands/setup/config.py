@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
+from handrail.cli.exit_codes import ExitCode
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
@@ -34,7 +35,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Show or check settings; return 1 if a file is invalid."""
+    """Show or check settings; return 2 if a file is invalid."""
     from handrail.cli.workspace import refuse_session
 
     refuse_session(options, "settings apply to all sessions")
@@ -161,7 +162,7 @@ def _check(options: Namespace) -> int:
     if not options.json:
         output.install_log_handler()
     fits = [_check_one(options, name) for name in options.arguments]
-    return 0 if all(fits) else 1
+    return ExitCode.DONE if all(fits) else ExitCode.USAGE
 
 
 def _check_one(options: Namespace, name: str) -> bool:

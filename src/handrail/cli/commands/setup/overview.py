@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli.exit_codes import ExitCode
 from handrail.cli.render import output
 from handrail.core.problems import Problem, ProblemRaised
 
@@ -35,7 +36,7 @@ _MOST_LOOKED_AT: Final = 1000
 
 
 def run(options: Namespace) -> int:
-    """Print the overview; return 1 if the record is unreadable. Opens no session."""
+    """Print the overview; return 6 if the record is unreadable. Opens no session."""
     from handrail.cli.workspace import find_workspace_or_problem, load_settings
 
     facts = collect_facts(find_workspace_or_problem(options), load_settings(options))
@@ -44,7 +45,7 @@ def run(options: Namespace) -> int:
     else:
         for line in render_overview(facts):
             output.print_line(line)
-    return 1 if facts["store"]["problem"] else 0
+    return ExitCode.RECORD_UNUSABLE if facts["store"]["problem"] else ExitCode.DONE
 
 
 def collect_facts(place: Workspace, settings: Settings) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
 from handrail.cli.commands.setup.config import claim_row, claim_text, load_layers
+from handrail.cli.exit_codes import ExitCode
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
@@ -48,7 +49,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Show the settings, ask, and record the answer; return 1 without trust."""
+    """Show the settings, ask, and record the answer; return 5 if the user refuses."""
     from handrail.assembly.settings_files import trust_book
     from handrail.cli.workspace import refuse_session, workspace_directory
 
@@ -82,7 +83,7 @@ def _ask_and_record(root: Path, loaded: LoadedSettings, *, as_json: bool) -> int
         output.print_json(_report(root, loaded, trusted=yes))
     else:
         output.print_line("trusted until these files change" if yes else "not trusted")
-    return 0 if yes else 1
+    return ExitCode.DONE if yes else ExitCode.REFUSED
 
 
 def _print_trust(root: Path, loaded: LoadedSettings, *, trusted: bool, as_json: bool) -> None:
@@ -187,7 +188,7 @@ _PROGRAM_QUESTION: Final = "Use these programs as installed now? [y/n] "
 def trust_programs(
     root: Path, ask: Callable[[list[str], str], bool], *, dry_run: bool, as_json: bool
 ) -> int:
-    """Show changed programs, ask, and accept them; return 1 if one stays unused."""
+    """Show changed programs, ask, and accept them; return 5 if one stays unused."""
     from handrail.cli.render.screen import one_line
     from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
 
@@ -204,7 +205,8 @@ def trust_programs(
     else:
         for one in changed:
             output.print_line(one_line(_line(one)))
-    return 1 if any(one.problem is not None for one in changed) else 0
+    unused = any(one.problem is not None for one in changed)
+    return ExitCode.REFUSED if unused else ExitCode.DONE
 
 
 def _accept(program: HelperProgram) -> HelperProgram:
