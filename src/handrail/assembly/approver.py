@@ -8,8 +8,6 @@ from typing import Literal
 from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
-from handrail.host.terminal.approval_queue import QueueApprover
-from handrail.host.terminal.prompt import TerminalApprover
 from handrail.policy.approval.approvers import Callback, make_approver
 
 ApproverChoice = Approver | Callback | Literal["terminal", "approvals"] | None
@@ -20,8 +18,12 @@ def approver_for(given: ApproverChoice, root: str | Path) -> Approver | None:
     `invalid_arguments` for anything else.
     """
     if given == "terminal":
+        from handrail.host.terminal.prompt import TerminalApprover
+
         return TerminalApprover()
     if given == "approvals":
+        from handrail.host.terminal.approval_queue import QueueApprover
+
         return QueueApprover(root, SystemClock().now_ns)
     if isinstance(given, str):
         raise ProblemRaised(

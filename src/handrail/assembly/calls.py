@@ -11,14 +11,14 @@ from handrail.assembly.machine import Machine, open_locks
 from handrail.assembly.plan_mode import PlanServices
 from handrail.config.model import Settings
 from handrail.core.context import Session
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Blobs
+from handrail.core.ports.undo import UndoService
 from handrail.engine.batch.locks import Locks
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy
-from handrail.engine.executors.command_runner import CommandExecutor
-from handrail.engine.executors.direct_executor import DirectExecutor, Executor
+from handrail.engine.executors.direct_executor import DeferredExecutor, DirectExecutor, Executor
 from handrail.engine.executors.freshness import Freshness
-from handrail.engine.executors.plan_executor import PlanCommitter, PlanExecutor
 from handrail.engine.failures import FailureTranslator
 from handrail.engine.hooking.call_hooks import CallHooks
 from handrail.engine.pipeline import Pipeline
@@ -30,9 +30,7 @@ from handrail.engine.recording.read_review import ReadDenialCheck, read_rules_di
 from handrail.engine.recording.recorder import Recorder, RecorderOptions, TruncationOptions
 from handrail.engine.timing.deadlines import DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
-from handrail.history.undo.service import LocalUndo
 from handrail.host.state.process_identity import this_process
-from handrail.host.syntax.check import LocalSyntaxCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class SessionParts:
     blobs: Blobs | None
     plans: PlanServices
     recovered: Sequence[RecoveredCall]
-    past: LocalUndo
+    past: Lazy[UndoService]
     reserved: PathLeases
     letters: DeadLetters
 
@@ -60,12 +58,26 @@ def open_pipeline(
 ) -> Pipeline:
     """The pipeline of a runtime with its three executors."""
     files, blobs = begun.plans.files, begun.blobs
-    commands = None if machine.commands is None else machine.commands.runner
     freshness = Freshness(_freshness(settings), begun.session.read_states, files)
     ahead = None if settings.dry_run else blobs
     planner = CallPlanner(freshness, begun.plans.mode, policy.services.grants, timers, ahead)
-    committer = PlanCommitter(files, blobs, recorder, settings.durability == "power")
-    direct: Executor = DirectExecutor(recorder, timers)
+
+    def plan_executor() -> Executor:
+        from handrail.engine.executors.plan_executor import PlanCommitter, PlanExecutor
+        from handrail.host.syntax.check import LocalSyntaxCheck
+
+        committer = PlanCommitter(files, blobs, recorder, settings.durability == "power")
+        accept = None if machine.commands is None else machine.commands.accept_plan
+        return PlanExecutor(planner, committer, preparer, LocalSyntaxCheck(), accept)
+
+    def command_executor() -> Executor:
+        if machine.commands is None:
+            return direct
+        from handrail.engine.executors.command_runner import CommandExecutor
+
+        return CommandExecutor(machine.commands.parts.runner, recorder, timers)
+
+    direct = DirectExecutor(recorder, timers)
     return Pipeline(
         recorder,
         FailureTranslator(preparer, timers),
@@ -74,16 +86,8 @@ def open_pipeline(
         Locks(open_locks(machine.home)),
         {
             ExecutorKind.DIRECT: direct,
-            ExecutorKind.PLAN: PlanExecutor(
-                planner,
-                committer,
-                preparer,
-                LocalSyntaxCheck(),
-                None if commands is None else commands.protection,
-            ),
-            ExecutorKind.COMMAND: direct
-            if commands is None
-            else CommandExecutor(commands, recorder, timers),
+            ExecutorKind.PLAN: DeferredExecutor(plan_executor),
+            ExecutorKind.COMMAND: DeferredExecutor(command_executor),
         },
     )
 

@@ -1,4 +1,7 @@
-"""The parts that run commands, put together: parser, judge, sandbox, supervisor, guards."""
+"""The parts that run commands, put together: parser, analyzer, sandbox, supervisor, guards.
+
+Only a call that runs a command needs this module; see `deferred_commands`.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
+from handrail.assembly.deferred_commands import SHELL_PATH, Places
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalyzer, ExecutionContext, ShellParser
 from handrail.core.context import Whereabouts
@@ -23,7 +26,6 @@ from handrail.dialects.known import vocabulary_of
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.confinement import CommandConfinement, CommandPaths
 from handrail.engine.executors.protected_guard import ProtectedNamesGuard
-from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.config_files import read_git_configs
 from handrail.host.processes.binaries import find_binary
@@ -36,7 +38,7 @@ from handrail.host.sandbox.protected.guard import ProtectedState, read_only_path
 from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.host.supervisor.client import SupervisedProcesses
 from handrail.policy.command_guard import CommandGuard
-from handrail.policy.confinement import PROPERTIES, SandboxGuard, sandbox_confines_commands
+from handrail.policy.confinement import SandboxGuard, sandbox_confines_commands
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.analyzer import ShellCommandAnalyzer
@@ -45,12 +47,10 @@ from handrail.shell.classify.git import git_config_is_safe, git_environment
 from handrail.shell.tables.program_table import load_programs
 from handrail.tools._lib.services import Shell
 
-_BASH: Final = "/usr/bin:/bin:/usr/local/bin"
-
 
 @dataclass(frozen=True, slots=True)
-class Commands:
-    """What the rest of a runtime needs of them."""
+class CommandParts:
+    """What the rest of a runtime needs of them; `ends` closes what they hold open."""
 
     analyzer: CommandAnalyzer
     shell_in: Callable[[Whereabouts], Shell]
@@ -59,18 +59,20 @@ class Commands:
     sandbox: LocalSandbox
     guards: tuple[Guard, ...]
     accepts_none: bool
+    ends: AsyncExitStack
 
-    def hold(self) -> bool:
-        """Whether a command may run unasked in the modes that allow that."""
+    def confines(self) -> bool:
+        """Whether a command may run without approval in the modes that allow that."""
         return self.accepts_none or sandbox_confines_commands(self.sandbox.measured)
 
     async def aclose(self) -> None:
-        """End what runs, and mend what jobs did to protected names."""
-        await self.processes.aclose()
-        await self.runner.protection.repair_after_jobs()
-        await self.runner.settle_jobs(closing=True)
-        if self.runner.trackers.commands is not None:
-            self.runner.trackers.commands.close()
+        """End what runs, and repair what jobs did to protected names."""
+        async with self.ends:
+            await self.processes.aclose()
+            await self.runner.protection.repair_after_jobs()
+            await self.runner.settle_jobs(closing=True)
+            if self.runner.trackers.commands is not None:
+                self.runner.trackers.commands.close()
 
 
 class _Guarded:
@@ -112,26 +114,12 @@ class _Guarded:
         snapshot.leave(path)
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where a runtime works: its home, its roots, what is its own and what is hidden."""
-
-    home: StatePaths
-    files: LocalFiles
-    own: tuple[str, ...]
-    hidden: tuple[str, ...]
-
-
-def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> Commands | None:
-    """The parts that run commands; None where the settings switch them off."""
-    program = find_binary("bash", places.files.roots, search_path=_BASH)
-    if not settings.commands or program is None:
-        return None
-    check_required(settings.sandbox_require)
-    roots, home = places.files.roots, places.home
+def open_command_parts(places: Places, settings: Settings, program: str) -> CommandParts:
+    """The parts that run commands with the shell `program`."""
+    roots, home, ends = places.files.roots, places.home, AsyncExitStack()
     sandbox = sandbox_for(roots, places.hidden, settings, home, places.files.aliases)
     ends.callback(sandbox.close)
-    environment = child_environment(os.environ, roots)
+    environment = child_environment(places.environment, roots)
     processes = SupervisedProcesses(
         sandbox.recipe,
         home.directory,
@@ -145,7 +133,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
     runner = CommandRunner(confinement, ProtectedNamesGuard(guarded))
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
-    analyzer = command_analyzer(roots, settings, parser)
+    analyzer = command_analyzer(roots, settings, parser, places.environment)
     shell_in = partial(
         Shell,
         analyzer,
@@ -159,7 +147,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         or vocabulary_of(settings.dialect).dialect.output_lines,
         timeout_s=settings.command_timeout_s,
         keep_jobs=settings.keep_jobs,
-        small=find_binary("dash", roots, search_path=_BASH),
+        small=find_binary("dash", roots, search_path=SHELL_PATH),
     )
     guards = (
         CommandGuard(
@@ -167,18 +155,19 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         ),
         SandboxGuard(settings.sandbox_require, lambda: sandbox.measured),
     )
-    commands = Commands(
-        analyzer, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox
+    return CommandParts(
+        analyzer, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox, ends
     )
-    ends.push_async_callback(commands.aclose)
-    return commands
 
 
 def command_analyzer(
-    roots: Sequence[str], settings: Settings, parser: ShellParser | None = None
+    roots: Sequence[str],
+    settings: Settings,
+    parser: ShellParser | None = None,
+    environ: Mapping[str, str] = os.environ,
 ) -> CommandAnalyzer:
-    """What understands commands in these roots."""
-    environment = child_environment(os.environ, roots)
+    """The analyzer of commands in these roots; raises ValueError for a bad `programs` setting."""
+    environment = child_environment(environ, roots)
     return ShellCommandAnalyzer(
         Shfmt(find_helper("shfmt", roots).path) if parser is None else parser,
         lambda cwd: _surroundings(cwd, tuple(roots), environment),
@@ -263,15 +252,3 @@ def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:
 def _beside_git() -> tuple[str, ...]:
     """Protected names that a repository may carry, so that a checkout may bring them."""
     return row_globs(row for row in {**EXECUTED, **OBEYED} if row != ".git/")
-
-
-def check_required(required: Sequence[str]) -> None:
-    """Raise `invalid_arguments` for a property that the sandbox does not have."""
-    unknown = sorted(set(required) - set(PROPERTIES))
-    if unknown:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the sandbox has no property {unknown[0]!r}",
-            hint=f"sandbox_require knows: {', '.join(PROPERTIES)}",
-            field="sandbox_require",
-        )

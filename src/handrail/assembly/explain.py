@@ -45,14 +45,19 @@ async def foresee(
     settings = checked.loaded.settings
     machine = await open_machine(checked.roots, settings, config, ":memory:")
     try:
-        analyzer = machine.analyzer or command_analyzer(machine.files.roots, settings)
+        analyzer = (
+            command_analyzer(machine.files.roots, settings)
+            if machine.commands is None
+            else machine.commands.analyzer
+        )
         analysis = analyzer.analyze(command, cwd=cwd, env=env)
         session, _ = await begin_session(None, settings, checked.mode, machine)
         verdict = await _verdict(checked, machine, session, analysis)
     finally:
         await machine.ends.aclose()
     rule = next((one for one in checked.rules if one.name == verdict.rule), None)
-    return analysis, Fate(checked.mode, verdict, rule, blocking_hooks(checked.hooks, _TOOL))
+    hooks = [] if checked.hooks is None else blocking_hooks(checked.hooks, _TOOL)
+    return analysis, Fate(checked.mode, verdict, rule, hooks)
 
 
 async def _verdict(
@@ -61,7 +66,9 @@ async def _verdict(
     if machine.commands is None:
         return _OFF
     cleared = await open_clearance(checked, machine, session, checked.canonical)
-    footprint = footprint_of(analysis, machine.commands.shell_in(session.whereabouts), job=False)
+    footprint = footprint_of(
+        analysis, machine.commands.parts.shell_in(session.whereabouts), job=False
+    )
     return cleared.clearance.judge(
         PolicyInput(_TOOL, risk_of(analysis), footprint, footprint.reads_only, None, False)
     )

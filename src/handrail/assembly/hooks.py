@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.assembly.commands import Commands, Places, open_commands
+from handrail.assembly.commands import CommandParts
+from handrail.assembly.deferred_commands import open_commands
 from handrail.assembly.machine import Machine
 from handrail.config.files.reading import read_user_file
 from handrail.config.layers.load import LoadedSettings
@@ -72,8 +73,6 @@ def load_hooks(
     user's tools that are there from the beginning. Raises `invalid_arguments`
     with file, line and key for a hook that cannot be used.
     """
-    if not loaded.settings.hooks:
-        return ParsedHooks((), ())
     aliases = _aliases()
     built_in = {view.tool for view in CANONICAL.views}
     parsed = _parse(loaded, roots, frozenset(own).union(*map(aliases, built_in)))
@@ -112,7 +111,7 @@ async def open_hooks(
     roots, session = machine.files.roots, pipeline.recorder.session
     settings = loaded.settings
     aliases = _aliases()
-    commands = machine.commands or _commands_for_hooks(machine, loaded)
+    commands = machine.commands.parts if machine.commands else _commands_for_hooks(machine, loaded)
     around = _self_test_environment(roots, commands.analyzer)
     environment = child_environment(os.environ, roots)
     runner = HookRunner(
@@ -253,14 +252,14 @@ def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> 
     return tuple(one for one in dict.fromkeys(shown) if not f"{one}/".startswith(_KERNEL))
 
 
-def _commands_for_hooks(machine: Machine, loaded: LoadedSettings) -> Commands:
+def _commands_for_hooks(machine: Machine, loaded: LoadedSettings) -> CommandParts:
     """Hooks are the person's: they run where the model can run nothing."""
     settings = loaded.settings.model_copy(update={"commands": True})
-    places = Places(machine.home, machine.files, machine.own, machine.hidden)
-    commands = open_commands(places, settings, machine.ends)
+    commands = open_commands(machine.places, settings)
     if commands is None:
         raise messages.NO_SHELL.error()
-    return commands
+    machine.ends.push_async_callback(commands.aclose)
+    return commands.parts
 
 
 def _aliases() -> Callable[[str], frozenset[str]]:

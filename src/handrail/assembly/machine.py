@@ -10,17 +10,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.assembly.commands import Commands, Places, open_commands
+from handrail.assembly.deferred_commands import Commands, Places, open_commands
 from handrail.config.model import Settings
-from handrail.core.commands import CommandAnalyzer
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.safe_text import safe_text
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
-from handrail.host.search.choose_engine import open_search
-from handrail.host.search.fallback.python_search import PythonSearch
-from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
+from handrail.host.search.choose_engine import DeferredSearch
 from handrail.host.state.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.state.directories import (
     config_home,
@@ -29,6 +26,7 @@ from handrail.host.state.directories import (
     state_home,
 )
 from handrail.host.state.file_locks import FileLocks
+from handrail.host.state.runtime_presence import RuntimePresence
 from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.store.sqlite.store import SqliteStore, open_store
 
@@ -37,21 +35,27 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
+    """What a runtime holds open, and `ends`, which lets go of it in reverse order. `commands`
+    None: no command can be run.
+    """
 
-    home: StatePaths
-    files: LocalFiles
-    search: RipgrepSearch | PythonSearch
+    places: Places
+    search: DeferredSearch
     store: SqliteStore
-    own: tuple[str, ...]
     commands: Commands | None
     ends: AsyncExitStack
-    hidden: tuple[str, ...] = ()
+    # None: other runtimes cannot see that this one is open.
+    presence: RuntimePresence | None
 
     @property
-    def analyzer(self) -> CommandAnalyzer | None:
-        """What understands commands, None where none can be run."""
-        return None if self.commands is None else self.commands.analyzer
+    def files(self) -> LocalFiles:
+        """The roots."""
+        return self.places.files
+
+    @property
+    def home(self) -> StatePaths:
+        """Where the runtime keeps its state."""
+        return self.places.home
 
 
 async def open_machine(
@@ -76,25 +80,43 @@ async def open_machine(
         ends.callback(files.close)
         _check_same(files, roots)
         handles = [files.handle(index) for index in range(len(files.roots))]
-        _report_helpers(files.roots)
-        search = open_search(files.roots, hidden, handles, files.aliases)
+        helpers = _find_helpers(files.roots)
+        search = DeferredSearch(files.roots, hidden, handles, files.aliases)
         ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
         ends.push_async_callback(store.aclose)
-        own = tuple(_own_places(config, search))
-        commands = open_commands(Places(home, files, own, hidden), settings, ends)
+        own = tuple(_own_places(config, helpers))
+        presence = _mark_open(home, ends)
+        places = Places(home, files, own, hidden, dict(os.environ))
+        commands = open_commands(places, settings)
+        if commands is not None:
+            ends.push_async_callback(commands.aclose)
     except BaseException:
         await ends.aclose()
         raise
-    return Machine(home, files, search, store, own, commands, ends, hidden)
+    return Machine(places, search, store, commands, ends, presence)
 
 
-def _report_helpers(roots: Sequence[str]) -> None:
-    """Log each helper program of the installation that is not used as it is installed."""
-    for name in DISTRIBUTIONS:
-        problem = find_helper(name, roots).problem
+def _mark_open(home: StatePaths, ends: AsyncExitStack) -> RuntimePresence | None:
+    """Show other runtimes of the workspace that this one may change files."""
+    if home.directory is None:
+        return None
+    try:
+        presence = RuntimePresence(home.directory / "shadow" / "present")
+    except OSError as error:
+        _log.warning("what commands change cannot be kept: %s", error)
+        return None
+    ends.callback(presence.close)
+    return presence
+
+
+def _find_helpers(roots: Sequence[str]) -> list[str]:
+    """The paths of the helper programs. Each one that is not used as it is installed is logged."""
+    found = [find_helper(name, roots) for name in DISTRIBUTIONS]
+    for problem in (one.problem for one in found):
         if problem is not None:
             _log.warning("%s", safe_text(f"{problem.message}; {problem.hint}", one_line=True))
+    return [one.path for one in found if one.path is not None]
 
 
 def open_blobs(home: StatePaths) -> DirectoryBlobs | MemoryBlobs:
@@ -164,14 +186,13 @@ def _outside(home: StatePaths, roots: Sequence[Path]) -> tuple[str, ...]:
     return tuple(sorted(hidden))
 
 
-def _own_places(config: Path | None, search: RipgrepSearch | PythonSearch) -> list[str]:
-    """What the model must never change, wherever it lies: the code that watches it, what
-    runs that code, and what tells it what to allow.
+def _own_places(config: Path | None, helpers: Sequence[str]) -> list[str]:
+    """What the model must never change: Handrail itself, the interpreter and helper programs that
+    run it, its state and its configuration.
     """
     places = {Path(__file__).parents[1], state_home(), config_home()}
     places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}
     if config is not None:
         places.add(config)
-    if isinstance(search, RipgrepSearch):
-        places.add(Path(search.binary))
+    places.update(map(Path, helpers))
     return sorted({str(place.resolve()) for place in places})

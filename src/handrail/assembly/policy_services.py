@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from handrail.assembly.command_effects import shadow_limits
+from handrail.assembly.deferred_commands import snapshot_limits
 from handrail.assembly.guardrails import open_guardrails
 from handrail.assembly.machine import Machine
 from handrail.assembly.plan_mode import PlanServices
@@ -13,6 +15,7 @@ from handrail.assembly.resolved_settings import ResolvedSettings
 from handrail.assembly.rules import enforcement_probe, install_denials, open_grants, path_base
 from handrail.core.context import Session
 from handrail.core.ports.machine import Approver
+from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.engine.approval import Approval
 from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.path_leases import PathLeases
@@ -20,7 +23,6 @@ from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.host.clock import SystemClock
 from handrail.host.files.paths.links import TopLinks
-from handrail.host.snapshots.deletion_forecast import DeletionForecast
 from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.clearance import Clearance
 from handrail.policy.loop_guard import LoopGuard
@@ -28,7 +30,10 @@ from handrail.policy.modes import Mode
 from handrail.policy.protected_names import LINK_NAMES, Guard, ProtectedNames
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule_set import RuleSet
-from handrail.policy.undo_guard import UndoGuard
+from handrail.policy.undo_guard import UndoForecast, UndoGuard
+
+if TYPE_CHECKING:
+    from handrail.host.snapshots.deletion_forecast import DeletionForecast
 
 
 async def open_policy(
@@ -69,26 +74,39 @@ async def open_clearance(
     """
     loaded, mode = checked.loaded, checked.mode
     commands, roots = machine.commands, machine.files.roots
-    runner = None if commands is None else commands.runner
-    kept = enforcement_probe(machine.search, runner)
+    kept = enforcement_probe(machine.search, commands)
     grounds = path_base(roots, machine.files.aliases)
     grants = open_grants(checked.rules, names, grounds, SystemClock(), kept, obstacle)
     rules = partial(RuleSet, enforcement=kept)
     guardrails = await open_guardrails(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes
-    denials = install_denials(machine.search, runner, grants.rules, guardrails.denied_reads, closed)
+    denials = install_denials(machine, grants.rules, guardrails.denied_reads, closed)
     protected = ProtectedNames(
         roots,
-        own=machine.own,
+        own=machine.places.own,
         allowed=loaded.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
         links=TopLinks(machine.files, LINK_NAMES),
         exists=os.path.lexists,
     )
     guards: list[Guard] = [protected, guardrails]
-    guards += commands.guards if commands is not None else ()
+    guards += [commands] if commands is not None else []
     if loaded.settings.journal and mode is not Mode.BYPASS:
-        limits = shadow_limits(loaded.settings)
-        guards.append(UndoGuard(DeletionForecast(roots, limits, machine.hidden)))
-    held = commands.hold if commands is not None else bool
+        limits = snapshot_limits(loaded.settings)
+        guards.append(UndoGuard(_deletion_forecast(roots, limits, machine.places.hidden)))
+    held = commands.confines if commands is not None else bool
     return PolicyServices(Clearance(mode, guards, held, grants), grants, guardrails, denials)
+
+
+def _deletion_forecast(
+    roots: Sequence[str], limits: SnapshotLimits, hidden: Sequence[str]
+) -> UndoForecast:
+    """Finds the files that undo could not restore; the snapshots' rules are loaded when needed."""
+
+    @cache
+    def forecast() -> DeletionForecast:
+        from handrail.host.snapshots.deletion_forecast import DeletionForecast
+
+        return DeletionForecast(roots, limits, hidden)
+
+    return lambda removals: forecast().unkept(removals)

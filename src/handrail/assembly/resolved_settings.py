@@ -8,26 +8,29 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.assembly.agents import load_agents
-from handrail.assembly.commands import check_required, command_analyzer
 from handrail.assembly.guardrails import load_guardrails
-from handrail.assembly.hooks import load_hooks
 from handrail.assembly.machine import named_directory, real_directory
 from handrail.assembly.rules import canonical_names, load_rules, path_base
 from handrail.config.layers.load import LoadedSettings
 from handrail.core.commands import CommandAnalyzer
+from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.registry import ToolOrigin
-from handrail.hooks.fields import ParsedHooks
 from handrail.policy.agents import Agents
+from handrail.policy.confinement import check_properties
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.rules.notices import accept_later, list_unregistered
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from handrail.hooks.fields import ParsedHooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,8 @@ class ResolvedSettings:
     agents: Agents
     rules: tuple[Rule, ...]
     guardrails: GuardrailSettings
-    hooks: ParsedHooks
+    # None: no hooks are configured.
+    hooks: ParsedHooks | None
     # What the user should know of rules that have no effect yet.
     notices: tuple[str, ...] = ()
 
@@ -52,8 +56,8 @@ def resolve_settings(
     loaded: LoadedSettings, root: Path, own: Collection[str] = ()
 ) -> ResolvedSettings:
     """The settings, read as opening the workspace does; opens and runs nothing of theirs. `own`
-    are the names of the user's tools that are there from the beginning. Raises `invalid_arguments` with the place of what cannot be used, `not_found` for a
-    directory that is none.
+    are the names of the user's tools that are there from the beginning. Raises `invalid_arguments` with the place of what
+    cannot be used, `not_found` for a directory that is none.
     """
     settings = loaded.settings
     with _at(loaded, "mode"):
@@ -62,7 +66,7 @@ def resolve_settings(
         vocabulary = vocabulary_of(settings.dialect)
     roots = tuple(_roots(loaded, root))
     texts = [str(real_directory(Path(one))) for one in roots]
-    analyzer = _judge(loaded, texts)
+    analyzer = _analyzer(loaded, texts)
 
     names = canonical_names(vocabulary, lambda name: ToolOrigin.USER if name in own else None)
     aliases = [(given, real) for given, real in zip(roots, texts, strict=True) if given != real]
@@ -79,7 +83,7 @@ def resolve_settings(
         load_agents(loaded, names),
         rules,
         load_guardrails(loaded),
-        load_hooks(loaded, texts, analyzer, own),
+        _hooks(loaded, texts, analyzer, own),
         list_unregistered(rules, names),
     )
 
@@ -93,14 +97,36 @@ def _roots(loaded: LoadedSettings, root: Path) -> Iterator[str]:
             yield named_directory(one)
 
 
-def _judge(loaded: LoadedSettings, roots: list[str]) -> CommandAnalyzer:
+def _analyzer(loaded: LoadedSettings, roots: list[str]) -> Lazy[CommandAnalyzer]:
+    """The analyzer for the examples of rules and hooks; the settings that it needs are checked
+    now.
+    """
     with _at(loaded, "sandbox_require"):
-        check_required(loaded.settings.sandbox_require)
-    with _at(loaded, "programs"):
-        try:
-            return command_analyzer(roots, loaded.settings)
-        except ValueError as error:
-            raise ProblemRaised("invalid_arguments", str(error), field="programs") from error
+        check_properties(loaded.settings.sandbox_require)
+
+    def build() -> CommandAnalyzer:
+        from handrail.assembly.commands import command_analyzer
+
+        return command_analyzer(roots, loaded.settings)
+
+    analyzer = Lazy(build)
+    if loaded.settings.programs:
+        with _at(loaded, "programs"):
+            try:
+                analyzer.value  # noqa: B018 - built for its errors
+            except ValueError as error:
+                raise ProblemRaised("invalid_arguments", str(error), field="programs") from error
+    return analyzer
+
+
+def _hooks(
+    loaded: LoadedSettings, roots: list[str], analyzer: Lazy[CommandAnalyzer], own: Collection[str]
+) -> ParsedHooks | None:
+    if not loaded.settings.hooks:
+        return None
+    from handrail.assembly.hooks import load_hooks
+
+    return load_hooks(loaded, roots, analyzer.value, own)
 
 
 @contextmanager

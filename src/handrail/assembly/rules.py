@@ -6,26 +6,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from handrail.assembly.deferred_commands import Commands
+from handrail.assembly.machine import Machine
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import Layer
 from handrail.config.model import PermissionRule
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.effects import Effects
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Clock
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
-from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.registry import Registry
 from handrail.engine.registry import ToolOrigin as ToolOrigin
-from handrail.host.denials.denied_paths import DeniedPathFinder
-from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.files.paths.rooted_paths import RootedPaths
-from handrail.host.search.fallback.python_search import PythonSearch
-from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
+from handrail.host.search.choose_engine import DeferredSearch
 from handrail.policy.approval.grants import GrantObstacle, SessionGrants
 from handrail.policy.denials.read_denials import (
     ReadDenialEnforcer,
@@ -36,6 +38,7 @@ from handrail.policy.denials.read_denials import (
 from handrail.policy.denials.write_denials import (
     PathProbe,
     WriteDenialEnforcer,
+    WriteDenials,
     build_write_denials,
 )
 from handrail.policy.rules.examples import check_examples
@@ -43,6 +46,10 @@ from handrail.policy.rules.parse import CanonicalName, parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet, admit_rules
+
+if TYPE_CHECKING:
+    from handrail.assembly.commands import CommandParts
+    from handrail.core.ports.read_denials import HiddenPaths
 
 _SOURCES = {
     Layer.DEFAULT: RuleSource.USER,
@@ -65,10 +72,10 @@ def load_rules(
     loaded: LoadedSettings,
     names: CanonicalName,
     grounds: PathBase,
-    analyzer: CommandAnalyzer | None,
+    analyzer: Lazy[CommandAnalyzer] | None,
 ) -> tuple[Rule, ...]:
-    """What the person wrote down, without what a workspace may not say. Raises
-    `invalid_arguments`, naming the rule and where it stands.
+    """The user's rules, without those that a workspace may not have. Raises `invalid_arguments`,
+    naming the rule and its place. `analyzer` None: commands are switched off.
     """
     rules = list(_parse_rules(loaded, names))
     for rule in rules:
@@ -78,7 +85,7 @@ def load_rules(
             names,
             None
             if analyzer is None
-            else lambda text: analyzer.analyze(text, cwd=grounds.roots[0], env={}),
+            else lambda text: analyzer.value.analyze(text, cwd=grounds.roots[0], env={}),
         )
     return tuple(admit_rules(rules, trusted=loaded.trusted).rules)
 
@@ -99,21 +106,22 @@ def open_grants(
     return SessionGrants(base, names, clock.monotonic, obstacle=obstacle)
 
 
-def enforcement_probe(
-    search: RipgrepSearch | PythonSearch, runner: CommandRunner | None
-) -> DenialEnforcement:
-    """What the rules may rely on, once `install_denials` has told search and runner what to keep."""
+def enforcement_probe(search: DeferredSearch, commands: Commands | None) -> DenialEnforcement:
+    """What the rules may rely on, once `install_denials` has told search and commands what to
+    deny. Without commands nothing is enforced for them.
+    """
+    if commands is None:
+        return DenialEnforcement(lambda: search.withholds)
     return DenialEnforcement(
         lambda: search.withholds,
-        lambda analysis: runner is not None and runner.confinement.hides(analysis),
-        lambda analysis: frozenset() if runner is None else runner.confinement.unwritable(analysis),
-        lambda analysis: frozenset() if runner is None else runner.confinement.absent(analysis),
+        commands.hides,
+        commands.unwritable,
+        commands.absent,
     )
 
 
 def install_denials(
-    search: RipgrepSearch | PythonSearch,
-    runner: CommandRunner | None,
+    machine: Machine,
     rules: RuleSet,
     further: Iterable[tuple[str, str]] = (),
     unwritten: Iterable[Rule] = (),
@@ -122,25 +130,39 @@ def install_denials(
     patterns, each with its place; hold for commands what they and the rules `unwritten`
     forbid to write. Returns what is withheld; raises `invalid_arguments`.
     """
-    closed = build_write_denials(rules, unwritten)
-    if runner is not None and closed is not None:
-        probe = PathProbe(os.path.lexists, os.listdir)
-        confinement = runner.confinement
-        confinement.denials.writes = WriteDenialEnforcer(
-            closed, confinement.sandbox, confinement.paths.roots, probe
-        )
+    denied_writes = build_write_denials(rules, unwritten)
+    if machine.commands is not None and denied_writes is not None:
+        machine.commands.configure(partial(_deny_writes, denied_writes))
     withheld = build_read_denials(rules, [ReadDenyPattern(*one) for one in further])
     if withheld is None:
         return None
-    skipped = () if runner is None else runner.confinement.paths.hidden
-    paths = RootedPaths(search.root_handles)
+    from handrail.host.denials.denied_paths import DeniedPathFinder
+    from handrail.host.denials.search_filter import ReadDenyFilter
+
+    search, commands = machine.search, machine.commands
+    skipped = () if commands is None else machine.places.hidden
+    roots = machine.files.roots
+    paths = RootedPaths(
+        [RootHandle(path, machine.files.handle(at)) for at, path in enumerate(roots)]
+    )
     finder = DeniedPathFinder(withheld, rules.path_base.roots, skipped, paths)
     search.withhold(ReadDenyFilter(withheld, finder))
-    if runner is not None:
-        sandbox = runner.confinement.sandbox
-        enforcer = ReadDenialEnforcer(finder.find, withheld.may_affect, sandbox)
-        runner.confinement.denials.reads = enforcer
+    if commands is not None:
+        commands.configure(partial(_deny_reads, withheld, finder.find))
     return withheld
+
+
+def _deny_writes(denied: WriteDenials, parts: CommandParts) -> None:
+    confinement = parts.runner.confinement
+    probe = PathProbe(os.path.lexists, os.listdir)
+    confinement.denials.writes = WriteDenialEnforcer(
+        denied, confinement.sandbox, confinement.paths.roots, probe
+    )
+
+
+def _deny_reads(denied: ReadDenials, find: Callable[[], HiddenPaths], parts: CommandParts) -> None:
+    confinement = parts.runner.confinement
+    confinement.denials.reads = ReadDenialEnforcer(find, denied.may_affect, confinement.sandbox)
 
 
 def canonical_names(

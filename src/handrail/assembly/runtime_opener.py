@@ -12,11 +12,10 @@ from typing import Any, NoReturn
 
 from handrail.assembly.approver import ApproverChoice, approver_for
 from handrail.assembly.calls import SessionParts, open_pipeline, recorder_options
-from handrail.assembly.command_effects import settle_dead_jobs, track_commands
-from handrail.assembly.hooks import open_hooks
 from handrail.assembly.machine import Machine, open_blobs, open_machine
 from handrail.assembly.plan_mode import open_plan_mode, resume_plan_mode
 from handrail.assembly.policy_services import open_policy
+from handrail.assembly.recovery import recover_session, track_changes
 from handrail.assembly.resolved_settings import ResolvedSettings, resolve_settings
 from handrail.assembly.rules import canonical_names, pattern_obstacle
 from handrail.assembly.session import (
@@ -30,8 +29,10 @@ from handrail.assembly.settings_files import config_file, load_from
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
 from handrail.core.events import CallHeartbeat
+from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
-from handrail.core.ports.machine import Approver, Clock
+from handrail.core.ports.machine import Approver, Blobs, Clock, Files
+from handrail.core.ports.undo import UndoService
 from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
@@ -52,13 +53,9 @@ from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
 from handrail.engine.runtime import CallServices, Runtime, SessionServices, ToolServices
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
-from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
 from handrail.history.recovery.recovered_call import RecoveredCall
-from handrail.history.recovery.unfinished_plans import Recovery
-from handrail.history.undo.service import LocalUndo
 from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process
-from handrail.host.supervisor.orphans import wait_for_orphans
 from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.modes import Mode
 from handrail.policy.rules.rule import Rule
@@ -186,14 +183,8 @@ async def _begin(
     session, resumed = await begin_session(opening.session, settings, mode, machine)
     blobs = open_blobs(machine.home) if settings.journal else None
     plans = open_plan_mode(machine, session, clock, named=named)
-    effects = track_commands(machine, settings, blobs, clock, session.id)
-    looked = None if effects is None else effects.unfinished
-    if machine.home.directory is not None:
-        await wait_for_orphans(machine.home.directory)
-    recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
-    recovered = await recovery.run(session.id)
-    recovered += await settle_dead_jobs(machine, effects, clock, session.id)
-    await close_abandoned_sessions(store, clock, may_still_run)
+    track_changes(machine, settings, blobs, clock, session.id)
+    recovered = await recover_session(machine, plans.every, blobs, clock, session.id)
     if resumed:
         await restore_reads(session, store)
     process = "" if named else this_process()
@@ -202,11 +193,17 @@ async def _begin(
     )
     if not named:
         machine.ends.push_async_callback(reserved.aclose)
-    commands = machine.commands
-    settle = None if commands is None else commands.runner.settle_jobs
-    past = LocalUndo(store, plans.every, blobs, clock, settle)
+    past = Lazy(partial(_undo_service, machine, plans.every, blobs, clock))
     letters = DeadLetters(store, session, this_process(), may_still_run)
     return SessionParts(session, resumed, blobs, plans, recovered, past, reserved, letters)
+
+
+def _undo_service(machine: Machine, files: Files, blobs: Blobs | None, clock: Clock) -> UndoService:
+    from handrail.history.undo.service import LocalUndo
+
+    commands = machine.commands
+    settle = None if commands is None else commands.settle_jobs
+    return LocalUndo(machine.store, files, blobs, clock, settle)
 
 
 async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Machine) -> Runtime:
@@ -252,7 +249,10 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     ended = None if keeper is None else keeper.keep_changes
     recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)
     pipeline = open_pipeline(settings, machine, begun, preparer, policy, recorder, timers)
-    await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
+    if meant.hooks is not None:
+        from handrail.assembly.hooks import open_hooks
+
+        await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
     runner = IdempotentRunner(pipeline, ledger, ids, stored)
     batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
     return Runtime(
@@ -296,13 +296,13 @@ def _tool_services(
     settings: Settings, machine: Machine, begun: SessionParts, outputs: Outputs
 ) -> Services:
     commands, plans = machine.commands, begun.plans
-    shell = None if commands is None else commands.shell_in(begun.session.whereabouts)
+    where = begun.session.whereabouts
     return Services(
         plans.files,
         machine.search,
         begun.past,
         settings.allow_delete,
-        shell,
+        None if commands is None else Lazy(lambda: commands.parts.shell_in(where)),
         plans.mode,
         begun.reserved,
         outputs,

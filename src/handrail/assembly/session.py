@@ -54,7 +54,7 @@ def _artifacts(machine: Machine) -> DirectoryArtifacts:
     one that goes with the runtime.
     """
     commands = machine.commands
-    spilled = None if commands is None else commands.processes.spill_directory
+    spilled = None if commands is None else commands.spill_directory
     return DirectoryArtifacts(machine.home.oversized, spilled=spilled)
 
 

@@ -67,6 +67,13 @@ class Footprint(NamedTuple):
         )
 
     @property
+    def starts_job(self) -> bool:
+        """Whether the call leaves a program running in the background."""
+        return any(
+            touch.key == "session:jobs" and touch.access is Access.WRITE for touch in self.touches
+        )
+
+    @property
     def empty(self) -> bool:
         """Whether the call touches nothing that another call could touch."""
         return not self.open_ended and not self.touches

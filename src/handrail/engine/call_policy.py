@@ -17,7 +17,6 @@ from handrail.engine.approval import Approval, binding
 from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_state import CallState, Decision
-from handrail.engine.executors.command_runner import starts_job
 from handrail.engine.planning.dry_run import approval_snapshot
 from handrail.engine.prepare.prepared_call import PreparedCall, policy_input
 from handrail.engine.recording.dead_letters import DeadLetters
@@ -232,7 +231,7 @@ class AgentPolicy:
     def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
         grants = self.services.grants
         subject = self.services.clearance.measured(policy_input(prepared, plan))
-        if starts_job(prepared.footprint):
+        if prepared.footprint.starts_job:
             grants.record_use(subject, prepared.call.id)
         grants.consume_once(subject)
 

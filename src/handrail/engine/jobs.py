@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from handrail.core.ports.processes import Job, JobOutput, JobState, Processes
 from handrail.engine import messages
@@ -11,12 +11,12 @@ from handrail.engine import messages
 class BackgroundJobs:
     """All jobs of the workspace; what a model may see of them is up to its tools."""
 
-    def __init__(self, processes: Processes | None) -> None:
+    def __init__(self, processes: Callable[[], Processes] | None) -> None:
         self._given = processes
 
     async def list(self) -> Sequence[Job]:
         """Every job, the oldest first; those of other sessions and of crashed runtimes too."""
-        return () if self._given is None else await self._given.jobs()
+        return () if self._given is None else await self._given().jobs()
 
     async def output(
         self, job_id: str, *, offset: int = 0, wait_s: float = 0.0, limit: int = 1 << 20
@@ -43,4 +43,4 @@ class BackgroundJobs:
     def _processes(self) -> Processes:
         if self._given is None:
             raise messages.COMMANDS_UNAVAILABLE.error()
-        return self._given
+        return self._given()

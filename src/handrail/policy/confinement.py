@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from handrail.core.ports.processes import Strength
+from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
@@ -34,6 +35,18 @@ def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -
     """
     strength = measured.get("fs_hide")
     return strength is Strength.ENFORCED or (looks_only and strength is Strength.PARTIAL)
+
+
+def check_properties(required: Sequence[str]) -> None:
+    """Raise `invalid_arguments` for a property that the sandbox does not have."""
+    unknown = sorted(set(required) - set(PROPERTIES))
+    if unknown:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the sandbox has no property {unknown[0]!r}",
+            hint=f"sandbox_require knows: {', '.join(PROPERTIES)}",
+            field="sandbox_require",
+        )
 
 
 class SandboxGuard:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final
 
 from handrail.core.commands import CommandAnalysis, CommandSegment
 from handrail.core.footprint import Footprint
@@ -29,11 +29,8 @@ _REMOVERS: Final = frozenset({"rm", "unlink", "shred"})
 _NAMES: Final = frozenset({"-name", "-iname"})
 
 
-class UndoForecast(Protocol):
-    """Predicts which contents are kept before a command runs."""
-
-    def unkept(self, removals: Sequence[Removal]) -> Sequence[UnkeptFile]:
-        """The files of a deletion that would be lost; empty if all would be kept."""
+# Returns the files of a deletion that would be lost; empty if undo could restore all of them.
+UndoForecast = Callable[[Sequence[Removal]], Sequence[UnkeptFile]]
 
 
 class UndoGuard:
@@ -41,8 +38,8 @@ class UndoGuard:
 
     ignores_reads: Final = True
 
-    def __init__(self, keeps: UndoForecast) -> None:
-        self._keeps = keeps
+    def __init__(self, find_unkept: UndoForecast) -> None:
+        self._find_unkept = find_unkept
         # A call is judged several times; its footprint stays the same object.
         self._last: tuple[Footprint, Verdict | None] | None = None
 
@@ -62,7 +59,7 @@ class UndoGuard:
             *(Removal(path) for path in analysis.effects.removes),
             *_searched_removals(analysis),
         ]
-        verdict = _ask_verdict(self._keeps.unkept(removals)) if removals else None
+        verdict = _ask_verdict(self._find_unkept(removals)) if removals else None
         self._last = (footprint, verdict)
         return verdict
 

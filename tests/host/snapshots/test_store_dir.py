@@ -7,7 +7,7 @@ from tests.support.waiting import wait_until
 
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
-from handrail.host.snapshots.store_dir import RuntimePresence
+from handrail.host.state.runtime_presence import RuntimePresence
 from handrail.host.state.blobs import DirectoryBlobs
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.ports.processes import Repaired
 from handrail.core.results import Output, Status
@@ -80,7 +79,7 @@ class CommandRunner:
         held = confinement.sandbox.held(state.context.confinement)
         # Snapshot before starting the job, or files it creates at once would look pre-existing.
         # What the user approved for one command stays protected from jobs of others.
-        starts = starts_job(state.prepared.footprint)
+        starts = state.prepared.footprint.starts_job
         named = allowed if starts else confinement.paths.allowed_protected
         baseline = await protection.job_snapshot(named) if starts or protection.has_jobs else None
         repaired: Sequence[Repaired] = ()
@@ -161,13 +160,6 @@ class CommandExecutor:
         outcome = await self.runner.run(state)
         outcome.append(*(f"[{one}]" for one in state.policy.warnings(state, None)))
         return outcome
-
-
-def starts_job(footprint: Footprint) -> bool:
-    """Whether a call leaves a program running in the background."""
-    return any(
-        touch.key == "session:jobs" and touch.access is Access.WRITE for touch in footprint.touches
-    )
 
 
 def _analysis(state: CallState) -> CommandAnalysis:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
@@ -96,3 +97,14 @@ class DirectExecutor:
             return await tool.run(prepared.args, context)
 
         return Outcome.from_output(await retry(run, attempts, context.report))
+
+
+class DeferredExecutor:
+    """An executor that is built for the first call of its kind."""
+
+    def __init__(self, build: Callable[[], Executor]) -> None:
+        self._executor = Lazy(build)
+
+    async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
+        """The outcome; None if the call must be cleared again."""
+        return await self._executor.value.execute(state, plan)

@@ -21,7 +21,6 @@ from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.text.content import Content
 from handrail.core.text.safe_text import safe_text
 from handrail.engine.call_state import CallState, Outcome
-from handrail.engine.executors.protected_guard import ProtectedNamesGuard
 from handrail.engine.planning.planner import CallPlanner
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.recorder import Recorder
@@ -204,7 +203,7 @@ class PlanExecutor:
     preparer: Preparer
     syntax: SyntaxCheck
     # Accepts the protected names that a plan changes; None: no commands can run.
-    protection: ProtectedNamesGuard | None = None
+    accept_plan: Callable[[Plan], None] | None = None
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
         """Commit the plan; None if the plan had to be made again and needs a new approval."""
@@ -221,8 +220,8 @@ class PlanExecutor:
             await self.committer.commit(state, plan)
             if state.prepared.principal.reader is not None:
                 self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
-            if self.protection is not None:
-                self.protection.accept_plan(plan)
+            if self.accept_plan is not None:
+                self.accept_plan(plan)
             await self._append_warnings(state, plan, outcome)
         return outcome
 

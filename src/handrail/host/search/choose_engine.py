@@ -1,13 +1,73 @@
-"""Chooses the search engine of this machine."""
+"""Chooses the search engine of this machine, when something is first searched."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from handrail.host.processes import spawn
+from handrail.core.lazy import Lazy
+from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepQuery
 from handrail.host.processes.helpers.bundled import find_helper
-from handrail.host.search.fallback.python_search import PythonSearch
-from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
+
+if TYPE_CHECKING:
+    from handrail.host.denials.search_filter import ReadDenyFilter
+    from handrail.host.search.fallback.python_search import PythonSearch
+    from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
+
+
+class DeferredSearch:
+    """Implements the `Search` port; the engine is opened with the first search. The arguments are
+    those of `open_search`; the handles must stay open until `close`.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        hidden: Sequence[str],
+        handles: Sequence[int],
+        aliases: Sequence[tuple[str, str]],
+    ) -> None:
+        self._engine = Lazy(partial(self._open, roots, hidden, handles, aliases))
+        self._denied: ReadDenyFilter | None = None
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Matching lines; see the port."""
+        return await self._engine.value.grep(query)
+
+    async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
+        """Matching lines of one text; see the port."""
+        return await self._engine.value.grep_text(query, text)
+
+    async def files(self, query: FilesQuery) -> FilesFound:
+        """Files with matching names; see the port."""
+        return await self._engine.value.files(query)
+
+    def withhold(self, denied: ReadDenyFilter) -> None:
+        """Exclude denied files from every content search; to be called before the first one."""
+        self._denied = denied
+
+    @property
+    def withholds(self) -> bool:
+        """Whether denied files are excluded from content searches."""
+        return self._denied is not None
+
+    def close(self) -> None:
+        """Close the engine, if it was opened."""
+        if self._engine.built is not None:
+            self._engine.built.close()
+
+    def _open(
+        self,
+        roots: Sequence[str],
+        hidden: Sequence[str],
+        handles: Sequence[int],
+        aliases: Sequence[tuple[str, str]],
+    ) -> RipgrepSearch | PythonSearch:
+        engine = open_search(roots, hidden, handles, aliases)
+        if self._denied is not None:
+            engine.withhold(self._denied)
+        return engine
 
 
 def open_search(
@@ -23,7 +83,13 @@ def open_search(
     ripgrep if a trusted one is found (see `find_helper`), else Python. Raises OSError if a
     root is not a directory. Close it to let go of its handles.
     """
+    from handrail.host.processes import spawn  # noqa: PLC0415 - for searches only
+
     binary = find_helper("rg", roots).path if spawn.supported() else None
     if binary is None:
+        from handrail.host.search.fallback.python_search import PythonSearch  # noqa: PLC0415
+
         return PythonSearch(roots, hidden=hidden, handles=handles, aliases=aliases)
+    from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch  # noqa: PLC0415
+
     return RipgrepSearch(roots, binary, hidden=hidden, handles=handles, aliases=aliases)

@@ -25,8 +25,9 @@ from handrail.host.snapshots.entries import StorageUsage, TreeIndex
 from handrail.host.snapshots.entry_reader import SnapshotServices
 from handrail.host.snapshots.hard_links import find_other_names
 from handrail.host.snapshots.manifest import ManifestPosition
-from handrail.host.snapshots.store_dir import RuntimePresence, SnapshotStore, claim, claim_any
+from handrail.host.snapshots.store_dir import SnapshotStore, claim, claim_any
 from handrail.host.snapshots.walker import TreeWalk
+from handrail.host.state.runtime_presence import RuntimePresence
 
 _MOST_BYTES: Final = 128 << 20
 
@@ -87,7 +88,8 @@ class PendingSnapshot:
 
 class LocalSnapshots:
     """Implements `WorkspaceSnapshots`. `directory` is private and outside every root; it is
-    removed on close if `temporary`.
+    removed on close if `temporary`. `presence` marks this runtime as open; without one, the
+    snapshots mark it themselves.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class LocalSnapshots:
         limits: SnapshotLimits,
         hidden: Sequence[str] = (),
         temporary: bool = False,
+        presence: RuntimePresence | None = None,
     ) -> None:
         self._tops = [RootHandle(path, handle) for path, handle in roots]
         self._limits = limits
@@ -105,7 +108,7 @@ class LocalSnapshots:
         self._home = directory
         self._temporary = temporary
         self._lock = threading.Lock()
-        self._presence = RuntimePresence(directory / "present")
+        self._presence = presence or RuntimePresence(directory / "present")
         self._place: SnapshotStore | None = None
         # Stores of ended runtimes whose copies are still needed.
         self._gone: list[SnapshotStore] = []

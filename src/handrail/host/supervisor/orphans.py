@@ -6,14 +6,13 @@ releases it when the last of them ends. Kept jobs do not hold the lock.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import logging
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
-
-import anyio
 
 from handrail.host.state.process_identity import may_still_run, this_process
 
@@ -37,12 +36,13 @@ async def wait_for_orphans(directory: Path) -> None:
         signs = sorted(_place(directory).iterdir())
     except OSError:
         return
-    with anyio.move_on_after(_ENDING_S):
-        for sign in signs:
-            if may_still_run("/".join(sign.name.rsplit("+", 3))):
-                continue
-            while not _released(sign):  # noqa: ASYNC110 - of a lock's end nobody is told
-                await anyio.sleep(_ROUND_S)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ENDING_S):
+            for sign in signs:
+                if may_still_run("/".join(sign.name.rsplit("+", 3))):
+                    continue
+                while not _released(sign):  # noqa: ASYNC110 - a free lock causes no event
+                    await asyncio.sleep(_ROUND_S)
         return
     _log.warning("programs of a runtime that was killed are still running; see `handrail jobs`")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.context import Whereabouts
+from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.leases import PathReserver
 from handrail.core.ports.machine import Files, Search
@@ -40,17 +41,27 @@ class Shell:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The machine as tools see it; `allow_delete` is the person's setting.
+    """The machine as tools see it; `allow_delete` is the user's setting.
 
-    `shell` None: no command can be run here. `plan_mode` None: there is no plan mode. `locks`
-    None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
+    `deferred_shell` None: no command can be run here. `plan_mode` None: there is no plan mode.
+    `locks` None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
     """
 
     files: Files
     search: Search
-    undo: UndoService
+    deferred_undo: Lazy[UndoService]
     allow_delete: bool = False
-    shell: Shell | None = None
+    deferred_shell: Lazy[Shell] | None = None
     plan_mode: PlanModeControl | None = None
     locks: PathReserver | None = None
     outputs: Outputs | None = None
+
+    @property
+    def undo(self) -> UndoService:
+        """Reverts recorded changes."""
+        return self.deferred_undo.value
+
+    @property
+    def shell(self) -> Shell | None:
+        """Runs commands."""
+        return None if self.deferred_shell is None else self.deferred_shell.value

@@ -1,0 +1,142 @@
+"""The command subsystem of a runtime: built when a call first runs a command, because a session
+that only reads and edits needs no shell analyzer, sandbox or supervisor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from handrail.config.model import Settings
+from handrail.core.commands import CommandAnalysis, CommandAnalyzer
+from handrail.core.lazy import Lazy
+from handrail.core.plan import Plan
+from handrail.core.ports.snapshots import SnapshotLimits
+from handrail.core.verdicts import Verdict, strictest
+from handrail.host.files.local_files import LocalFiles
+from handrail.host.processes.binaries import find_binary
+from handrail.host.state.state_paths import StatePaths
+from handrail.policy.policy_input import PolicyInput
+
+if TYPE_CHECKING:
+    from handrail.assembly.commands import CommandParts
+    from handrail.host.supervisor.client import SupervisedProcesses
+
+# Where the shell itself is looked for.
+SHELL_PATH: Final = "/usr/bin:/bin:/usr/local/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a runtime works: its state, its roots, its own paths, hidden paths, and the
+    environment that it was opened in.
+    """
+
+    home: StatePaths
+    files: LocalFiles
+    own: tuple[str, ...]
+    hidden: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class Commands:
+    """Runs commands for a runtime, and is the guard over them. `configure` adds steps that complete
+    the parts when they are built; nothing is built before `parts` is used.
+    """
+
+    ignores_reads: Final = True
+
+    def __init__(self, build: Callable[[], CommandParts]) -> None:
+        self._build = build
+        self._steps: list[Callable[[CommandParts], None]] = []
+        self._parts = Lazy(self._complete)
+
+    def configure(self, step: Callable[[CommandParts], None]) -> None:
+        """Let `step` complete the parts: when they are built, or now if they are."""
+        self._steps.append(step)
+        if self._parts.built is not None:
+            step(self._parts.built)
+
+    @property
+    def parts(self) -> CommandParts:
+        """The parts, built now if nothing has used them yet."""
+        return self._parts.value
+
+    @property
+    def analyzer(self) -> CommandAnalyzer:
+        """Analyzes commands."""
+        return self.parts.analyzer
+
+    def processes(self) -> SupervisedProcesses:
+        """Runs programs and background jobs."""
+        return self.parts.processes
+
+    def spill_directory(self) -> str:
+        """The directory for the full text of long output."""
+        return self.parts.processes.spill_directory()
+
+    def hides(self, analysis: CommandAnalysis) -> bool:
+        """Whether the command cannot read what rules deny to read."""
+        return self.parts.runner.confinement.hides(analysis)
+
+    def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
+        """The denied paths that the command cannot write; None: it can write nothing."""
+        return self.parts.runner.confinement.unwritable(analysis)
+
+    def absent(self, analysis: CommandAnalysis) -> frozenset[str]:
+        """The denied paths that would be read-only if they existed."""
+        return self.parts.runner.confinement.absent(analysis)
+
+    def confines(self) -> bool:
+        """Whether a command may run without approval in the modes that allow that."""
+        return self.parts.confines()
+
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
+        """The strictest verdict of the guards over commands; None for any other call."""
+        if subject.command is None:
+            return None
+        verdicts = [verdict for guard in self.parts.guards if (verdict := guard(subject))]
+        return strictest(verdicts) if verdicts else None
+
+    def accept_plan(self, plan: Plan) -> None:
+        """Accept the protected names that a committed plan changed: no job changed them."""
+        if self._parts.built is not None:
+            self._parts.built.runner.protection.accept_plan(plan)
+
+    async def settle_jobs(self) -> None:
+        """Record what background jobs that ended have changed."""
+        if self._parts.built is not None:
+            await self._parts.built.runner.settle_jobs()
+
+    async def aclose(self) -> None:
+        """End what runs and close what was built."""
+        if self._parts.built is not None:
+            await self._parts.built.aclose()
+
+    def _complete(self) -> CommandParts:
+        parts = self._build()
+        for step in self._steps:
+            step(parts)
+        return parts
+
+
+def open_commands(places: Places, settings: Settings) -> Commands | None:
+    """The command subsystem; None where the settings switch it off or there is no shell."""
+    program = find_binary("bash", places.files.roots, search_path=SHELL_PATH)
+    if not settings.commands or program is None:
+        return None
+
+    def build() -> CommandParts:
+        from handrail.assembly.commands import open_command_parts
+
+        return open_command_parts(places, settings, program)
+
+    return Commands(build)
+
+
+def snapshot_limits(settings: Settings) -> SnapshotLimits:
+    """How much is copied before a command runs."""
+    return SnapshotLimits(
+        settings.shadow_files, settings.shadow_mb << 20, settings.shadow_file_mb << 20
+    )

@@ -1,0 +1,71 @@
+"""What a runtime does about runtimes that crashed before it was opened. Where nothing crashed, that
+is a few queries; what repairs files is loaded only if there is something to repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from handrail.assembly.deferred_commands import Commands
+from handrail.assembly.machine import Machine
+from handrail.config.model import Settings
+from handrail.core.ports.machine import Blobs, Clock, Files
+from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
+from handrail.history.recovery.recovered_call import RecoveredCall
+from handrail.host.state.process_identity import may_still_run
+from handrail.host.supervisor.orphans import wait_for_orphans
+
+if TYPE_CHECKING:
+    from handrail.assembly.commands import CommandParts
+    from handrail.history.command_effects.effects_report import EffectsReport
+
+
+def track_changes(
+    machine: Machine, settings: Settings, blobs: Blobs | None, clock: Clock, session: str
+) -> None:
+    """Let the command subsystem record what commands change, if the settings keep that."""
+    unmarked = machine.home.directory is not None and machine.presence is None
+    if machine.commands is None or blobs is None or unmarked:
+        return
+
+    def track(parts: CommandParts) -> None:
+        from handrail.assembly.command_effects import track_commands
+
+        track_commands(parts, machine, settings, blobs, clock, session)
+
+    machine.commands.configure(track)
+
+
+async def recover_session(
+    machine: Machine, files: Files, blobs: Blobs | None, clock: Clock, session: str
+) -> list[RecoveredCall]:
+    """Repair what crashed runtimes of the workspace left, and close their sessions; returns the
+    calls that were found unfinished.
+    """
+    store, commands, recovered = machine.store, machine.commands, list[RecoveredCall]()
+    if machine.home.directory is not None:
+        await wait_for_orphans(machine.home.directory)
+    # Notes about background jobs and unfinished cleanup belong to no session.
+    notes = await store.load_state("")
+    if notes or await store.unfinished():
+        from handrail.history.recovery.unfinished_plans import Recovery
+
+        def compare(intent: Mapping[str, Any]) -> EffectsReport | None:
+            tracker = None if commands is None else commands.parts.runner.trackers.commands
+            return None if tracker is None else tracker.unfinished(intent)
+
+        recovery = Recovery(store, files, blobs, clock, may_still_run, compare)
+        recovered += await recovery.run(session)
+    if notes and commands is not None:
+        recovered += await _settle_jobs(commands, machine, clock, session)
+    await close_abandoned_sessions(store, clock, may_still_run)
+    return recovered
+
+
+async def _settle_jobs(
+    commands: Commands, machine: Machine, clock: Clock, session: str
+) -> list[RecoveredCall]:
+    from handrail.assembly.command_effects import settle_dead_jobs
+
+    return await settle_dead_jobs(commands.parts, machine, clock, session)

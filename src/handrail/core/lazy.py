@@ -1,0 +1,36 @@
+"""A value that is built when it is first used, so that opening a runtime does not pay for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Lazy(Generic[_T]):
+    """Calls `build` once, whichever thread asks first; if `build` raises, the next use tries
+    again.
+    """
+
+    __slots__ = ("_build", "_lock", "_value")
+
+    def __init__(self, build: Callable[[], _T]) -> None:
+        self._build = build
+        self._lock = RLock()
+        self._value: _T | None = None
+
+    @property
+    def value(self) -> _T:
+        """The value, built now if it has not been used before."""
+        if self._value is None:
+            with self._lock:
+                if self._value is None:
+                    self._value = self._build()
+        return self._value
+
+    @property
+    def built(self) -> _T | None:
+        """The value if it has been used, else None."""
+        return self._value
