@@ -3,6 +3,7 @@
 from typing import Any
 
 from handrail.core.arguments.schema import schema_of
+from handrail.core.lazy import Lazy
 from handrail.core.tool import Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared
@@ -11,7 +12,7 @@ from handrail.tools.builtin import builtin_tools
 
 UNUSED: Any = None
 TOOLS: dict[str, Tool[Any]] = {
-    tool.name: tool for tool in builtin_tools(Services(UNUSED, UNUSED, UNUSED))
+    tool.name: tool for tool in builtin_tools(Services(UNUSED, UNUSED, Lazy(lambda: UNUSED)))
 }
 PARAMS = {name: set(tool.params.model_fields) for name, tool in TOOLS.items()}
 

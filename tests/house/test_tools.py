@@ -6,12 +6,16 @@ from pathlib import Path
 import pytest
 
 import handrail
+from handrail.core.lazy import Lazy
 from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import builtin_tools
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = {tool.name: tool for tool in builtin_tools(Services(files=None, search=None, undo=None))}
+TOOLS = {
+    tool.name: tool
+    for tool in builtin_tools(Services(files=None, search=None, deferred_undo=Lazy(lambda: None)))
+}
 MOST_TOOLS = 12
 MOST_TOKENS = 4_000
 

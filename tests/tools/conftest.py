@@ -9,6 +9,7 @@ import pytest
 from handrail.core.arguments.path_arguments import read_path_arguments
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
+from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.search.choose_engine import open_search
@@ -87,7 +88,7 @@ def workspace(tmp_path):
     root.mkdir()
     files = LocalFiles([str(root)])
     search = open_search(files.roots)
-    services = Services(files, search, undo=None, allow_delete=True)
+    services = Services(files, search, Lazy(lambda: None), allow_delete=True)
     tools = {tool.name: tool for tool in builtin_tools(services)}
     session = Session("s", files.roots, "default", ReadStates(), NoArtifacts())
     yield Workspace(root, files, tools, session, services)

@@ -107,4 +107,9 @@ class DeferredExecutor:
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
         """The outcome; None if the call must be cleared again."""
-        return await self._executor.value.execute(state, plan)
+        return await self.executor.execute(state, plan)
+
+    @property
+    def executor(self) -> Executor:
+        """The executor, built now if no call has used it."""
+        return self._executor.value

@@ -100,6 +100,7 @@ def _value(action: argparse.Action) -> CompletionValue:
 
 def tool_arguments() -> dict[str, tuple[str, ...]]:
     """Return the canonical argument names of every built-in tool."""
+    from handrail.core.lazy import Lazy
     from handrail.tools._lib.services import Services
     from handrail.tools.builtin import builtin_tools
 
@@ -107,7 +108,7 @@ def tool_arguments() -> dict[str, tuple[str, ...]]:
     nothing: Any = None
     return {
         tool.name: tuple(tool.params.model_fields)
-        for tool in builtin_tools(Services(nothing, nothing, nothing))
+        for tool in builtin_tools(Services(nothing, nothing, Lazy(lambda: nothing)))
     }
 
 
