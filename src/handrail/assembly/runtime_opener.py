@@ -42,6 +42,7 @@ from handrail.engine.call_policy import AgentPolicy, UserPolicy
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus
 from handrail.engine.jobs import BackgroundJobs
+from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.call_factory import CallIds
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.principal import Principals
@@ -249,10 +250,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     ended = None if keeper is None else keeper.keep_changes
     recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)
     pipeline = open_pipeline(settings, machine, begun, preparer, policy, recorder, timers)
-    if meant.hooks is not None:
-        from handrail.assembly.hooks import open_hooks
-
-        await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
+    await _attach_hooks(meant, machine, pipeline, bus, resumed=begun.resumed)
     runner = IdempotentRunner(pipeline, ledger, ids, stored)
     batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
     return Runtime(
@@ -267,6 +265,15 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
         ToolServices(registry, catalog, preparer),
         CallServices(runner, batches, policy, plans.mode, timers, bus),
     )
+
+
+async def _attach_hooks(
+    meant: ResolvedSettings, machine: Machine, pipeline: Pipeline, bus: EventBus, *, resumed: bool
+) -> None:
+    if meant.hooks is not None:
+        from handrail.assembly.hooks import open_hooks
+
+        await open_hooks(meant.hooks, meant.loaded, machine, pipeline, bus, resumed=resumed)
 
 
 def _register_tools(registry: Registry, services: Services, opening: RuntimeOpener) -> None:
