@@ -1,36 +1,59 @@
-"""Locks between processes: one flock per bucket of keys, all or none.
+"""Locks between processes: one flock per bucket of keys, first come, first served.
 
-Buckets are locked in order, so two processes cannot deadlock.
+Buckets are locked in order, so two processes cannot deadlock. The kernel releases the locks of a
+process that ends. `_Bucket` says how processes wait.
 """
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
+import struct
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
 from handrail.host.state.messages import LOCKS_UNAVAILABLE
 
 _BUCKETS: Final = 1024
-_FIRST_WAIT_S: Final = 0.001
-_LONGEST_WAIT_S: Final = 0.02
+_WAIT_FILES: Final = 64
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+# Linux only; elsewhere waiting processes try again after a pause, in no order.
+_OFD_SET: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
+_OFD_GET: Final[int | None] = getattr(fcntl, "F_OFD_GETLK", None)
+# struct flock: type, whence, start, length, pid.
+_RANGE: Final = struct.Struct("@hhqqi4x")
+_TO_THE_END: Final = 0
+# A lock file with more used numbers than this starts again, while no process waits.
+_MOST_NUMBERS: Final = 64 * 1024
+
+_IN_CLOSE_WRITE: Final = 0x8
+_EVENT_BYTES: Final = 64 * 1024
+# Handles of inotify kept for the next wait.
+_MOST_IDLE: Final = 4
+# Of a killed process the file is closed a moment before its locks are released.
+_RELEASE_DELAY_S: Final = 0.005
+# In case an event is lost.
+_LONGEST_WAIT_S: Final = 0.25
+_WAIT_WITHOUT_EVENTS_S: Final = 0.01
 
 
 class BucketLocks:
     """Held locks; the kernel releases them too when the process ends."""
 
-    def __init__(self, descriptors: list[int]) -> None:
-        self._descriptors = descriptors
+    def __init__(self, buckets: list[_Bucket]) -> None:
+        self._buckets = buckets
 
     def release(self) -> None:
         """Release the locks; may be called twice."""
-        while self._descriptors:
-            os.close(self._descriptors.pop())
+        while self._buckets:
+            self._buckets.pop().close()
 
 
 class FileLocks:
@@ -43,38 +66,214 @@ class FileLocks:
         self._directory = directory
 
     async def acquire(self, keys: Sequence[str]) -> BucketLocks:
-        """Wait for all keys; when cancelled, none is held."""
-        wait = _FIRST_WAIT_S
-        while (held := self.try_acquire(keys)) is None:
-            await anyio.sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT_S)
-        return held
+        """Wait for all keys, each after the processes that came before; when cancelled, none is
+        held. Raises `unavailable` if the lock directory cannot be used.
+        """
+        held = self.try_acquire(keys)
+        if held is not None:
+            return held
+        buckets: list[_Bucket] = []
+        try:
+            for number in _bucket_numbers(keys):
+                buckets.append(self._open(number))
+                await buckets[-1].wait()
+        except OSError as error:
+            BucketLocks(buckets).release()
+            raise self._unavailable(error) from error
+        except BaseException:
+            BucketLocks(buckets).release()
+            raise
+        return BucketLocks(buckets)
 
     def try_acquire(self, keys: Sequence[str]) -> BucketLocks | None:
-        """Lock all keys without waiting; None if another process holds one of them.
+        """Lock all keys without waiting; None if another process holds or awaits one of them.
 
         Raises `unavailable` if the lock directory cannot be used.
         """
-        descriptors: list[int] = []
+        buckets: list[_Bucket] = []
         try:
-            for bucket in sorted({_bucket(key) for key in keys}):
-                descriptors.append(self._open(bucket))
-                fcntl.flock(descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            BucketLocks(descriptors).release()
-            return None
+            for number in _bucket_numbers(keys):
+                buckets.append(self._open(number))
+                if buckets[-1].is_awaited() or not buckets[-1].try_lock():
+                    BucketLocks(buckets).release()
+                    return None
         except OSError as error:
-            BucketLocks(descriptors).release()
-            raise LOCKS_UNAVAILABLE.error(
-                directory=str(self._directory), reason=error.strerror
-            ) from error
-        return BucketLocks(descriptors)
+            BucketLocks(buckets).release()
+            raise self._unavailable(error) from error
+        return BucketLocks(buckets)
 
-    def _open(self, bucket: int) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(self._directory / f"{bucket:04d}.lock", flags, 0o600)
+    def _open(self, number: int) -> _Bucket:
+        return _Bucket(str(self._directory), number)
+
+    def _unavailable(self, error: OSError) -> Exception:
+        return LOCKS_UNAVAILABLE.error(directory=str(self._directory), reason=error.strerror)
 
 
-def _bucket(key: str) -> int:
+class _Bucket:
+    """An open lock file, and the place of this process in its queue.
+
+    To wait, a process appends a byte to the file and locks it; the position of the byte is its
+    number. It then waits for the process before it to close its wait file, one of a few that
+    all share: new directory entries would make every sync of the file system slower.
+    """
+
+    __slots__ = ("_bucket", "_directory", "_handle", "_number", "_path", "_wait_file")
+
+    def __init__(self, directory: str, bucket: int) -> None:
+        """Open the file; raises OSError."""
+        self._directory = directory
+        self._bucket = bucket
+        self._path = f"{directory}/{bucket:04d}.lock"
+        self._handle = os.open(self._path, _FLAGS | os.O_APPEND, 0o600)
+        self._number = 0
+        self._wait_file = -1
+
+    def try_lock(self) -> bool:
+        """Lock the bucket; False if another process has it."""
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def is_awaited(self) -> bool:
+        """Whether another process has a number."""
+        return self._find_number(1, _TO_THE_END) is not None
+
+    async def wait(self) -> None:
+        """Lock the bucket after the processes that asked for it before. Raises OSError."""
+        self._take_number()
+        # What is awaited, and whether it has happened but is not visible yet.
+        events, woken = _idle_events.pop() if _idle_events else _CloseEvents(), False
+        try:
+            while True:
+                before = self._predecessor()
+                watched = self._path if before is None else self._wait_path(before)
+                # Watched before the last look, so that no release is missed.
+                events.watch(watched)
+                if self._predecessor() is None and self.try_lock():
+                    return
+                woken = await events.wait(_RELEASE_DELAY_S if woken else _LONGEST_WAIT_S)
+        finally:
+            events.put_back()
+
+    def close(self) -> None:
+        """Release the locks, then close the wait file, which wakes the next process."""
+        try:
+            if self._number:
+                self._lock_range(fcntl.F_UNLCK, self._number, 1)
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
+            if self._wait_file >= 0:
+                os.close(self._wait_file)
+        finally:
+            os.close(self._handle)
+
+    def _take_number(self) -> None:
+        """Enter the queue, where the system has what is needed for one."""
+        if _OFD_SET is None:
+            return
+        if os.fstat(self._handle).st_size > _MOST_NUMBERS and not self.is_awaited():
+            os.ftruncate(self._handle, 0)
+        while not self._number:
+            os.write(self._handle, b".")
+            number = os.lseek(self._handle, 0, os.SEEK_CUR)
+            # Another process has it only if the file was truncated at this moment.
+            if self._lock_range(fcntl.F_WRLCK, number, 1):
+                self._number = number
+        self._wait_file = os.open(self._wait_path(self._number), _FLAGS, 0o600)
+
+    def _predecessor(self) -> int | None:
+        """The number of a process that is served first, the last of them where possible."""
+        last = self._number - 1
+        if last < 1:
+            return None
+        return self._find_number(last, 1) or self._find_number(1, last)
+
+    def _wait_path(self, number: int) -> str:
+        return f"{self._directory}/wait-{(self._bucket + number) % _WAIT_FILES:02d}.lock"
+
+    def _find_number(self, start: int, length: int) -> int | None:
+        """A number in this range that another process has."""
+        if _OFD_GET is None:
+            return None
+        asked = _RANGE.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        kind, _, found, *_ = _RANGE.unpack(fcntl.fcntl(self._handle, _OFD_GET, asked))
+        return None if kind == fcntl.F_UNLCK else int(found)
+
+    def _lock_range(self, kind: int, start: int, length: int) -> bool:
+        """Lock or unlock a range; False if another process has locked it."""
+        if _OFD_SET is None:
+            return True
+        try:
+            fcntl.fcntl(self._handle, _OFD_SET, _RANGE.pack(kind, os.SEEK_SET, start, length, 0))
+        except BlockingIOError:
+            return False
+        return True
+
+
+class _CloseEvents:
+    """Waits until a process closes a file that it had open for writing. Without inotify, or
+    when the user has no instance of it left, waits for a fixed time.
+    """
+
+    def __init__(self) -> None:
+        self._libc = _inotify()
+        self._path = ""
+        self._watch = -1
+        self._handle = -1
+        if self._libc is not None:
+            self._handle = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def watch(self, path: str) -> None:
+        """Watch this file, and no longer the last one."""
+        if self._handle < 0 or path == self._path:
+            return
+        if self._watch >= 0:
+            self._libc.inotify_rm_watch(self._handle, self._watch)
+        self._path, self._watch = path, -1
+        if path:
+            name = os.fsencode(path)
+            self._watch = self._libc.inotify_add_watch(self._handle, name, _IN_CLOSE_WRITE)
+
+    async def wait(self, limit_s: float) -> bool:
+        """Wait for the next event; False if there was none in this time."""
+        if self._handle < 0 or self._watch < 0:
+            await anyio.sleep(_WAIT_WITHOUT_EVENTS_S)
+            return False
+        with anyio.move_on_after(limit_s):
+            await anyio.wait_readable(self._handle)
+            os.read(self._handle, _EVENT_BYTES)
+            return True
+        return False
+
+    def put_back(self) -> None:
+        """Stop watching and keep the handle: to close it, the kernel takes some milliseconds."""
+        self.watch("")
+        if self._handle < 0:
+            return
+        with suppress(BlockingIOError):
+            os.read(self._handle, _EVENT_BYTES)
+        if len(_idle_events) < _MOST_IDLE:
+            _idle_events.append(self)
+        else:
+            os.close(self._handle)
+
+
+_idle_events: Final[list[_CloseEvents]] = []
+os.register_at_fork(after_in_child=_idle_events.clear)
+
+
+@cache
+def _inotify() -> Any:
+    """The C library; None if it has no inotify."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc if hasattr(libc, "inotify_init1") else None
+
+
+def _bucket_numbers(keys: Sequence[str]) -> list[int]:
+    return sorted({_bucket_number(key) for key in keys})
+
+
+def _bucket_number(key: str) -> int:
     digest = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=4).digest()
     return int.from_bytes(digest) % _BUCKETS
