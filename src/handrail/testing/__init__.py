@@ -1,14 +1,22 @@
-"""Fakes for whoever builds on Handrail: a model that says what it was told to say, a person who
-answers so, and a disk that fails. Everything else in a test can be real.
+"""Fakes for tests of what is built on Handrail: a scripted model, a provider on loopback, a scripted
+user, and a disk that fails. Everything else in a test can be real.
 """
 
+from handrail.models.scripted.replies import ProviderFault
+from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage
 from handrail.testing.faults import SHORT, Fault, each_call, failing
 from handrail.testing.model import ScriptedModel, calls, says, together
 from handrail.testing.person import ScriptedPerson
+from handrail.testing.provider import FakeProvider, ReceivedRequest
 
 __all__ = [
     "SHORT",
+    "FakeProvider",
     "Fault",
+    "ProviderFault",
+    "ReceivedRequest",
+    "ScriptedCall",
+    "ScriptedMessage",
     "ScriptedModel",
     "ScriptedPerson",
     "calls",

@@ -204,11 +204,14 @@ class MessageDone:
 
 @dataclass(frozen=True, slots=True)
 class ModelRetry:
-    """The request is sent again after `wait_s`. Comes only before the other events."""
+    """The request is sent again after `wait_s`. Comes only before the other events. `usage` is what
+    the failed attempt cost, if the provider had begun to answer.
+    """
 
     attempt: int
     code: FailureCode
     wait_s: float
+    usage: UsageReported | None = None
 
 
 ModelEvent = (
@@ -225,7 +228,8 @@ ModelEvent = (
 
 class ModelFailed(Exception):
     """A request failed. `partial` holds the complete blocks of a stream that was cut off after the
-    first event, None if there are none: a conversation can go on from it.
+    first event, None if there are none: a conversation can go on from it. `usage` is what the
+    attempt cost, if the provider had begun to answer.
     """
 
     def __init__(
@@ -237,6 +241,7 @@ class ModelFailed(Exception):
         retryable: bool = False,
         retry_after_s: float | None = None,
         partial: Message | None = None,
+        usage: UsageReported | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -245,6 +250,7 @@ class ModelFailed(Exception):
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.partial = partial
+        self.usage = usage
 
 
 @dataclass(frozen=True, slots=True)

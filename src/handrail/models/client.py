@@ -1,0 +1,343 @@
+"""A model behind a wire format: sends requests, retries them, reads their streams."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from handrail.core.ports.models import (
+    ModelEvent,
+    ModelFailed,
+    ModelLimits,
+    ModelRequest,
+    ModelRetry,
+    UsageReported,
+)
+from handrail.models.failures import failure_from_body, read_retry_after
+from handrail.models.sse import ServerEvent, SseReader
+from handrail.models.transport import Reply, Transport
+from handrail.models.wires.fields import malformed
+from handrail.models.wires.reader import StreamReader
+from handrail.models.wires.requests import WireFormat, WireOptions
+
+_MAX_ERROR_BYTES: Final = 64 * 1024
+_BYTES_PER_TOKEN: Final = 4
+# How long a stream that has said how it ends may take to end.
+_AFTER_FINISH_S: Final = 5.0
+_MAX_WAIT_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and after which time a request is sent again."""
+
+    requests: int = 4
+    streams: int = 5
+    first_wait_s: float = 0.2
+    idle_s: float = 120.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def wait_s(self, attempt: int, asked_s: float | None) -> float:
+        """The time before a further attempt: what the provider asks for, else doubling."""
+        if asked_s is not None:
+            return asked_s
+        jitter = random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, guards nothing
+        return float(self.first_wait_s * 2 ** (attempt - 1) * jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go. `read_key` gives the key that belongs to this origin, None for none."""
+
+    base_url: str
+    read_key: Callable[[], Awaitable[str | None]]
+    headers: Mapping[str, str]
+
+
+class WireModel:
+    """A `Model` that speaks one wire format over a transport."""
+
+    def __init__(
+        self,
+        name: str,
+        wire: WireFormat,
+        options: WireOptions,
+        endpoint: Endpoint,
+        transport: Transport,
+        limits: ModelLimits | None = None,
+        retries: RetryPolicy | None = None,
+    ) -> None:
+        self.name = name
+        self.wire = wire.name
+        self.limits = limits or ModelLimits()
+        # A script or a recording answers, not a model.
+        self.scripted = False
+        self._format = wire
+        self._options = options
+        self._endpoint = endpoint
+        self._transport = transport
+        self._retries = retries or RetryPolicy()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """The events of one message. The request is sent again after a failure that may pass, as
+        long as no event was handed out.
+        """
+        if request.max_output_tokens is None:
+            request = replace(request, max_output_tokens=self.limits.max_output_tokens)
+        body = self._format.render(request, self._options)
+        self._format.check(body)
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        attempts = _Attempts(self._retries)
+        while True:
+            handed_out = False
+            retry: ModelRetry
+            try:
+                async with aclosing(self._attempt(data.encode("utf-8", "replace"))) as events:
+                    async for event in events:
+                        handed_out = True
+                        yield event
+                return
+            except ModelFailed as failed:
+                if handed_out:
+                    raise
+                retry = attempts.next_retry(failed)
+            yield retry
+            await self._retries.sleep(retry.wait_s)
+
+    async def aclose(self) -> None:
+        """Close connections. Safe to repeat."""
+        await self._transport.aclose()
+
+    async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
+        key = await self._endpoint.read_key()
+        secrets = [*([key] if key else []), *self._endpoint.headers.values()]
+        try:
+            async with aclosing(self._exchange(body, key)) as events:
+                async for event in events:
+                    yield event
+        except ModelFailed as failed:
+            # No traceback of the transport, which may hold the request with its key.
+            raise scrub_failure(failed, secrets) from None
+
+    async def _exchange(self, body: bytes, key: str | None) -> AsyncGenerator[ModelEvent, None]:
+        reply = await self._send(body, key)
+        try:
+            stream = _MessageStream(self._format.reader(), reply, self._retries.idle_s, len(body))
+            async with aclosing(stream.events()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            await reply.aclose()
+
+    async def _send(self, body: bytes, key: str | None) -> Reply:
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            **self._format.fixed_headers(),
+            **self._endpoint.headers,
+            **(self._format.auth_headers(key) if key else {}),
+        }
+        url = self._endpoint.base_url.rstrip("/") + self._format.target(self._options)
+        try:
+            async with asyncio.timeout(self._retries.idle_s):
+                reply = await self._transport.post(url, headers, body)
+        except TimeoutError:
+            raise _idle(self._retries.idle_s) from None
+        if reply.status != 200 or not _is_stream(reply):
+            try:
+                raise await _read_failure(reply, self._retries.idle_s)
+            finally:
+                await reply.aclose()
+        return reply
+
+
+class _Attempts:
+    """Counts the attempts of one request."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._made = {"request": 0, "stream": 0}
+
+    def next_retry(self, failed: ModelFailed) -> ModelRetry:
+        """The retry that follows a failure; raises the failure if there is none."""
+        # With a usage the provider had begun to answer.
+        kind = "request" if failed.usage is None else "stream"
+        limit = self._policy.requests if kind == "request" else self._policy.streams
+        self._made[kind] += 1
+        wait_s = self._policy.wait_s(self._made[kind], failed.retry_after_s)
+        if not failed.retryable or self._made[kind] > limit or wait_s > _MAX_WAIT_S:
+            raise failed
+        return ModelRetry(sum(self._made.values()), failed.code, wait_s, failed.usage)
+
+
+class _MessageStream:
+    """Reads the message in a reply."""
+
+    def __init__(
+        self, reader: StreamReader, reply: Reply, idle_s: float, request_bytes: int
+    ) -> None:
+        self._reader = reader
+        self._reply = reply
+        self._idle_s = idle_s
+        self._request_bytes = request_bytes
+
+    async def events(self) -> AsyncGenerator[ModelEvent, None]:
+        """The events of the message; raises `ModelFailed` with what is complete."""
+        held: list[ModelEvent] = []
+        begun = False
+        try:
+            async with aclosing(self._read()) as batches:
+                async for batch in batches:
+                    # A usage alone is held back: it is nothing that forbids another attempt.
+                    begun = begun or any(not isinstance(one, UsageReported) for one in batch)
+                    held += batch
+                    if begun:
+                        for event in held:
+                            yield event
+                        held.clear()
+            done = self._reader.end()
+        except ModelFailed as failed:
+            failed.usage = self._usage()
+            if begun:
+                failed.partial = self._reader.partial()
+            raise
+        for event in held:
+            yield event
+        usage = self._usage()
+        if usage != self._reader.usage:
+            yield usage
+        yield done
+
+    async def _read(self) -> AsyncGenerator[Sequence[ModelEvent], None]:
+        sse, loop = SseReader(), asyncio.get_running_loop()
+        deadline = loop.time() + self._idle_s
+        async with aclosing(_closable(self._reply.chunks())) as chunks:
+            while (chunk := await self._next_chunk(chunks, deadline)) is not None:
+                for event in sse.feed(chunk):
+                    before = self._reader.progress
+                    yield read_event(self._reader, event)
+                    if self._reader.stopped:
+                        return
+                    if self._reader.progress != before:
+                        deadline = loop.time() + self._patience_s
+
+    @property
+    def _patience_s(self) -> float:
+        ended = self._reader.ending is not None
+        return min(self._idle_s, _AFTER_FINISH_S) if ended else self._idle_s
+
+    async def _next_chunk(
+        self, chunks: AsyncGenerator[bytes, None], deadline: float
+    ) -> bytes | None:
+        """The next bytes, None at the end. A message that has said how it ends is complete, however
+        its connection ends.
+        """
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await anext(chunks, None)
+        except TimeoutError:
+            failed = _idle(self._idle_s)
+        except ModelFailed as broken:
+            message = f"the stream was cut off: {broken.message}"
+            failed = ModelFailed("cut", message, retryable=True)
+        if self._reader.ending is not None:
+            return None
+        raise failed
+
+    def _usage(self) -> UsageReported:
+        """The usage that was reported, with estimates for counts that are missing."""
+        given = self._reader.usage or UsageReported(0, 0)
+        estimate = given
+        if given.input <= 0:
+            estimate = replace(estimate, input=max(self._request_bytes // _BYTES_PER_TOKEN, 1))
+        if given.output <= 0 and self._reader.pieces:
+            estimate = replace(estimate, output=max(self._reader.size // _BYTES_PER_TOKEN, 1))
+        return given if estimate == given else replace(estimate, estimated=True)
+
+
+def read_event(reader: StreamReader, event: ServerEvent) -> Sequence[ModelEvent]:
+    """The events that one server-sent event means."""
+    if event.data.strip() == "[DONE]":
+        reader.stopped = True
+        return ()
+    try:
+        value = json.loads(event.data)
+    except (ValueError, RecursionError):
+        raise malformed("an event is not JSON") from None
+    if not isinstance(value, dict):
+        raise malformed("an event is not a JSON object")
+    return reader.read(value)
+
+
+async def _closable(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    async for chunk in chunks:
+        yield chunk
+
+
+async def _read_failure(reply: Reply, idle_s: float) -> ModelFailed:
+    """The failure that an answer which is no stream means."""
+    data = bytearray()
+    try:
+        async with asyncio.timeout(idle_s):
+            async for chunk in reply.chunks():
+                data += chunk[: _MAX_ERROR_BYTES - len(data)]
+                if len(data) >= _MAX_ERROR_BYTES:
+                    break
+    except (TimeoutError, ModelFailed):
+        pass
+    asked_s = read_retry_after(reply.headers, datetime.now(UTC))
+    text = data.decode("utf-8", "replace")
+    if reply.status == 200:
+        kind = reply.headers.get("content-type", "")[:100]
+        return _not_a_stream(text, kind)
+    if 300 <= reply.status < 400:
+        text = "it answers with a redirect, which is not followed; check base_url"
+    return failure_from_body(_parse_json(text), reply.status, retry_after_s=asked_s)
+
+
+def _not_a_stream(text: str, kind: str) -> ModelFailed:
+    body = _parse_json(text)
+    if isinstance(body, dict) and body.get("error"):
+        return failure_from_body(body, None)
+    return ModelFailed("network", f"the answer is {kind!r}, not a stream; check base_url")
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _is_stream(reply: Reply) -> bool:
+    kind = reply.headers.get("content-type", "text/event-stream")
+    return not kind.startswith(("application/json", "text/html"))
+
+
+def _idle(limit_s: float) -> ModelFailed:
+    return ModelFailed("idle", f"no event came for {limit_s:g} s", retryable=True)
+
+
+def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
+    """The failure without these secrets in its message."""
+    message = failed.message
+    for secret in secrets:
+        if len(secret) >= 4:
+            message = message.replace(secret, "[key]")
+    if message == failed.message:
+        return failed
+    return ModelFailed(
+        failed.code,
+        message,
+        status=failed.status,
+        retryable=failed.retryable,
+        retry_after_s=failed.retry_after_s,
+        partial=failed.partial,
+        usage=failed.usage,
+    )

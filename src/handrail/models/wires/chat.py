@@ -1,0 +1,280 @@
+"""The stream of OpenAI's chat completions, as its many compatible servers send it too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from handrail.core.ports.models import (
+    Block,
+    Finish,
+    Message,
+    ModelEvent,
+    ModelRequest,
+    Picture,
+    ResultBlock,
+    Text,
+)
+from handrail.models.failures import failure_from_body
+from handrail.models.wires.fields import CHAT_FINISH, get, get_list, get_text, malformed
+from handrail.models.wires.reader import CallPiece, Piece, StreamReader, TextPiece, parse_object
+from handrail.models.wires.requests import (
+    IdLinks,
+    Step,
+    WireFormat,
+    WireOptions,
+    data_url,
+    object_text,
+    picture_note,
+    raw_value,
+    require_object,
+    safe_name,
+    split_result,
+)
+
+_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,40}")
+
+
+class ChatReader(StreamReader):
+    """Reads chat completion chunks. Only the first choice is read."""
+
+    wire = "openai-chat"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_index: dict[int, CallPiece] = {}
+        self._given_ids: dict[int, str] = {}
+        self._refused = False
+        self._reasoning_field = "reasoning_content"
+        # Opaque reasoning of some servers that belongs back into the conversation.
+        self._details: list[Any] = []
+
+    def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
+        """The events of one chunk."""
+        if get(event, "error"):
+            raise failure_from_body(event, None)
+        self.note_response(get(event, "id"))
+        for choice in get_list(event, "choices"):
+            if get(choice, "index") in (0, None):
+                self._read_choice(choice)
+        usage = get(event, "usage")
+        if usage is not None:
+            self._read_usage(usage)
+        return self.take_events()
+
+    def _read_choice(self, choice: Any) -> None:
+        delta = get(choice, "delta")
+        if delta is not None:
+            self._read_delta(delta)
+        reason = get(choice, "finish_reason")
+        if reason is not None and self.ending is None:
+            ending = self.set_ending(CHAT_FINISH, reason)
+            if self._refused and ending.finish is Finish.CALLS:
+                self.ending = ending._replace(finish=Finish.REFUSED)
+            elif ending.finish is Finish.CALLS:
+                self.close_open_calls()
+
+    def _read_delta(self, delta: Any) -> None:
+        for name in ("reasoning_content", "reasoning"):
+            if get_text(delta, name):
+                self._reasoning_field = name
+                self.add_text(get_text(delta, name), thinking=True)
+                break
+        self._details += get_list(delta, "reasoning_details")
+        refusal = get_text(delta, "refusal")
+        self._refused = self._refused or bool(refusal)
+        self.add_text(get_text(delta, "content") + refusal)
+        for call in get_list(delta, "tool_calls"):
+            self._read_call(call)
+
+    def _read_call(self, delta: Any) -> None:
+        if self.ending is not None:
+            raise malformed("a tool call after the finish")
+        function = get(delta, "function")
+        given = get(delta, "id")
+        index = get(delta, "index")
+        if index is None:
+            index = self._guess_index(given)
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise malformed("the index of a tool call is not a number")
+        call = self._by_index.get(index)
+        # Some servers number every call 0 and tell them apart by id.
+        other = bool(given) and given != self._given_ids.get(index)
+        if call is None or (other and get(function, "name")):
+            self.close_open_calls()
+            call = self._by_index[index] = self.open_call(given, get_text(function, "name"))
+            self._given_ids[index] = given if isinstance(given, str) else ""
+        self.extend_call(call, get_text(function, "arguments"))
+
+    def _guess_index(self, given: Any) -> int:
+        """The index of a call of a server that gives none: a new id begins a new call."""
+        last = max(self._by_index, default=-1)
+        known = self._given_ids.get(last)
+        return last + 1 if last < 0 or (given and given != known) else last
+
+    def _read_usage(self, usage: Any) -> None:
+        prompt = get(usage, "prompt_tokens_details")
+        self.report_usage(
+            input=get(usage, "prompt_tokens"),
+            output=get(usage, "completion_tokens"),
+            cache_read=get(prompt, "cached_tokens"),
+        )
+
+    def raw_message(self, pieces: Sequence[Piece]) -> dict[str, Any]:
+        """The assistant message. Reasoning goes back only with calls: servers that take it want it
+        there, and some refuse it elsewhere.
+        """
+        calls = [one for one in pieces if isinstance(one, CallPiece)]
+        texts = [one for one in pieces if isinstance(one, TextPiece)]
+        said = "".join(one.text for one in texts if not one.thinking)
+        thought = "".join(one.text for one in texts if one.thinking)
+        message: dict[str, Any] = {"role": "assistant", "content": said or None}
+        if calls and thought:
+            message[self._reasoning_field] = thought
+        if self._details:
+            message["reasoning_details"] = list(self._details)
+        if calls:
+            message["tool_calls"] = [_raw_call(call) for call in calls]
+        elif not said:
+            message["content"] = ""
+        return message
+
+
+def _raw_call(call: CallPiece) -> dict[str, Any]:
+    text = call.arguments_json
+    if parse_object(text) is None or not text.strip():
+        text = "{}"
+    return chat_call(call.wire_id, call.wire_name, text)
+
+
+# --- requests ---------------------------------------------------------------------------
+
+
+class ChatWire(WireFormat):
+    """Requests of chat completions."""
+
+    name = "openai-chat"
+    reader = ChatReader
+
+    def target(self, options: WireOptions) -> str:
+        """The path below the base URL."""
+        return "/chat/completions"
+
+    def auth_headers(self, key: str) -> dict[str, str]:
+        """The header that carries the key."""
+        return {"authorization": f"Bearer {key}"}
+
+    def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
+        """The body of a request."""
+        body: dict[str, Any] = {
+            "model": options.model,
+            "messages": self._messages(request, options),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        limit = "max_completion_tokens" if options.is_openai else "max_tokens"
+        if request.max_output_tokens is not None:
+            body[limit] = request.max_output_tokens
+        if isinstance(options.reasoning, str):
+            body["reasoning_effort"] = options.reasoning
+        if request.tools:
+            body["tools"] = [
+                {"type": "function", "function": _function(one)} for one in request.tools
+            ]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = "required" if request.tool_choice == "any" else "none"
+        return body
+
+    def _messages(self, request: ModelRequest, options: WireOptions) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        if request.system:
+            system = "\n\n".join(part.text for part in request.system)
+            messages.append({"role": "system", "content": system})
+        links = IdLinks(_ID)
+        for message in request.messages:
+            if message.role == "assistant":
+                messages.append(_assistant(message, links))
+            elif message.role == "tool":
+                messages += _results(message, links, options)
+            else:
+                messages.append({"role": "user", "content": _content(message.blocks, options)})
+        return messages
+
+    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+        """The steps of the conversation in a body, for the check before a request."""
+        for message in get_list(body, "messages"):
+            role = get(message, "role")
+            if role == "system":
+                continue
+            if role == "assistant":
+                calls = get_list(message, "tool_calls")
+                for call in calls:
+                    require_object(get(get(call, "function"), "arguments"))
+                yield Step("assistant", tuple(get(call, "id") for call in calls))
+            elif role == "tool":
+                yield Step("results", (get(message, "tool_call_id"),))
+            else:
+                yield Step("user")
+
+
+def chat_call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    """A tool call of an assistant message."""
+    function = {"name": name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def _assistant(message: Message, links: IdLinks) -> dict[str, Any]:
+    raw = raw_value(message, ChatReader.wire, dict)
+    if raw is not None:
+        links.open(message, [str(call.get("id")) for call in raw.get("tool_calls") or ()])
+        return dict(raw)
+    ids = links.open(message)
+    rendered: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    if ids:
+        rendered["tool_calls"] = [
+            chat_call(one, safe_name(call.name), object_text(call.arguments_json))
+            for one, call in zip(ids, message.calls, strict=True)
+        ]
+    elif not message.text:
+        rendered["content"] = ""
+    return rendered
+
+
+def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dict[str, Any]]:
+    """One message per result; pictures follow as a message of the user, which may hold them."""
+    rendered: list[dict[str, Any]] = []
+    pictures: list[Picture] = []
+    for block in message.blocks:
+        if isinstance(block, ResultBlock):
+            found, text = split_result(block, sees_images=options.sees_images)
+            pictures += found
+            call_id = links.wire_id(block.call_id)
+            rendered.append({"role": "tool", "tool_call_id": call_id, "content": text})
+    if pictures:
+        blocks: tuple[Block, ...] = (Text("The images of the tool results above:"), *pictures)
+        rendered.append({"role": "user", "content": _content(blocks, options)})
+    return rendered
+
+
+def _content(blocks: Sequence[Block], options: WireOptions) -> str | list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        if isinstance(block, Text):
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, Picture):
+            if options.sees_images:
+                parts.append({"type": "image_url", "image_url": {"url": data_url(block)}})
+            else:
+                parts.append({"type": "text", "text": picture_note(block)})
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": tool["name"],
+        "description": tool.get("description", ""),
+        "parameters": tool["input_schema"],
+    }

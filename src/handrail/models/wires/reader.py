@@ -1,0 +1,339 @@
+"""Assembles a message from the events of a stream, within limits.
+
+The stream comes from an endpoint that may be broken or hostile. A reader of one wire format
+translates its events into the operations here; these emit the events of the model port.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from handrail.core.call_ids import safe_call_id
+from handrail.core.ports.models import (
+    Block,
+    CallBlock,
+    CallClosed,
+    CallDelta,
+    CallOpened,
+    Finish,
+    Message,
+    MessageDone,
+    ModelEvent,
+    ModelFailed,
+    RawMessage,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    UsageReported,
+)
+from handrail.models.wires.fields import malformed
+
+MAX_TEXT_BYTES: Final = 8 * 1024 * 1024
+MAX_ARGUMENT_BYTES: Final = 8 * 1024 * 1024
+MAX_ARGUMENT_BYTES_OF_MESSAGE: Final = 32 * 1024 * 1024
+MAX_CALLS: Final = 128
+MAX_BLOCKS: Final = 4096
+MAX_NAME: Final = 256
+# More tokens than any model takes: what is above is not a count.
+MAX_TOKENS: Final = 100_000_000
+# What every provider accepts as the name of a tool in a conversation.
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(slots=True)
+class TextPiece:
+    """A text or thinking block that grows. `raw` is what the wire needs beyond the text."""
+
+    parts: list[str] = field(default_factory=list)
+    thinking: bool = False
+    closed: bool = False
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self.parts)
+
+
+@dataclass(slots=True)
+class CallPiece:
+    """A call that grows. `wire_id` is the id that the provider gets back."""
+
+    index: int
+    id: str
+    wire_id: str
+    name: str
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+    closed: bool = False
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments_json(self) -> str:
+        """The argument text so far."""
+        return "".join(self.parts)
+
+    @property
+    def safe_arguments(self) -> dict[str, Any]:
+        """The arguments as an object; empty if they are none: a provider refuses a conversation
+        with anything else.
+        """
+        return parse_object(self.arguments_json) or {}
+
+    @property
+    def wire_name(self) -> str:
+        """The name that the provider gets back."""
+        return self.name if _NAME.fullmatch(self.name) else "invalid_tool_name"
+
+
+@dataclass(slots=True)
+class RawPiece:
+    """A block that only its own wire understands; it is kept as it came."""
+
+    raw: dict[str, Any]
+
+
+Piece = TextPiece | CallPiece | RawPiece
+
+
+class Ending(NamedTuple):
+    """Why the message ended, and the provider's own word for it."""
+
+    finish: Finish
+    reason: str
+
+
+class StreamReader(ABC):
+    """Reads one stream. `read` takes one event as a dictionary; `end` gives the message.
+
+    Both raise `ModelFailed`. `ending` is set as soon as the stream has said how it ends.
+    """
+
+    wire: str
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.ending: Ending | None = None
+        self.response_id: str | None = None
+        self.usage: UsageReported | None = None
+        # Counts everything that moves the message forward; keep-alive events do not.
+        self.progress = 0
+        # Whether the stream has said that nothing follows.
+        self.stopped = False
+        self._events: list[ModelEvent] = []
+        self._sizes = {"text": 0, "arguments": 0}
+        self._calls: list[CallPiece] = []
+
+    @abstractmethod
+    def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
+        """The events that one event of the provider means."""
+
+    @abstractmethod
+    def raw_message(self, pieces: Sequence[Piece]) -> Any:
+        """The message of these pieces as its provider wants it back."""
+
+    def end(self) -> MessageDone:
+        """The message; raises `ModelFailed` if the stream did not say how it ends."""
+        if self.ending is None:
+            raise ModelFailed(
+                "cut",
+                "the stream ended before the message was complete",
+                retryable=True,
+                partial=self.partial(),
+            )
+        finish = self.ending.finish
+        if finish is Finish.CALLS and not self._calls:
+            finish = Finish.END
+        message = self._message(self.pieces)
+        return MessageDone(finish, message, self.ending.reason, self.response_id)
+
+    def partial(self) -> Message | None:
+        """The blocks that are complete; None if there are none."""
+        complete = [one for one in self.pieces if not isinstance(one, CallPiece) or one.closed]
+        if complete and isinstance(complete[-1], TextPiece) and complete[-1] is self.pieces[-1]:
+            # Nothing has followed this block: unless it was closed, it may go on.
+            complete = complete if complete[-1].closed else complete[:-1]
+        return self._message(complete) if complete else None
+
+    # --- for the readers of each wire -----------------------------------------------------
+
+    def take_events(self) -> list[ModelEvent]:
+        """The events since the last time."""
+        events, self._events = self._events, []
+        return events
+
+    def add_text(self, text: str, *, thinking: bool = False, new: bool = False) -> TextPiece | None:
+        """Append text to the last block of its kind, or to a new one; None if it is empty."""
+        if not text and not new:
+            return None
+        last = self.pieces[-1] if self.pieces else None
+        if new or not isinstance(last, TextPiece) or last.thinking is not thinking:
+            last = TextPiece(thinking=thinking)
+            self.add_piece(last)
+        self.extend_text(last, text)
+        return last
+
+    def extend_text(self, piece: TextPiece, text: str) -> None:
+        """Append to a certain block."""
+        if text:
+            self._grow("text", text, MAX_TEXT_BYTES)
+            piece.parts.append(text)
+            self._emit(ThinkingDelta(text) if piece.thinking else TextDelta(text))
+
+    def add_piece(self, piece: Piece) -> None:
+        """Append a block."""
+        if len(self.pieces) >= MAX_BLOCKS:
+            raise _over_limit(f"more than {MAX_BLOCKS} blocks")
+        self.progress += 1
+        self.pieces.append(piece)
+
+    def count_raw(self, value: Any) -> None:
+        """Count what a wire keeps as it came against the limit of the text."""
+        self._grow("text", value if isinstance(value, str) else dump_json(value), MAX_TEXT_BYTES)
+
+    def open_call(self, given_id: Any, name: str) -> CallPiece:
+        """Begin a call. An id that cannot be used is replaced; see `core/call_ids.py`."""
+        if len(self._calls) >= MAX_CALLS:
+            raise _over_limit(f"more than {MAX_CALLS} tool calls")
+        if len(name) > MAX_NAME:
+            raise _over_limit(f"a tool name of more than {MAX_NAME} characters")
+        index = len(self._calls)
+        given = given_id if isinstance(given_id, str) else ""
+        taken = {one.wire_id for one in self._calls}
+        wire_id = given if given and given not in taken else f"call_{index}"
+        while wire_id in taken:
+            wire_id += "_"
+        call = CallPiece(index, safe_call_id(wire_id), wire_id, name)
+        self.add_piece(call)
+        self._calls.append(call)
+        self._emit(CallOpened(index, call.id, name))
+        return call
+
+    def extend_call(self, call: CallPiece, text: str) -> None:
+        """Append argument text to a call that is still open."""
+        if not text:
+            return
+        if call.closed:
+            raise malformed(f"arguments for the call {call.index} after it was complete")
+        self._grow("arguments", text, MAX_ARGUMENT_BYTES_OF_MESSAGE)
+        call.size += _size(text)
+        if call.size > MAX_ARGUMENT_BYTES:
+            raise _over_limit(f"arguments of more than {MAX_ARGUMENT_BYTES:,} bytes")
+        call.parts.append(text)
+        self._emit(CallDelta(call.index, text))
+
+    def close_call(self, call: CallPiece) -> None:
+        """Complete a call. Does nothing if it is complete."""
+        if not call.closed:
+            call.closed = True
+            self._emit(CallClosed(call.index, call.id, call.name, call.arguments_json))
+
+    def close_open_calls(self) -> None:
+        """Complete the calls that nothing but the finish completes."""
+        for call in self._calls:
+            self.close_call(call)
+
+    @property
+    def size(self) -> int:
+        """The bytes of text and arguments so far."""
+        return sum(self._sizes.values())
+
+    @property
+    def open_calls(self) -> list[CallPiece]:
+        """The calls that are not complete yet."""
+        return [call for call in self._calls if not call.closed]
+
+    def set_ending(self, known: Mapping[str, Finish], reason: Any) -> Ending:
+        """Note why the message ended."""
+        word = reason[:100] if isinstance(reason, str) else ""
+        finish = known.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
+        self.progress += 1
+        self.ending = Ending(finish, word)
+        return self.ending
+
+    def note_response(self, given: Any) -> None:
+        """Note the provider's id of the response."""
+        if self.response_id is None and isinstance(given, str) and given:
+            self.response_id = safe_call_id(given)
+
+    def report_usage(self, **given: Any) -> None:
+        """Report the tokens; counts that are no counts are left as they were."""
+        before = self.usage or UsageReported(0, 0)
+        kept = {
+            name: _tokens(value, getattr(before, name))
+            for name, value in given.items()
+            if value is not None
+        }
+        if not kept:
+            return
+        self.usage = UsageReported(
+            kept.get("input", before.input),
+            kept.get("output", before.output),
+            kept.get("cache_read", before.cache_read),
+            kept.get("cache_write", before.cache_write),
+        )
+        self._events.append(self.usage)
+
+    def _emit(self, event: ModelEvent) -> None:
+        self.progress += 1
+        self._events.append(event)
+
+    def _grow(self, kind: str, text: str, limit: int) -> None:
+        self._sizes[kind] += _size(text)
+        if self._sizes[kind] > limit:
+            raise _over_limit(f"{kind} of more than {limit:,} bytes")
+
+    def _message(self, pieces: Sequence[Piece]) -> Message:
+        blocks: list[Block] = []
+        for piece in pieces:
+            if isinstance(piece, CallPiece):
+                blocks.append(_call_block(piece))
+            elif isinstance(piece, TextPiece) and piece.parts:
+                blocks.append(Thinking(piece.text) if piece.thinking else Text(piece.text))
+        raw = RawMessage(self.wire, self.raw_message(pieces))
+        return Message("assistant", tuple(blocks), raw)
+
+
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The JSON object in a text, an empty one for no text; None if it is something else."""
+    if not text or text.isspace():
+        return {}
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def dump_json(value: Any) -> str:
+    """JSON text without blanks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _call_block(call: CallPiece) -> CallBlock:
+    """A complete call with its text as it came; a cut one with arguments that are an object."""
+    text = call.arguments_json
+    if not call.closed and parse_object(text) is None:
+        text = "{}"
+    return CallBlock(call.id, call.name, text)
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _tokens(value: Any, before: int) -> int:
+    """A count of tokens within bounds; what is no count leaves the count before."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        return before
+    return int(min(value, MAX_TOKENS))
+
+
+def _over_limit(what: str) -> ModelFailed:
+    return ModelFailed("cut", f"the message has {what}")

@@ -1,0 +1,332 @@
+"""OpenAI's Responses: streams, requests, and the check of a conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from handrail.core.ports.models import (
+    Block,
+    Finish,
+    Message,
+    ModelEvent,
+    ModelRequest,
+    Picture,
+    ResultBlock,
+    Text,
+)
+from handrail.models.failures import failure_from_body
+from handrail.models.wires.fields import (
+    RESPONSES_FINISH,
+    RESPONSES_INCOMPLETE,
+    get,
+    get_list,
+    get_text,
+    malformed,
+)
+from handrail.models.wires.reader import (
+    CallPiece,
+    Ending,
+    Piece,
+    RawPiece,
+    StreamReader,
+    TextPiece,
+    parse_object,
+)
+from handrail.models.wires.requests import (
+    IdLinks,
+    Step,
+    WireFormat,
+    WireOptions,
+    broken,
+    data_url,
+    object_text,
+    picture_note,
+    raw_value,
+    require_object,
+    safe_name,
+    split_result,
+)
+
+_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_TEXT: Final = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_THINKING: Final = frozenset(
+    {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}
+)
+_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+class ResponsesReader(StreamReader):
+    """Reads the events of a response. An output item is complete when it is done."""
+
+    wire = "openai-responses"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: dict[int, Piece] = {}
+        self._refused = False
+
+    def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
+        """The events of one event; types that are unknown are passed over."""
+        kind = get(event, "type")
+        if kind == "error":
+            raise failure_from_body(get(event, "error") or event, None)
+        if kind == "response.created":
+            self.note_response(get(get(event, "response"), "id"))
+        elif kind in _TEXT or kind in _THINKING:
+            self._refused = self._refused or kind == "response.refusal.delta"
+            self._add_delta(event, thinking=kind in _THINKING)
+        elif kind == "response.output_item.added":
+            self._add_item(event)
+        elif kind == "response.function_call_arguments.delta":
+            self.extend_call(self._call(event), get_text(event, "delta"))
+        elif kind == "response.output_item.done":
+            self._finish_item(event)
+        elif kind in _ENDS:
+            self._read_end(get(event, "response"))
+        return self.take_events()
+
+    def _index(self, event: Mapping[str, Any]) -> int:
+        index = get(event, "output_index")
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise malformed("an output item has no index")
+        return index
+
+    def _add_delta(self, event: Mapping[str, Any], *, thinking: bool) -> None:
+        index = self._index(event)
+        piece = self._items.get(index)
+        if not isinstance(piece, TextPiece):
+            piece = TextPiece(thinking=thinking)
+            self.add_piece(piece)
+            self._items[index] = piece
+        self.extend_text(piece, get_text(event, "delta"))
+
+    def _add_item(self, event: Mapping[str, Any]) -> None:
+        item, index = get(event, "item"), self._index(event)
+        if index in self._items:
+            raise malformed("two output items have one index")
+        if get(item, "type") == "function_call":
+            call = self.open_call(get(item, "call_id"), get_text(item, "name"))
+            self._items[index] = call
+            self.extend_call(call, get_text(item, "arguments"))
+
+    def _call(self, event: Mapping[str, Any]) -> CallPiece:
+        call = self._items.get(self._index(event))
+        if not isinstance(call, CallPiece):
+            raise malformed("arguments for an item that is no open call")
+        return call
+
+    def _finish_item(self, event: Mapping[str, Any]) -> None:
+        item, index = get(event, "item"), self._index(event)
+        if not isinstance(item, Mapping):
+            raise malformed("an output item is no object")
+        piece = self._items.get(index)
+        if get(item, "type") == "function_call":
+            self._finish_call(item, index)
+        elif isinstance(piece, TextPiece):
+            piece.closed = True
+            piece.raw = dict(item)
+        else:
+            raw = RawPiece(dict(item))
+            self.count_raw(raw.raw)
+            self.add_piece(raw)
+            self._items[index] = raw
+
+    def _finish_call(self, item: Mapping[str, Any], index: int) -> None:
+        call = self._items.get(index)
+        if call is None:
+            # Some servers send short items only when they are done.
+            call = self._items[index] = self.open_call(get(item, "call_id"), get_text(item, "name"))
+        if not isinstance(call, CallPiece):
+            raise malformed("an output item changes its type")
+        given = get_text(item, "arguments")
+        if not call.parts:
+            self.extend_call(call, given)
+        elif given and given != call.arguments_json:
+            raise malformed("the arguments of a call differ from their parts")
+        call.raw = dict(item)
+        if get(item, "status") in (None, "completed"):
+            self.close_call(call)
+
+    def _read_end(self, response: Any) -> None:
+        self.note_response(get(response, "id"))
+        self._read_usage(get(response, "usage"))
+        status = get(response, "status")
+        if status == "failed":
+            raise failure_from_body(get(response, "error") or {}, None)
+        self.stopped = True
+        if status == "incomplete":
+            reason = get(get(response, "incomplete_details"), "reason")
+            ending = self.set_ending(RESPONSES_INCOMPLETE, reason)
+            if ending.finish is Finish.UNKNOWN:
+                self.ending = Ending(Finish.CUT, ending.reason or "incomplete")
+            return
+        ending = self.set_ending(RESPONSES_FINISH, status)
+        if self._refused:
+            self.ending = Ending(Finish.REFUSED, "refusal")
+        elif ending.finish is Finish.CALLS and self.open_calls:
+            self.ending = None
+            raise malformed("the response ends while a call is open")
+
+    def _read_usage(self, usage: Any) -> None:
+        if isinstance(usage, Mapping):
+            self.report_usage(
+                input=usage.get("input_tokens"),
+                output=usage.get("output_tokens"),
+                cache_read=get(usage.get("input_tokens_details"), "cached_tokens"),
+            )
+
+    def raw_message(self, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+        """The output items as they came, with ids and arguments that can go back."""
+        return [item for piece in pieces if (item := _raw_item(piece)) is not None]
+
+
+def _raw_item(piece: Piece) -> dict[str, Any] | None:
+    if isinstance(piece, CallPiece):
+        text = piece.arguments_json
+        arguments = text if text.strip() and parse_object(text) is not None else "{}"
+        call = _call_item(piece.wire_id, piece.wire_name, arguments)
+        return {**piece.raw, **call} if piece.closed else call
+    if isinstance(piece, RawPiece) or piece.raw:
+        return dict(piece.raw)
+    return None if piece.thinking or not piece.text else _said(piece.text)
+
+
+# --- requests ---------------------------------------------------------------------------
+
+
+class ResponsesWire(WireFormat):
+    """Requests of responses. Nothing is stored by the service: reasoning comes back encrypted."""
+
+    name = "openai-responses"
+    reader = ResponsesReader
+
+    def target(self, options: WireOptions) -> str:
+        """The path below the base URL."""
+        return "/responses"
+
+    def auth_headers(self, key: str) -> dict[str, str]:
+        """The header that carries the key."""
+        return {"authorization": f"Bearer {key}"}
+
+    def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
+        """The body of a request."""
+        body: dict[str, Any] = {
+            "model": options.model,
+            "input": self._input(request, options),
+            "stream": True,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+        }
+        if request.system:
+            body["instructions"] = "\n\n".join(part.text for part in request.system)
+        if request.max_output_tokens is not None:
+            body["max_output_tokens"] = request.max_output_tokens
+        if isinstance(options.reasoning, str):
+            body["reasoning"] = {"effort": options.reasoning, "summary": "auto"}
+        if request.tools:
+            body["tools"] = [_tool(one) for one in request.tools]
+            if request.tool_choice != "auto":
+                body["tool_choice"] = "required" if request.tool_choice == "any" else "none"
+        return body
+
+    def _input(self, request: ModelRequest, options: WireOptions) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        links = IdLinks(_ID)
+        for message in request.messages:
+            if message.role == "assistant":
+                items += _assistant(message, links)
+            elif message.role == "tool":
+                items += _results(message, links, options)
+            else:
+                items.append({"role": "user", "content": _content(message.blocks, options)})
+        return items
+
+    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+        """The steps of the conversation in a body."""
+        calls: list[Any] = []
+        said = False
+        for item in get_list(body, "input"):
+            if get(item, "type") == "function_call":
+                require_object(get(item, "arguments"))
+                calls.append(get(item, "call_id"))
+                said = True
+                continue
+            if get(item, "role") == "assistant" or get(item, "type") in ("message", "reasoning"):
+                if get(item, "role") == "user":
+                    raise broken("a message of the user has the type of an output item")
+                said = True
+                continue
+            if said:
+                yield Step("assistant", tuple(calls))
+                calls, said = [], False
+            if get(item, "type") == "function_call_output":
+                yield Step("results", (get(item, "call_id"),))
+            elif get(item, "role") == "user":
+                yield Step("user")
+        if said:
+            yield Step("assistant", tuple(calls))
+
+
+def _call_item(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
+def _said(text: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+def _assistant(message: Message, links: IdLinks) -> list[dict[str, Any]]:
+    raw = raw_value(message, ResponsesReader.wire, list)
+    if raw is not None:
+        calls = [one for one in raw if one.get("type") == "function_call"]
+        links.open(message, [str(one.get("call_id")) for one in calls])
+        return [dict(item) for item in raw if _can_go_back(item)]
+    ids = links.open(message)
+    items = [_said(message.text)] if message.text else []
+    for one, call in zip(ids, message.calls, strict=True):
+        items.append(_call_item(one, safe_name(call.name), object_text(call.arguments_json)))
+    return items
+
+
+def _can_go_back(item: Mapping[str, Any]) -> bool:
+    """Reasoning that is not encrypted is only an id, which the service does not know any more."""
+    return item.get("type") != "reasoning" or bool(item.get("encrypted_content"))
+
+
+def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dict[str, Any]]:
+    items = []
+    for block in message.blocks:
+        if isinstance(block, ResultBlock):
+            pictures, text = split_result(block, sees_images=options.sees_images)
+            output: str | list[dict[str, Any]] = text
+            if pictures:
+                output = _content((*([Text(text)] if text else []), *pictures), options)
+            call_id = links.wire_id(block.call_id)
+            items.append({"type": "function_call_output", "call_id": call_id, "output": output})
+    return items
+
+
+def _content(blocks: Sequence[Block], options: WireOptions) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        if isinstance(block, Text):
+            parts.append({"type": "input_text", "text": block.text})
+        elif isinstance(block, Picture):
+            if options.sees_images:
+                parts.append({"type": "input_image", "image_url": data_url(block)})
+            else:
+                parts.append({"type": "input_text", "text": picture_note(block)})
+    return parts
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool["name"],
+        "description": tool.get("description", ""),
+        "parameters": tool["input_schema"],
+        "strict": False,
+    }
