@@ -7,7 +7,7 @@ from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.plan_files import FilesWithPlanFile, SessionPlanFile
+from handrail.host.plan_files import SessionPlanFile
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def write(files, path, text):
 
 
 def test_the_plan_is_reached_by_its_path_alone(roots, tmp_path):
-    plan = SessionPlanFile(tmp_path / "state", "s", keep=True)
-    files = FilesWithPlanFile(roots, plan)
+    plan = SessionPlanFile(roots, tmp_path / "state", "s", keep=True)
+    files = plan.files
     before = plan.path
     path = plan.open()
 
@@ -53,9 +53,9 @@ def test_the_plan_is_reached_by_its_path_alone(roots, tmp_path):
 
 
 def test_files_of_the_workspace_are_as_they_were(roots, tmp_path):
-    plan = SessionPlanFile(None, "s", keep=False)
+    plan = SessionPlanFile(roots, None, "s", keep=False)
     plan.open()
-    files = FilesWithPlanFile(roots, plan)
+    files = plan.files
 
     write(files, "a.txt", "x")
 
@@ -66,11 +66,11 @@ def test_files_of_the_workspace_are_as_they_were(roots, tmp_path):
 
 @pytest.mark.parametrize(("keep", "kept"), [(True, True), (False, False)])
 def test_only_a_named_session_keeps_its_plan(roots, tmp_path, keep, kept):
-    plan = SessionPlanFile(tmp_path / "state", "../odd name", keep=keep)
+    plan = SessionPlanFile(roots, tmp_path / "state", "../odd name", keep=keep)
     path = plan.open()
-    write(FilesWithPlanFile(roots, plan), path, "one\n")
+    write(plan.files, path, "one\n")
     plan.close()
-    again = SessionPlanFile(tmp_path / "state", "../odd name", keep=True)
+    again = SessionPlanFile(roots, tmp_path / "state", "../odd name", keep=True)
 
     assert again.open() == path
     assert path.startswith(f"{tmp_path}/state/")
@@ -78,8 +78,8 @@ def test_only_a_named_session_keeps_its_plan(roots, tmp_path, keep, kept):
     again.close()
 
 
-def test_two_sessions_do_not_share_a_plan(tmp_path):
-    plans = [SessionPlanFile(tmp_path / "state", name, keep=True) for name in ("a b", "a-b")]
+def test_two_sessions_do_not_share_a_plan(roots, tmp_path):
+    plans = [SessionPlanFile(roots, tmp_path / "state", name, keep=True) for name in ("a b", "a-b")]
 
     assert len({plan.open() for plan in plans}) == 2
     for plan in plans:
@@ -87,13 +87,13 @@ def test_two_sessions_do_not_share_a_plan(tmp_path):
 
 
 def test_what_a_crash_has_left_can_be_reached_for_making_it_whole(roots, tmp_path):
-    plan = SessionPlanFile(tmp_path / "state", "old", keep=True)
+    plan = SessionPlanFile(roots, tmp_path / "state", "old", keep=True)
     path = plan.open()
-    write(FilesWithPlanFile(roots, plan), path, "one\n")
+    write(plan.files, path, "one\n")
     plan.close()
 
-    later = SessionPlanFile(tmp_path / "state", "new", keep=True)
-    every, own = FilesWithPlanFile(roots, later, every=True), FilesWithPlanFile(roots, later)
+    later = SessionPlanFile(roots, tmp_path / "state", "new", keep=True)
+    every, own = later.all_files, later.files
 
     assert every.locate(path).kind is Kind.FILE
     assert [one.name for one in every.scan(every.locate(path.rpartition("/")[0]))] == ["plan.md"]
@@ -103,8 +103,8 @@ def test_what_a_crash_has_left_can_be_reached_for_making_it_whole(roots, tmp_pat
 
 
 def test_a_plan_too_large_to_show_is_refused(roots, tmp_path):
-    plan = SessionPlanFile(tmp_path / "state", "s", keep=True)
-    write(FilesWithPlanFile(roots, plan), plan.open(), "x" * 1_000_001)
+    plan = SessionPlanFile(roots, tmp_path / "state", "s", keep=True)
+    write(plan.files, plan.open(), "x" * 1_000_001)
 
     with pytest.raises(ProblemRaised) as caught:
         plan.read()

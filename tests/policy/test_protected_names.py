@@ -9,9 +9,8 @@ from handrail.core.footprint import reading, writing
 from handrail.core.names.protected_names import fold_name
 from handrail.core.names.protected_table import EXECUTED
 from handrail.core.verdicts import Risk
-from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.paths import links as links_module
-from handrail.host.files.paths.links import TopLinks
+from handrail.host.files import local_files as links_module
+from handrail.host.files.local_files import LocalFiles, TopLinks
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import LINK_NAMES, ProtectedNames, protected_reason
 

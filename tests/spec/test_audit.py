@@ -11,7 +11,7 @@ import pytest
 from tests.support import internals
 
 import handrail
-from handrail.host.files.staging import temp
+from handrail.host.files import temp
 from handrail.store.chain.verify import verify
 
 

@@ -9,7 +9,7 @@ from tests.support import internals
 
 import handrail
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.staging.staged_change import StagedChange
+from handrail.host.files.staged_change import StagedChange
 from handrail.store.sqlite.store import SqliteStore
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import handrail
 from handrail import Status
-from handrail.host.files.staging import renames, temp
+from handrail.host.files import directory, temp
 from handrail.testing import SHORT, each_call
 
 # Too large for the intent row: its old content goes to a file of its own.
@@ -167,7 +167,7 @@ async def test_writes_that_come_in_pieces_arrive_whole(tmp_path, name, lasting):
 
 
 def _no_exchange(monkeypatch):
-    monkeypatch.setattr(renames, "_renameat2", lambda *arguments: False)
+    monkeypatch.setattr(directory, "_renameat2", lambda *arguments: False)
 
 
 def _no_unnamed_files(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.entries import COMMAND, lay, tree
 
 import handrail
-from handrail.host.files.staging import renames
+from handrail.host.files import directory
 from handrail.testing import each_call
 
 
@@ -84,6 +84,6 @@ async def test_a_disk_that_stays_full_leaves_what_the_next_opening_makes_whole(t
 async def test_it_holds_on_file_systems_without_an_exchange(
     tmp_path, monkeypatch, failure, lasting
 ):
-    monkeypatch.setattr(renames, "_renameat2", lambda *arguments: False)
+    monkeypatch.setattr(directory, "_renameat2", lambda *arguments: False)
 
     assert await fail_everywhere(tmp_path, failure, lasting=lasting) > 20

@@ -11,7 +11,7 @@ from tests.support.waiting import running, wait_until_async
 
 import handrail
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.staging.staged_change import StagedChange
+from handrail.host.files.staged_change import StagedChange
 from handrail.host.state.file_locks import FileLocks
 
 HOLDER = """

@@ -270,7 +270,7 @@ async def test_permissions_that_a_person_set_since_are_not_taken_back(workspace,
 CRASH = """
 import asyncio, os, sys
 import handrail
-from handrail.host.files.staging import staged_change
+from handrail.host.files import staged_change
 
 async def main(root, store, calls, publishes):
     real, count = staged_change.StagedChange.publish, 0

@@ -70,7 +70,7 @@ async def test_a_directory_that_was_there_before_stays_although_it_is_empty(
 CRASH = """
 import asyncio, os, sys
 import handrail
-from handrail.host.files.staging import staged_change
+from handrail.host.files import staged_change
 
 async def main(root, store, patch, publishes):
     real, count = staged_change.StagedChange.publish, 0

@@ -276,7 +276,7 @@ KILLED = """
 import asyncio, os, signal, sys
 import handrail
 from handrail.history.undo import run as undo_run
-from handrail.host.files.staging.staged_change import StagedChange
+from handrail.host.files.staged_change import StagedChange
 
 root, store, limit, what = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 undo_run.PART_FILES = 16

@@ -169,7 +169,7 @@ PATCH = (
 HALF = """
 import asyncio, os, sys
 import handrail
-from handrail.host.files.staging import staged_change
+from handrail.host.files import staged_change
 
 real = staged_change.StagedChange.publish
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from handrail.core.names.protected_names import COMMAND_NAMES
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected.baseline import RepairedEntry
 from handrail.host.sandbox.protected.guard import ProtectedState
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 from tests.support.waiting import join_threads
 
-from handrail.host.files.paths.roots import Roots
+from handrail.host.files.roots import Roots
 from handrail.testing import SHORT, each_call, failing
 
 

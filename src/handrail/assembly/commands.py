@@ -26,7 +26,7 @@ from handrail.dialects.known import vocabulary_of
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.confinement import CommandConfinement, CommandPaths
 from handrail.engine.executors.protected_guard import ProtectedNamesGuard
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.git.config_files import read_git_configs
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.command_programs import find_program, resolve

@@ -11,7 +11,7 @@ from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.context import Session
 from handrail.core.ports.records import Store
-from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.roots import real_path
 from handrail.policy.guardrails.guard import Guardrails, RuleSets
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.guardrails.settings import GuardrailSettings

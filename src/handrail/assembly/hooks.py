@@ -44,7 +44,7 @@ from handrail.hooks.claude_format import (
 from handrail.hooks.fields import HookParseContext, ParsedHooks, SettingLocation
 from handrail.hooks.parse import parse_hooks
 from handrail.hooks.spec import CALL_EVENTS, HookEvent, HookSpec, HookStyle
-from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.roots import real_path
 from handrail.host.processes.command_programs import find_program
 from handrail.host.processes.helpers.bundled import find_helper
 from handrail.host.processes.shfmt import Shfmt

@@ -9,7 +9,8 @@ from handrail.core.context import Session
 from handrail.core.ports.machine import Clock
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue, QueuePersistence
-from handrail.host.plan_files import FilesWithPlanFile, SessionPlanFile
+from handrail.host.files.local_files import LocalFiles
+from handrail.host.plan_files import SessionPlanFile
 
 _STATE_KEY = "planning"
 
@@ -19,8 +20,8 @@ class PlanServices:
     """Plan mode, the files with the session's plan in them, and those with every session's."""
 
     mode: PlanMode
-    files: FilesWithPlanFile
-    every: FilesWithPlanFile
+    files: LocalFiles
+    every: LocalFiles
 
 
 def open_plan_mode(
@@ -28,9 +29,8 @@ def open_plan_mode(
 ) -> PlanServices:
     """The plan mode of a session; a named one goes on where it was."""
     directory = machine.home.directory
-    file = SessionPlanFile(
-        None if directory is None else directory / "plans", session.id, keep=named
-    )
+    plans = None if directory is None else directory / "plans"
+    file = SessionPlanFile(machine.files, plans, session.id, keep=named)
     machine.ends.callback(file.close)
     store, keeping = machine.store, None
     if named:
@@ -45,8 +45,8 @@ def open_plan_mode(
 
     return PlanServices(
         PlanMode(session, file, PlanQueue(clock, keeping), save),
-        FilesWithPlanFile(machine.files, file),
-        FilesWithPlanFile(machine.files, file, every=True),
+        file.files,
+        file.all_files,
     )
 
 

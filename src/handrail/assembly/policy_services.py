@@ -22,7 +22,7 @@ from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.host.clock import SystemClock
-from handrail.host.files.paths.links import TopLinks
+from handrail.host.files.local_files import TopLinks
 from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.clearance import Clearance
 from handrail.policy.loop_guard import LoopGuard

@@ -24,9 +24,8 @@ from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.registry import Registry
 from handrail.engine.registry import ToolOrigin as ToolOrigin
-from handrail.host.files.paths.real_path import real_path
-from handrail.host.files.paths.root_identity import RootHandle
-from handrail.host.files.paths.rooted_paths import RootedPaths
+from handrail.host.files.root_identity import RootedPaths, RootHandle
+from handrail.host.files.roots import real_path
 from handrail.host.search.choose_engine import DeferredSearch
 from handrail.policy.approval.grants import GrantObstacle, SessionGrants
 from handrail.policy.denials.read_denials import (

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 
-from handrail.host.files.paths.roots import Roots
-from handrail.host.files.staging import renames, sync
+from handrail.host.files import directory
+from handrail.host.files.roots import Roots
 
 Function = Callable[..., Any]
 
@@ -56,10 +56,10 @@ def exchanged(meet: Meet) -> Iterator[None]:
             if function is not None:
                 back.enter_context(_set(os, name, wrap(name, function, meet)))
         back.enter_context(_set(io, "open", _open_file(io.open, meet)))
-        rename = renames._renameat2  # noqa: SLF001 - the one door to that system call
-        back.enter_context(_set(renames, "_renameat2", _renameat2(rename, meet)))
-        syncfs = sync._syncfs  # noqa: SLF001 - the one door to that system call
-        back.enter_context(_set(sync, "_syncfs", _changing("syncfs", syncfs, meet)))
+        rename = directory._renameat2  # noqa: SLF001 - the one door to that system call
+        back.enter_context(_set(directory, "_renameat2", _renameat2(rename, meet)))
+        syncfs = directory._syncfs  # noqa: SLF001 - the one door to that system call
+        back.enter_context(_set(directory, "_syncfs", _changing("syncfs", syncfs, meet)))
         back.enter_context(_watched_openers(meet))
         yield
 

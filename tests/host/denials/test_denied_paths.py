@@ -11,8 +11,7 @@ from tests.support.withheld import finder_in, withheld_in
 from handrail.core.ports.read_denials import HiddenPaths
 from handrail.host.denials import denied_paths as module
 from handrail.host.denials.denied_paths import DeniedPathFinder
-from handrail.host.files.paths.root_identity import RootHandle
-from handrail.host.files.paths.rooted_paths import RootedPaths
+from handrail.host.files.root_identity import RootedPaths, RootHandle
 
 
 @pytest.fixture

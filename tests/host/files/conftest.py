@@ -4,17 +4,17 @@ import os
 
 import pytest
 
+from handrail.host.files import roots
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.paths import openat2
 
 
 @pytest.fixture(params=["openat2", "walk"])
 def opener(request, monkeypatch):
     """Both ways of staying beneath a handle must behave the same."""
     if request.param == "walk":
-        monkeypatch.setattr(openat2, "kernel_has_openat2", lambda: False)
+        monkeypatch.setattr(roots, "kernel_has_openat2", lambda: False)
     else:
-        assert openat2.kernel_has_openat2(), "these tests need a kernel with openat2"
+        assert roots.kernel_has_openat2(), "these tests need a kernel with openat2"
     return request.param
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.support.protected_workspace import TABLE, build
 
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected.guard import ProtectedState
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from handrail.core.ports.read_denials import HiddenPaths
-from handrail.host.files.paths.rooted_paths import RootedPaths
+from handrail.host.files.root_identity import RootedPaths
 from handrail.host.snapshots.listing_cache import ListingCache, ListingPass
 
 Inode = tuple[int, int]

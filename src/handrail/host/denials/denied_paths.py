@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.ports.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
-from handrail.host.files.paths.real_path import real_path
-from handrail.host.files.paths.rooted_paths import RootedPaths
+from handrail.host.files.root_identity import RootedPaths
+from handrail.host.files.roots import real_path
 from handrail.host.git.index import tracked_paths
 from handrail.host.snapshots.listing_cache import FolderVisit, ListingCache, ListingPass
 

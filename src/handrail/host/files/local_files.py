@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import copy
+import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
+from typing import Final, Self
 
-from handrail.core.places import Entry, Kind, Place, Stat
+from handrail.core.places import ASIDE, Entry, Kind, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.ports.machine import FileContent, Named, Staged, Window
 from handrail.core.problems import ProblemRaised
+from handrail.host.files import reading
+from handrail.host.files.directory import (
+    Parent,
+    can_sync_groups,
+    remove_empty,
+    sync_filesystems,
+)
 from handrail.host.files.errors import FAILING, problem_from_oserror, quoted
+from handrail.host.files.locate import Locator, find_entry
 from handrail.host.files.messages import NOT_A_DIRECTORY_TO_LIST
-from handrail.host.files.paths.entry import find_entry
-from handrail.host.files.paths.locate import Locator
-from handrail.host.files.paths.openat2 import LIST
-from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading import open_file
-from handrail.host.files.reading.read_cache import WindowCache
-from handrail.host.files.reading.window import Windows
-from handrail.host.files.staging.parents import Parent, remove_empty
-from handrail.host.files.staging.staged_change import StagedChange, is_unchanged, stat_target
-from handrail.host.files.staging.staged_folder import StagedFolder, refuse_exchange
-from handrail.host.files.staging.sync import can_sync_groups, sync_filesystems
+from handrail.host.files.roots import LIST, Roots
+from handrail.host.files.staged_change import StagedChange, is_unchanged, stat_target
+from handrail.host.files.staged_folder import StagedFolder, refuse_exchange
+
+# A directory of this size has at most a few hundred entries on most file systems.
+_ONE_LOOK: Final = 4096
+_MOST_LISTED: Final = 500
 
 
 class LocalFiles:
@@ -48,8 +56,9 @@ class LocalFiles:
         self._break_hard_links = break_hard_links
         self._syncs_groups = can_sync_groups()
         self._locator = Locator(self._roots)
-        self.cache = WindowCache(secret)
-        self._windows = Windows(self._roots, self.cache)
+        self.cache = reading.WindowCache(secret)
+        self._windows = reading.Windows(self._roots, self.cache)
+        self._beside: Callable[[str], str | None] | None = None
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -68,27 +77,63 @@ class LocalFiles:
     def close(self) -> None:
         """Close the root handles and stop counting lines."""
         self._windows.close()
+        self.close_beside()
         self._roots.close()
+
+    def open_beside(self, directory: Path) -> str:
+        """Open a directory outside the roots for `with_beside`; returns its canonical path."""
+        if self._roots.beside is None:
+            self._roots.beside = Roots([directory], ())
+        return self._roots.beside.paths[0]
+
+    def close_beside(self) -> None:
+        """Close the directory outside the roots; may be called twice."""
+        beside, self._roots.beside = self._roots.beside, None
+        if beside is not None:
+            beside.close()
+
+    def with_beside(self, reach: Callable[[str], str | None]) -> Self:
+        """The same files, and some of the directory outside the roots: `reach` returns the path
+        beneath that directory for an absolute path that may be resolved there, else None.
+        """
+        view = copy.copy(self)
+        view._beside = reach  # noqa: SLF001 - a copy of this object
+        return view
 
     def locate(self, path: str) -> Place:
         """Resolve a path, relative to the workspace or absolute, beneath a root."""
+        if self._beside is not None and path.startswith("/"):
+            rel = self._beside(path)
+            if rel is not None:
+                return self.locate_beside(rel)
         return self._locator.locate(path)
+
+    def locate_beside(self, rel: str) -> Place:
+        """Resolve a path in the directory outside the roots, which must be open."""
+        place = Locator(self._roots.opened_beside()).locate(rel)
+        return place._replace(root=ASIDE, path=place.absolute)
 
     def named(self, path: str) -> Named:
         """The entry of this name, without following a final link."""
-        return find_entry(self._roots, self._locator, path)
+        rel = self._beside(path) if self._beside is not None else None
+        if rel is None:
+            return find_entry(self._roots, self._locator, path)
+        beside = self._roots.opened_beside()
+        found = find_entry(beside, Locator(beside), rel)
+        place = found.place._replace(root=ASIDE, path=found.place.absolute)
+        return found._replace(place=place)
 
     def stat(self, place: Place) -> Stat | None:
         """The stat of a file; None if it is missing."""
-        return open_file.stat_place(self._roots, place)
+        return reading.stat_place(self._roots, place)
 
     def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
         """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
-        return open_file.read(self._roots, place, max_bytes)
+        return reading.read(self._roots, place, max_bytes)
 
     def read_part(self, place: Place, offset: int, count: int) -> bytes:
         """At most `count` bytes from a byte offset."""
-        return open_file.read_part(self._roots, place, offset, count)
+        return reading.read_part(self._roots, place, offset, count)
 
     def window(self, place: Place, first: int, count: int) -> Window:
         """`count` lines from line `first` (1-based) of a text file of any size."""
@@ -99,7 +144,7 @@ class LocalFiles:
         try:
             handle = self._roots.open(place, LIST)
         except FileNotFoundError as error:
-            raise open_file.missing_file_problem(self._roots, place) from error
+            raise reading.missing_file_problem(self._roots, place) from error
         except NotADirectoryError as error:
             raise NOT_A_DIRECTORY_TO_LIST.error(path=quoted(place.path)) from error
         except OSError as error:
@@ -182,7 +227,7 @@ class LocalFiles:
 
     def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:
         absolute = f"{place.absolute.rstrip('/')}/{entry.name}"
-        if self._roots.hidden and self._roots.hides(absolute):
+        if place.root != ASIDE and self._roots.hides(absolute):
             return None
         # A name that is not valid UTF-8 can only be shown, not requested.
         name = os.fsencode(entry.name).decode("utf-8", "replace")
@@ -198,3 +243,83 @@ class LocalFiles:
             return self.locate(absolute).kind
         except ProblemRaised:
             return Kind.SPECIAL
+
+
+class TopLinks:
+    """Finds which of some names are links at the top of a root, and their targets.
+
+    Called before every write: names are looked up again only if the directory changed.
+    """
+
+    def __init__(self, files: LocalFiles, names: Sequence[str]) -> None:
+        self._files = files
+        self._names = names
+        self._seen: dict[int, tuple[int, tuple[str, ...]]] = {}
+
+    def __call__(self) -> dict[str, str]:
+        """The absolute path of each link, and its resolved target."""
+        leads: dict[str, str] = {}
+        for root, top in enumerate(self._files.roots):
+            for name in self._links(root):
+                link = f"{top.rstrip('/')}/{name}"
+                try:
+                    leads[link] = self._files.locate(link).absolute
+                except ProblemRaised:
+                    # It leads outside or in a loop; nothing can be written through it.
+                    continue
+        return leads
+
+    def _links(self, root: int) -> tuple[str, ...]:
+        handle = self._files.handle(root)
+        top = os.fstat(handle)
+        changed = top.st_ctime_ns
+        seen = self._seen.get(root)
+        if seen is not None and seen[0] == changed:
+            return seen[1]
+        names = self._names if top.st_size > _ONE_LOOK else self._likely(handle)
+        links = tuple(name for name in names if _is_link(handle, name))
+        if reading.is_settled(changed):
+            self._seen[root] = (changed, links)
+        return links
+
+    def _likely(self, handle: int) -> Sequence[str]:
+        """The names that are links according to the directory's listing, which is one call instead
+        of many if it is short. The file system may ignore case; where it may ignore more, all
+        names are looked up.
+        """
+        try:
+            links = _listed_links(handle)
+        except OSError:
+            return self._names
+        if links is None or not all(map(_is_plain, links)):
+            return self._names
+        folded = {name.casefold() for name in links}
+        return [name for name in self._names if name.casefold() in folded]
+
+
+def _listed_links(handle: int) -> list[str] | None:
+    """The names of all links in a directory; None if it is too large to list."""
+    listed = os.open(".", LIST, dir_fd=handle)
+    try:
+        with os.scandir(listed) as entries:
+            some = list(islice(entries, _MOST_LISTED + 1))
+            found = [entry.name for entry in some if entry.is_symlink()]
+    finally:
+        os.close(listed)
+    return found if len(some) <= _MOST_LISTED else None
+
+
+def _is_plain(name: str) -> bool:
+    """Whether no file system ignores characters of this name."""
+    return name.isascii() and name.isprintable() and not name.endswith((".", " "))
+
+
+def _is_link(handle: int, name: str) -> bool:
+    try:
+        os.readlink(name, dir_fd=handle)
+    except OSError as error:
+        # On a disk error it is unknown whether this is a link.
+        if error.errno not in (errno.EINVAL, errno.ENOENT):
+            raise
+        return False
+    return True

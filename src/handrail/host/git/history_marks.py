@@ -9,7 +9,7 @@ import re
 import stat
 from typing import Final
 
-from handrail.host.files.paths.openat2 import LIST
+from handrail.host.files.roots import LIST
 
 # Each line has the old and the new commit of HEAD, and the reason.
 _LOG: Final = "logs/HEAD"

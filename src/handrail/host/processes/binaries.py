@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from handrail.host.files.paths.rooted_paths import is_inside
+from handrail.host.files.root_identity import is_inside
 
 _ELF_MAGIC: Final = b"\x7fELF"
 _PT_INTERP: Final = 3

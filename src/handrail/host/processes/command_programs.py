@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
-from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.roots import real_path
 
 
 def find_program(name: str, search_path: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from handrail.core.ports.machine import GrepQuery
 from handrail.host.denials.search_filter import ReadDenyFilter
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.search.filters import PathFilter, path_filter
 from handrail.host.search.query import check_pattern, check_place
 from handrail.host.search.search_roots import SearchRoot, close_roots

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.host.files.paths.openat2 import choose_opener, open_canonical
+from handrail.host.files.roots import choose_opener, open_canonical
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking, so that opening a FIFO returns.

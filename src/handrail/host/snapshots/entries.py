@@ -20,7 +20,8 @@ from handrail.core.ports.snapshots import (
     UNREADABLE,
     FileState,
 )
-from handrail.host.snapshots.stamps import TICK_NS, Signature
+from handrail.host.files.reading import TICK_NS
+from handrail.host.snapshots.stamps import Signature
 
 # Markers in place of a digest: why the content was not copied.
 REASONS: Final = {

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.ports.snapshots import SnapshotLimits
-from handrail.host.files.paths.openat2 import READ
+from handrail.host.files.roots import READ
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,

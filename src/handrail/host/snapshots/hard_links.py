@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from handrail.core.ports.snapshots import EntryChange, OtherNames
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.snapshots.entries import TreeIndex
 
 # Candidates per file from which undo can restore the hard link.

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.snapshots import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
-from handrail.host.files.paths.openat2 import LOOK
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
+from handrail.host.files.roots import LOOK
 from handrail.host.git.history_marks import describe_history_change
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import StorageUsage, TreeIndex

@@ -8,11 +8,11 @@ that are known to update them.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Final
 
-TICK_NS: Final = 20_000_000
+from handrail.host.files.reading import is_settled
+
 # File systems that stamp a directory with every entry that is added or removed.
 _STAMPING: Final = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "overlay", "zfs", "bcachefs"}
@@ -35,11 +35,6 @@ def file_signature(info: os.stat_result) -> Signature:
         info.st_mode,
         info.st_dev,
     )
-
-
-def is_settled(changed_ns: int) -> bool:
-    """Whether a time stamp is old enough that a further change would alter it."""
-    return changed_ns < time.time_ns() - TICK_NS
 
 
 def directory_stamp(info: os.stat_result) -> Stamp:

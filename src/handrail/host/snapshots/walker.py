@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from handrail.host.files.paths.openat2 import LIST
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
+from handrail.host.files.roots import LIST
 from handrail.host.git.history_marks import history_mark
 from handrail.host.snapshots.diff import DiffCollector, child_path
 from handrail.host.snapshots.entries import TreeIndex

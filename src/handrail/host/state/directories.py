@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.paths.rooted_paths import is_inside
+from handrail.host.files.root_identity import is_inside
 from handrail.host.state.messages import STATE_UNTRUSTED
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

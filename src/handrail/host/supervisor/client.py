@@ -21,7 +21,7 @@ from handrail.core.ports.processes import (
     Launch,
     OnOutput,
 )
-from handrail.host.files.paths.root_identity import RootHandle, check_in_place
+from handrail.host.files.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.jobs import SupervisedJobs
 from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem

@@ -12,7 +12,7 @@ import anyio
 
 from handrail.core.ports.processes import OnOutput
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.messages import LOCK_NOT_CREATED, RUNNER_LOST, RUNTIME_CLOSED
 from handrail.host.supervisor.orphans import runtime_lock_path

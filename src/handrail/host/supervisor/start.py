@@ -18,7 +18,7 @@ from typing import Final
 
 import anyio
 
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.processes import spawn
 from handrail.host.supervisor.messages import (
     NO_INTERPRETER,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.protected_workspace import TABLE, build, put, run, tree
 
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected import restore
 from handrail.host.sandbox.protected.guard import ProtectedState, read_only_paths
 

@@ -20,7 +20,7 @@ from tests.support.protected_workspace import (
 from tests.support.trees import remove_tree
 from tests.support.waiting import wait_until
 
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected import images, listing, quarantine, scan
 from handrail.host.sandbox.protected.guard import ProtectedState
 

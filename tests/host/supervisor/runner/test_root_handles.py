@@ -6,7 +6,7 @@ import os
 import pytest
 
 from handrail.core.ports.processes import Confinement, Launch
-from handrail.host.files.paths.root_identity import RootHandle, is_in_place
+from handrail.host.files.root_identity import RootHandle, is_in_place
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.recipe import Recipe

@@ -109,7 +109,7 @@ def _installation() -> dict[str, str]:
 
 
 def _kernel() -> dict[str, str | int]:
-    from handrail.host.files.paths.openat2 import kernel_has_openat2
+    from handrail.host.files.roots import kernel_has_openat2
     from handrail.host.processes import seccomp, spawn
 
     return {

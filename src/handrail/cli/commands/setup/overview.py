@@ -73,7 +73,7 @@ def collect_facts(place: Workspace, settings: Settings) -> dict[str, Any]:
 
 def enforcement(roots: Sequence[str]) -> dict[str, str]:
     """Describe how file access and searches are confined to the workspace."""
-    from handrail.host.files.paths.openat2 import kernel_has_openat2
+    from handrail.host.files.roots import kernel_has_openat2
 
     opens = "openat2" if kernel_has_openat2() else "one component at a time, no links"
     beneath = f"opened relative to the workspace directory ({opens})"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.problems import Problem
-from handrail.host.files.paths.rooted_paths import is_inside
+from handrail.host.files.root_identity import is_inside
 from handrail.host.processes.binaries import find_binary, is_trusted_file
 from handrail.host.processes.helpers.pinned_copies import (
     HelperCopies,

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.ports.processes import Confinement, Launch
-from handrail.host.files.paths.real_path import real_path
-from handrail.host.files.paths.rooted_paths import is_inside
+from handrail.host.files.root_identity import is_inside
+from handrail.host.files.roots import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from handrail.core.ports.processes import Confinement, Launch
-from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.roots import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.messages import HIDDEN_PATH_MOVED

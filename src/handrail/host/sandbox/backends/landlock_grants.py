@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cache
 from typing import Final, NamedTuple
 
-from handrail.host.files.paths.openat2 import LOOK, Opener, choose_opener
+from handrail.host.files.roots import LOOK, Opener, choose_opener
 from handrail.host.sandbox.recipe import LandlockRules
 
 _NAME: Final = LOOK | os.O_NOFOLLOW

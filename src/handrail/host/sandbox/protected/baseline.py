@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected.images import FileImage
 from handrail.host.sandbox.protected.listing import ProtectedHit
 from handrail.host.sandbox.protected.name_table import CommandAllowances

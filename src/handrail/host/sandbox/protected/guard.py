@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from handrail.core.names.protected_names import NameTable
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected.baseline import (
     ProtectedBaseline,
     RepairedEntry,

@@ -13,9 +13,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
-from handrail.host.files.paths.openat2 import READ
+from handrail.host.files.reading import is_settled
+from handrail.host.files.roots import READ
 from handrail.host.snapshots.content_store import ContentStore, hash_file
-from handrail.host.snapshots.stamps import Signature, file_signature, is_settled
+from handrail.host.snapshots.stamps import Signature, file_signature
 from handrail.host.state.directories import private_directory
 
 _SMALL: Final = 1 << 20

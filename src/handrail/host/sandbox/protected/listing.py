@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.names.protected_names import fold_name
 from handrail.core.names.protected_table import REPOSITORY_ENTRIES
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected.name_table import (
     BARE,
     FILE,

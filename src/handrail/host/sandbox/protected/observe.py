@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.names.protected_names import NameTable
-from handrail.host.files.paths.openat2 import LOOK_IN, READ
-from handrail.host.files.paths.real_path import real_path
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
+from handrail.host.files.roots import LOOK_IN, READ, real_path
 from handrail.host.sandbox.protected.baseline import (
     BaselineEntry,
     ProtectedBaseline,

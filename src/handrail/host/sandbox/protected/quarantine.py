@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from handrail.host.files.paths.openat2 import LIST, LOOK_IN, READ
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
+from handrail.host.files.roots import LIST, LOOK_IN, READ
 from handrail.host.state.directories import private_directory
 
 _MOST_BYTES: Final = 256 << 20

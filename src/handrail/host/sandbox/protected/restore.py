@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from handrail.core.plan import temp_name
-from handrail.host.files.paths.openat2 import LOOK_IN
-from handrail.host.files.paths.root_identity import RootHandle, lstat_at
-from handrail.host.files.staging.renames import exchange, rename_new
+from handrail.host.files.directory import exchange, rename_new
+from handrail.host.files.root_identity import RootHandle, lstat_at
+from handrail.host.files.roots import LOOK_IN
 from handrail.host.sandbox.protected.baseline import BaselineEntry, RootBaseline, path_prefixes
 from handrail.host.sandbox.protected.images import ImageCache
 from handrail.host.sandbox.protected.quarantine import (

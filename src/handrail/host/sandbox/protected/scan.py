@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from typing import Final
 
-from handrail.host.files.paths.root_identity import RootHandle, lstat_at
+from handrail.host.files.root_identity import RootHandle, lstat_at
 from handrail.host.sandbox.protected.listing import ProtectedHit
 from handrail.host.sandbox.protected.name_table import (
     BARE,

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.supervisor.runner import process_tree
 from handrail.host.supervisor.runner.event_loop import EventLoop, SignalPipe
 from handrail.host.supervisor.runner.root_handles import RootHandles

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from handrail.host.files.paths.openat2 import LOOK, LOOK_IN, Opener, choose_opener
-from handrail.host.files.paths.root_identity import RootHandle, is_in_place
+from handrail.host.files.root_identity import RootHandle, is_in_place
+from handrail.host.files.roots import LOOK, LOOK_IN, Opener, choose_opener
 from handrail.host.sandbox.backends.landlock_grants import inode_key, open_without_links
 from handrail.host.sandbox.recipe import Recipe
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.roots import real_path
 from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
 
 _PAGE: Final = 4096

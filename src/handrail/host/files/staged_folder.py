@@ -12,18 +12,12 @@ import stat
 from pathlib import Path
 
 from handrail.core.plan import Change
+from handrail.host.files.directory import Parent
 from handrail.host.files.errors import FAILING, quoted
 from handrail.host.files.messages import KIND_CHANGED
-from handrail.host.files.paths.openat2 import LIST, LOOK_IN
-from handrail.host.files.paths.roots import Roots
-from handrail.host.files.staging.parents import Parent
-from handrail.host.files.staging.staged_change import (
-    is_unchanged,
-    problems_for,
-    stale_problem,
-    stat_target,
-)
-from handrail.host.files.staging.temp import Announce
+from handrail.host.files.roots import LIST, LOOK_IN, Roots
+from handrail.host.files.staged_change import is_unchanged, problems_for, stale_problem, stat_target
+from handrail.host.files.temp import Announce
 
 _OURS = 0o700
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
+from handrail.host.files import line_index, reading
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.reading import line_index, window
 
 
 def naive(text):
@@ -25,14 +25,14 @@ def naive(text):
 @pytest.fixture
 def settled(monkeypatch):
     """A clock that is a minute ahead: every stat counts as settled."""
-    real = window.make_stat
-    monkeypatch.setattr(window, "make_stat", lambda info: real(info)._replace(settled=True))
+    real = reading.make_stat
+    monkeypatch.setattr(reading, "make_stat", lambda info: real(info)._replace(settled=True))
 
 
 @pytest.fixture
 def small_limits(monkeypatch):
     """Tiny blocks, so that small files take the way of large ones."""
-    monkeypatch.setattr(window, "SMALL", 0)
+    monkeypatch.setattr(reading, "SMALL", 0)
     monkeypatch.setattr(line_index, "BLOCK", 16)
     monkeypatch.setattr(line_index, "_CHUNK", 64)
 
@@ -106,14 +106,14 @@ def test_small_and_large_files_give_the_same_lines_as_a_plain_split(
     data = text.encode(codec, "replace")
     path = work / "a"
     path.write_bytes(data)
-    form = window.detect(data)
+    form = reading.detect(data)
     if form is None:
         return
     expected = naive(form.show(form.decode(data)))
     place = files.locate("a")
-    window.SMALL = 1 << 20
+    reading.SMALL = 1 << 20
     small = files.window(place, first, count)
-    window.SMALL = 0
+    reading.SMALL = 0
 
     large = files.window(place, first, count)
 
@@ -134,7 +134,7 @@ def test_small_and_large_files_give_the_same_lines_as_a_plain_split(
 @pytest.mark.parametrize("block", [16, 4096])
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
 def test_a_utf16_newline_across_two_characters_is_none(work, files, monkeypatch, block, codec):
-    monkeypatch.setattr(window, "SMALL", 0)
+    monkeypatch.setattr(reading, "SMALL", 0)
     monkeypatch.setattr(line_index, "BLOCK", block)
     monkeypatch.setattr(line_index, "_CHUNK", 4 * block)
     text = "\u0a41\u0100\u010a\u4100 x\n\u0a00\u000ay\n" * 20
@@ -147,7 +147,7 @@ def test_a_utf16_newline_across_two_characters_is_none(work, files, monkeypatch,
 
 def test_a_broken_disk_is_told(work, files, monkeypatch):
     (work / "small").write_text("x")
-    (work / "large").write_bytes(b"x\n" * window.SMALL)
+    (work / "large").write_bytes(b"x\n" * reading.SMALL)
     places = [files.locate(name) for name in ("small", "large")]
 
     def fail(*args):
@@ -217,29 +217,29 @@ def test_an_index_is_not_trusted_for_a_file_that_was_changed(files, big, settled
 
 
 def test_an_index_of_a_file_that_was_just_written_is_not_kept(files, big, monkeypatch):
-    real = window.make_stat
-    monkeypatch.setattr(window, "make_stat", lambda info: real(info)._replace(settled=False))
+    real = reading.make_stat
+    monkeypatch.setattr(reading, "make_stat", lambda info: real(info)._replace(settled=False))
     place = files.locate("big.txt")
 
     files.window(place, 200_000, 1)
 
-    assert len(files._windows._indexes) == 0
+    assert len(files._windows._large._indexes) == 0
 
 
 def test_only_so_many_indexes_are_remembered(work, files, settled, monkeypatch):
-    monkeypatch.setattr(window, "SMALL", 0)
-    monkeypatch.setattr(window, "_REMEMBERED", 3)
+    monkeypatch.setattr(reading, "SMALL", 0)
+    monkeypatch.setattr(line_index, "_REMEMBERED", 3)
     for n in range(5):
         (work / f"f{n}").write_text("x\n")
         files.window(files.locate(f"f{n}"), 1, 1)
 
-    assert len(files._windows._indexes) == 3
+    assert len(files._windows._large._indexes) == 3
 
 
 def test_a_file_cut_short_under_its_index_is_stale_not_a_crash(files, big, settled, monkeypatch):
     place = files.locate("big.txt")
-    frozen = window.make_stat(big.stat())
-    monkeypatch.setattr(window, "make_stat", lambda info: frozen)
+    frozen = reading.make_stat(big.stat())
+    monkeypatch.setattr(reading, "make_stat", lambda info: frozen)
     files.window(place, 290_000, 1)
     with big.open("r+b") as file:
         file.truncate(3_000_000)
@@ -314,7 +314,7 @@ def test_random_windows_of_a_file_with_ragged_lines(work, files):
     text = "".join("y" * rng.choice((0, 1, 80, 5000, 70_000)) + "\n" for _ in range(400))
     (work / "a").write_text(text)
     expected = naive(text)
-    assert len(text) > window.SMALL
+    assert len(text) > reading.SMALL
 
     for _ in range(60):
         first, count = rng.randrange(1, 402), rng.randrange(1, 20)
@@ -371,7 +371,7 @@ def test_counting_that_took_too_long_goes_on_from_where_it_stopped(
 
     monkeypatch.setattr(line_index, "_fill", fill)
     clock = iter([0.0, 1.0, 31.0])
-    monkeypatch.setattr(window.time, "monotonic", lambda: next(clock, 31.0))
+    monkeypatch.setattr(line_index.time, "monotonic", lambda: next(clock, 31.0))
     with pytest.raises(ProblemRaised) as raised:
         files.window(place, 1_000_000, 1)
     first = list(chunks)

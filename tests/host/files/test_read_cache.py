@@ -5,7 +5,7 @@ import mmap
 import pytest
 
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.reading.read_cache import KEPT_S, WindowCache
+from handrail.host.files.reading import KEPT_S, WindowCache
 
 
 class Clock:

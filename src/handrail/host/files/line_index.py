@@ -1,4 +1,4 @@
-"""Finds lines in files of any size by counting newlines once.
+"""Windows of text files of any size, found by counting newlines once.
 
 Memory is bounded by one chunk, however large the file or its lines are. Counting can be stopped
 between two chunks, and ends at a hole of a sparse file, which holds no text.
@@ -9,18 +9,33 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import time
 from array import array
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Final, NamedTuple
 
-from handrail.core.text.encoding import TextForm
+from handrail.core.places import Place, Stat
+from handrail.core.ports.machine import Window
+from handrail.core.problems import ProblemRaised
+from handrail.core.text.encoding import TextForm, detect
+from handrail.host.files.errors import quoted
+from handrail.host.files.messages import BINARY_FILE, CHANGED_WHILE_READ, LINE_NOT_REACHED
 
 BLOCK: Final = 16 * 1024
 _CHUNK: Final = 16 * BLOCK
 # Bytes of one window; a longer line is cut.
 BUDGET: Final = 1 << 20
 LONGEST_LINE: Final = 64 * 1024
+_SNIFFED: Final = 8 * 1024
+_HEAD: Final = 64 * 1024
+_REMEMBERED: Final = 32
+# How long one call may count lines; the next one continues.
+_COUNTING_S: Final = 30.0
+
+_Identity = tuple[int, int, int, int, int]
 
 
 class NewlineScanner:
@@ -150,6 +165,113 @@ class LineIndex:
         if ended:
             return LineSlice(start, raw[: self._newlines.after(raw, ended)], cut=False)
         return LineSlice(start, raw[:LONGEST_LINE], cut=True)
+
+
+class LargeWindows:
+    """Reads windows of large files, and keeps their line indexes."""
+
+    def __init__(self) -> None:
+        self._indexes: OrderedDict[_Identity, LineIndex] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Stop counting, in any thread."""
+        self._closed = True
+
+    def window(self, descriptor: int, stat: Stat, place: Place, first: int, count: int) -> Window:
+        """See `Files.window`; at most 1 MB of text, a longer line is cut and noted."""
+        index = self._index(descriptor, stat, place)
+        taken = self._take(index, descriptor, place, first, count)
+        form, text = _decode(index.form, taken.raw, at_start=taken.start == 0)
+        lines = split_lines(text)
+        end = taken.start + len(taken.raw)
+        more = bool(lines) and (taken.cut or end < stat.size)
+        total = index.total
+        if total is None and count and not more:
+            total = first - 1 + len(lines)
+        return Window(
+            text=form.show("\n".join(lines)),
+            number=len(lines),
+            first=first,
+            total=total,
+            more=more,
+            whole=False,
+            encoding=form.name,
+            stat=stat,
+            digest=None,
+            shown_digest=sha256(taken.raw).hexdigest(),
+            note=_long_line(first) if taken.cut else form.note,
+        )
+
+    def _take(
+        self, index: LineIndex, descriptor: int, place: Place, first: int, count: int
+    ) -> LineSlice:
+        until = time.monotonic() + _COUNTING_S
+        try:
+            return index.take(
+                descriptor, first, count, lambda: self._closed or time.monotonic() > until
+            )
+        except ValueError:
+            raise CHANGED_WHILE_READ.error(path=quoted(place.path)) from None
+        except UnreadableHole:
+            raise binary_problem(place) from None
+        except IndexClosed:
+            raise LINE_NOT_REACHED.error(
+                first=first, path=quoted(place.path), counting_s=_COUNTING_S
+            ) from None
+
+    def _index(self, descriptor: int, stat: Stat, place: Place) -> LineIndex:
+        identity = stat[:5]
+        with self._lock:
+            index = self._indexes.get(identity)
+            if index is not None:
+                self._indexes.move_to_end(identity)
+                return index
+        index = LineIndex(_sniff(descriptor, stat.size, place))
+        # Fresh time stamps do not prove that the content is unchanged next time.
+        if stat.settled:
+            with self._lock:
+                self._indexes[identity] = index
+                if len(self._indexes) > _REMEMBERED:
+                    self._indexes.popitem(last=False)
+        return index
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines without their endings (LF or CR LF); a lone CR is part of its line."""
+    lines = text.split("\n")
+    last = lines.pop()
+    if "\r" in text:
+        lines = [line[:-1] if line.endswith("\r") else line for line in lines]
+    if last:
+        lines.append(last)
+    return lines
+
+
+def binary_problem(place: Place) -> ProblemRaised:
+    """The problem of a file that is not text."""
+    return BINARY_FILE.error(path=quoted(place.path))
+
+
+def _sniff(descriptor: int, size: int, place: Place) -> TextForm:
+    head = os.pread(descriptor, _HEAD, 0)
+    form = detect(head[:_SNIFFED], partial=size > _SNIFFED)
+    if form is None or (form.unit == 2 and size % 2):
+        raise binary_problem(place)
+    return detect(head, partial=size > _HEAD) or form
+
+
+def _decode(form: TextForm, raw: bytes, *, at_start: bool) -> tuple[TextForm, str]:
+    body = raw.removeprefix(form.bom) if at_start else raw
+    try:
+        return form, form.decode_part(body)
+    except UnicodeDecodeError:
+        return form.tolerant, form.tolerant.decode_part(body)
+
+
+def _long_line(number: int) -> str:
+    return f"line {number} is very long: only its first {LONGEST_LINE} bytes are given"
 
 
 def _in_hole(descriptor: int, offset: int) -> bool:

@@ -12,8 +12,8 @@ from handrail.core.places import Entry, Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
+from handrail.host.files import reading
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.reading import open_file
 
 
 def refusal(action, *args, **kwargs):
@@ -60,14 +60,14 @@ def test_reads_that_come_in_pieces_are_put_together(work, files, monkeypatch, sh
     data = os.urandom(1000)
     (work / "a.bin").write_bytes(data)
     real = os.read
-    monkeypatch.setattr(open_file.os, "read", lambda fd, count: real(fd, min(count, short)))
+    monkeypatch.setattr(reading.os, "read", lambda fd, count: real(fd, min(count, short)))
 
     assert files.read(files.locate("a.bin")).content.tobytes() == data
 
 
 def test_a_file_that_never_ends_is_refused(work, files, monkeypatch):
     (work / "a.bin").write_bytes(b"x")
-    monkeypatch.setattr(open_file.os, "read", lambda fd, count: b"x" * count)
+    monkeypatch.setattr(reading.os, "read", lambda fd, count: b"x" * count)
 
     assert refusal(files.read, files.locate("a.bin")).code == "unavailable"
 
@@ -128,7 +128,7 @@ def test_a_device_is_refused_without_being_opened(monkeypatch):
 
     assert problem.message.startswith("'zero' is a device,")
     assert problem.message.endswith("not a regular file")
-    assert open_file.READ not in opened
+    assert reading.READ not in opened
     files.close()
 
 

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 from handrail.core.places import Place
 from handrail.core.text.content import Content
-from handrail.host.files.paths.openat2 import LOOK_IN, READ
-from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.open_file import content_equals
+from handrail.host.files.reading import content_equals
+from handrail.host.files.roots import LOOK_IN, READ, Roots
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Only Linux has unnamed files; elsewhere the bit is missing.

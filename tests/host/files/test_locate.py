@@ -7,8 +7,8 @@ import pytest
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
+from handrail.host.files import locate, roots
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.paths import openat2, path_walk, roots
 
 
 def refusal(files, path):
@@ -238,7 +238,7 @@ def test_a_link_that_became_a_directory_meanwhile_is_looked_at_again(work, files
             raise OSError(errno.EINVAL, "not a link")
         return real(name, dir_fd=dir_fd)
 
-    monkeypatch.setattr(path_walk.os, "readlink", swapped_once)
+    monkeypatch.setattr(locate.os, "readlink", swapped_once)
 
     assert files.locate("link/x").rel == "link/x"
 
@@ -249,7 +249,7 @@ def test_a_path_that_never_stands_still_is_given_up(work, files, monkeypatch):
     def never(name, *, dir_fd):
         raise OSError(errno.EINVAL, "not a link")
 
-    monkeypatch.setattr(path_walk.os, "readlink", never)
+    monkeypatch.setattr(locate.os, "readlink", never)
 
     assert refusal(files, "link/x").code == "not_found"
 
@@ -263,13 +263,13 @@ def test_what_the_system_denies_on_the_way_is_told(work, files, monkeypatch):
             raise PermissionError(errno.EACCES, "denied")
         return real(name, **kwargs)
 
-    monkeypatch.setattr(path_walk.os, "stat", deny)
+    monkeypatch.setattr(locate.os, "stat", deny)
 
     assert refusal(files, "./d/x").code == "denied"
 
 
 def test_without_openat2_the_walk_is_used(monkeypatch):
-    assert openat2.choose_opener() is not openat2.walk_beneath
+    assert roots.choose_opener() is not roots.walk_beneath
 
     def missing():
         def fail(handle, path, flags):
@@ -277,19 +277,19 @@ def test_without_openat2_the_walk_is_used(monkeypatch):
 
         return fail
 
-    monkeypatch.setattr(openat2, "kernel_opener", missing)
+    monkeypatch.setattr(roots, "kernel_opener", missing)
 
-    assert openat2.choose_opener() is openat2.walk_beneath
+    assert roots.choose_opener() is roots.walk_beneath
 
 
-@pytest.mark.parametrize("flags", [openat2.READ, openat2.LIST, openat2.LOOK, openat2.LOOK_IN])
+@pytest.mark.parametrize("flags", [roots.READ, roots.LIST, roots.LOOK, roots.LOOK_IN])
 @pytest.mark.parametrize("name", [b"file", b"folder", b"link", b"way", b"none", b"..", b".", b""])
 def test_a_single_name_is_opened_as_the_kernel_opens_a_path(work, flags, name):
     (work / "file").write_text("x")
     (work / "folder").mkdir()
     (work / "link").symlink_to("file")
     (work / "way").symlink_to("folder")
-    handle = os.open(work, openat2.LOOK_IN)
+    handle = os.open(work, roots.LOOK_IN)
 
     def outcome(opener, path):
         try:
@@ -301,7 +301,7 @@ def test_a_single_name_is_opened_as_the_kernel_opens_a_path(work, flags, name):
         finally:
             os.close(descriptor)
 
-    opener = openat2.kernel_opener()
+    opener = roots.kernel_opener()
     try:
         # A path of two names takes the long way: by the kernel alone.
         by_kernel = outcome(opener, b"./" + name if name else b"")

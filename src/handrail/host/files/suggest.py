@@ -13,8 +13,7 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from handrail.core.places import Place
-from handrail.host.files.paths.openat2 import LIST
-from handrail.host.files.paths.roots import Roots
+from handrail.host.files.roots import LIST, Roots
 
 _MOST: Final = 10
 _LOOKED_AT: Final = 3000
@@ -90,10 +89,8 @@ def _same_name(roots: Roots, root: int, base: str) -> Iterator[str]:
 
 
 def _names(roots: Roots, root: int, rel: str) -> list[_Name] | None:
-    if roots.hidden and roots.hides(roots.absolute(root, rel)):
-        return None
     try:
-        handle = roots.opener(roots.handles[root], os.fsencode(rel) or b".", LIST)
+        handle = roots.open_beneath(root, rel, LIST)
     except OSError:
         return None
     names: list[_Name] = []

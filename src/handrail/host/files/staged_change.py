@@ -18,15 +18,13 @@ from handrail.core.places import Form
 from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
+from handrail.host.files.directory import Parent, exchange, remove_name, rename_new
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
+from handrail.host.files.locate import read_link_target
 from handrail.host.files.messages import CHANGED_MEANWHILE, CHANGED_SINCE_READ, HARD_LINKS
-from handrail.host.files.paths.entry import read_link_target
-from handrail.host.files.paths.openat2 import READ
-from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.open_file import content_equals, make_stat
-from handrail.host.files.staging.parents import Parent, remove_name
-from handrail.host.files.staging.renames import exchange, rename_new
-from handrail.host.files.staging.temp import (
+from handrail.host.files.reading import content_equals, make_stat
+from handrail.host.files.roots import READ, Roots
+from handrail.host.files.temp import (
     Announce,
     FileFingerprint,
     LinkedTemp,

@@ -1,17 +1,22 @@
-"""The directory of a change: opened beneath its root, created if missing."""
+"""The directory of a change: opened beneath its root, created if missing; renames in it that never
+lose a file, and syncs of a group of files with one call per file system.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import sys
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
-from handrail.core.places import Place
+from handrail.core.places import ASIDE, Place
 from handrail.host.files.errors import FAILING
-from handrail.host.files.paths.openat2 import LIST, LOOK_IN
-from handrail.host.files.paths.roots import Roots
-from handrail.host.files.staging.temp import Announce
+from handrail.host.files.roots import LIST, LOOK_IN, Roots
+from handrail.host.files.temp import Announce
 
 _LEADS_ELSEWHERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.EACCES)
 
@@ -28,7 +33,7 @@ class Parent:
         rel, _, self.name = place.rel.rpartition("/")
         if not self.name:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if roots.hidden and roots.hides(roots.absolute(place.root, place.rel)):
+        if place.root != ASIDE and roots.hides(roots.absolute(place.root, place.rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         self._roots = roots
         self._place = place._replace(rel=rel)
@@ -119,3 +124,93 @@ def remove_empty(roots: Roots, place: Place) -> None:
         os.rmdir(name, dir_fd=handle)
     finally:
         os.close(handle)
+
+
+_NOREPLACE: Final = 1
+_EXCHANGE: Final = 2
+_UNSUPPORTED: Final = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+
+
+def rename_new(handle: int, source: str, target: str) -> None:
+    """Rename, failing with FileExistsError if the target exists."""
+    if _renameat2(handle, source, target, _NOREPLACE):
+        return
+    # Linking fails if the name exists; a plain rename does not.
+    try:
+        os.link(source, target, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # No hard links here either; the caller has just checked the target.
+        os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
+    else:
+        try:
+            os.unlink(source, dir_fd=handle)
+        except OSError:
+            # It must not keep two names; the caller checks whether this one was removed.
+            with suppress(OSError):
+                os.unlink(target, dir_fd=handle)
+            raise
+
+
+def exchange(handle: int, one: str, two: str) -> bool:
+    """Exchange the names of two files atomically; False if the file system cannot."""
+    return _renameat2(handle, one, two, _EXCHANGE)
+
+
+def _renameat2(handle: int, source: str, target: str, flags: int) -> bool:
+    call = _system_call()
+    if call is None:
+        return False
+    if call(handle, os.fsencode(source), handle, os.fsencode(target), flags) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED:
+        return False
+    raise OSError(code, os.strerror(code))
+
+
+@cache
+def _system_call() -> Any:
+    """The C library's renameat2; None if it has none."""
+    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is not None:
+        call.argtypes = (
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_uint,
+        )
+    return call
+
+
+# Since Linux 5.8 syncfs reports write errors.
+_RELIABLE_SINCE: Final = (5, 8)
+
+
+def can_sync_groups() -> bool:
+    """Whether syncfs is as reliable as an fsync of every file."""
+    if sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "syncfs"):
+        return False
+    major, minor = os.uname().release.split(".")[:2]
+    return (_number(major), _number(minor)) >= _RELIABLE_SINCE
+
+
+def sync_filesystems(handles: Iterable[int]) -> None:
+    """Sync the file systems of these open handles. Raises OSError."""
+    devices = {os.fstat(handle).st_dev: handle for handle in handles}
+    for handle in devices.values():
+        _syncfs(handle)
+
+
+def _syncfs(handle: int) -> None:
+    call: Any = ctypes.CDLL(None, use_errno=True).syncfs
+    if call(handle) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def _number(text: str) -> int:
+    digits = "".join(one for one in text if one.isdigit())
+    return int(digits) if digits else 0

@@ -8,8 +8,8 @@ from tests.support.changes import change_of, refusal, tree
 
 from handrail.core.plan import Change
 from handrail.core.text.content import Content
+from handrail.host.files import directory, staged_change, temp
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.files.staging import parents, renames, staged_change, temp
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_file_that_appears_in_the_last_moment_is_not_overwritten(work, files, 
     def too_late(handle, source, target):
         (work / "a").write_bytes(b"theirs")
         if way == "link":
-            monkeypatch.setattr(renames.ctypes, "CDLL", lambda *a, **k: object())
+            monkeypatch.setattr(directory.ctypes, "CDLL", lambda *a, **k: object())
         real(handle, source, target)
 
     monkeypatch.setattr(staged_change, "rename_new", too_late)
@@ -102,13 +102,13 @@ def test_a_file_that_appears_in_the_last_moment_is_not_overwritten(work, files, 
 
 @pytest.mark.parametrize("links", ["links", "no links"])
 def test_a_file_is_created_where_renameat2_does_not_exist(work, files, monkeypatch, links):
-    monkeypatch.setattr(renames.ctypes, "CDLL", lambda *a, **k: object())
+    monkeypatch.setattr(directory.ctypes, "CDLL", lambda *a, **k: object())
     if links == "no links":
 
         def refuse(*args, **kwargs):
             raise PermissionError(errno.EPERM, "no links here")
 
-        monkeypatch.setattr(renames.os, "link", refuse)
+        monkeypatch.setattr(directory.os, "link", refuse)
 
     staged = files.stage(change_of(files, "a", b"new"), durable=False)
     staged.publish()
@@ -147,7 +147,7 @@ def test_a_full_or_broken_disk_leaves_everything_as_it_was(work, files, monkeypa
             real(args[0], [b"par"])
         raise OSError(code, os.strerror(code))
 
-    module = parents if call == "mkdir" else temp
+    module = directory if call == "mkdir" else temp
     monkeypatch.setattr(module.os, call, fail)
     problem = refusal(files.stage, change, durable=True)
     monkeypatch.undo()

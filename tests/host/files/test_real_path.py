@@ -6,7 +6,7 @@ import pytest
 from tests.support.swapping import swapping
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.roots import real_path
 
 
 @pytest.mark.finding("F14")

@@ -1,0 +1,360 @@
+"""Resolves a path as a model wrote it.
+
+The common case costs one openat2. Links, `..` and unusual spellings are resolved name by name; the
+result is only a claim, because every later open enforces containment again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from typing import Final, NoReturn
+
+from handrail.core.places import Form, Kind, Place, is_utf8
+from handrail.core.ports.machine import Named
+from handrail.core.text.content import Content
+from handrail.host.files.errors import problem_from_oserror, quoted
+from handrail.host.files.messages import (
+    INVALID_PATH,
+    LINK_LOOP,
+    LINK_OUTSIDE_WORKSPACE,
+    NAME_NOT_UTF8,
+    NOT_A_DIRECTORY_NAME,
+    OUTSIDE_WORKSPACE,
+    PARENT_NOT_A_DIRECTORY,
+    RUNTIME_PATH,
+    UP_FROM_MISSING,
+)
+from handrail.host.files.reading import make_stat
+from handrail.host.files.roots import LOOK, LOOK_IN, PathInRoot, Roots
+
+# An empty, `.` or `..` name anywhere, which includes a slash at either end; or a NUL.
+_ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
+# Links and special files take the slow path.
+_KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.DIRECTORY}
+_MAX_PATH: Final = 4095
+_MAX_NAME: Final = 255
+
+
+class Locator:
+    """Resolves paths beneath the roots."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+
+    def locate(self, path: str) -> Place:
+        """The place of a path; see `Files.locate`."""
+        roots = self._roots
+        root, rel = 0, path
+        if path.startswith("/"):
+            for prefix in roots.spellings:
+                if path.startswith(prefix.text):
+                    root, rel = prefix.root, path[len(prefix.text) :]
+                    break
+        if _ODD.search(rel) is not None:
+            return self._slowly(path)
+        try:
+            mode = self._mode(root, rel)
+        except (OSError, UnicodeEncodeError) as error:
+            # No link on the way: it is missing under exactly this name.
+            if isinstance(error, FileNotFoundError) and _fits(rel):
+                return self._place(root, rel, Kind.MISSING)
+            return self._slowly(path)
+        kind = _KINDS.get(stat.S_IFMT(mode))
+        return self._slowly(path) if kind is None else self._place(root, rel, kind)
+
+    def below(self, folder: Place, name: str) -> Place:
+        """The place of a missing name in a place; raises `outside_workspace` if it belongs to the
+        runtime.
+        """
+        rel = f"{folder.rel}/{name}" if folder.rel else name
+        via = tuple(f"{one.rstrip('/')}/{name}" for one in folder.via)
+        return self._place(folder.root, rel, Kind.MISSING)._replace(via=via)
+
+    def _mode(self, root: int, rel: str) -> int:
+        handle = self._roots.handles[root]
+        # A single name has no directory on the way that could be a link.
+        if "/" not in rel:
+            return os.stat(rel, dir_fd=handle, follow_symlinks=False).st_mode
+        descriptor = self._roots.opener(handle, os.fsencode(rel), LOOK)
+        try:
+            return os.fstat(descriptor).st_mode
+        finally:
+            os.close(descriptor)
+
+    def _slowly(self, path: str) -> Place:
+        check(path)
+        walk = PathResolver(self._roots, path)
+        try:
+            found = walk.run()
+        except OSError as error:
+            raise problem_from_oserror(error, path) from error
+        finally:
+            walk.close()
+        if is_utf8(path) and not is_utf8(found.rel):
+            # A name that cannot be written cannot be reached through a link either.
+            raise NAME_NOT_UTF8.error(path=quoted(path))
+        place = self._place(found.root, found.rel, walk.kind)
+        ways = dict.fromkeys([*self._written(path), *walk.passed])
+        ways.pop(place.absolute, None)
+        return place._replace(via=tuple(ways))
+
+    def _written(self, path: str) -> list[str]:
+        """The path as written, with `..` removed textually, if that lies in a root."""
+        full = path if path.startswith("/") else self._roots.tops[0] + path
+        # normpath keeps two slashes at the start.
+        plain = "/" + os.path.normpath(full).lstrip("/")
+        for prefix in self._roots.spellings:
+            if plain.startswith(prefix.text):
+                return [self._roots.absolute(prefix.root, plain[len(prefix.text) :])]
+        return []
+
+    def _place(self, root: int, rel: str, kind: Kind) -> Place:
+        absolute = self._roots.absolute(root, rel)
+        if self._roots.hidden and self._roots.hides(absolute):
+            raise RUNTIME_PATH.error(absolute=quoted(absolute), root=self._roots.paths[0])
+        missing = self._missing_above(root, rel) if kind is Kind.MISSING else 0
+        path = absolute if root else rel or "."
+        return Place(root, rel, path, absolute, kind, missing_above=missing)
+
+    def _missing_above(self, root: int, rel: str) -> int:
+        count = 0
+        above = rel.rpartition("/")[0]
+        while above:
+            try:
+                os.close(self._roots.opener(self._roots.handles[root], os.fsencode(above), LOOK_IN))
+            except FileNotFoundError:
+                count += 1
+                above = above.rpartition("/")[0]
+            except OSError:
+                break
+            else:
+                break
+        return count
+
+
+def check(path: str) -> None:
+    """Raise `invalid_arguments` for text that cannot be a path."""
+    wrong = _wrong(path)
+    if wrong:
+        raise INVALID_PATH.error(path=quoted(path), reason=wrong)
+
+
+def _wrong(path: str) -> str | None:
+    if not path:
+        return "it is empty"
+    if "\0" in path:
+        return "it contains a NUL character"
+    try:
+        # Names of any bytes have a text form, which the record stores.
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    return None if _fits(path) else "it, or a name in it, is too long"
+
+
+def _fits(path: str) -> bool:
+    encoded = os.fsencode(path)
+    return len(encoded) <= _MAX_PATH and all(len(name) <= _MAX_NAME for name in encoded.split(b"/"))
+
+
+_MAX_LINKS: Final = 40
+
+
+class PathResolver:
+    """One resolution: the remaining names, and the current directory.
+
+    `_names` are canonical: beneath root `_root`, or from `/` while `_root` is None.
+    """
+
+    def __init__(self, roots: Roots, path: str) -> None:
+        self._roots = roots
+        self._path = path
+        self._root: int | None = 0
+        self._names: list[str] = []
+        self._pending: list[str] = []
+        self._links = 0
+        self._handle: int | None = None
+        self.kind = Kind.DIRECTORY
+        # The links passed, as absolute paths with the remaining names.
+        self.passed: list[str] = []
+
+    def run(self) -> PathInRoot:
+        """The place the path leads to; raises a problem, or OSError from the operating system."""
+        self._follow(self._path)
+        while self._pending:
+            name = self._pending.pop()
+            if name == "..":
+                self._up()
+            elif name == ".":
+                self._here()
+            elif self.kind is Kind.MISSING:
+                self._names.append(name)
+            elif self._root is None:
+                self._down_from_above(name)
+            else:
+                self._down(name)
+        if self._root is None:
+            return self._enter()
+        # Nested roots: a file must get one name, however it was reached.
+        absolute = self._roots.absolute(self._root, "/".join(self._names))
+        return self._roots.owner(absolute) or self._outside()
+
+    def close(self) -> None:
+        """Close the current directory."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _follow(self, path: str) -> None:
+        rest = path
+        if path.startswith("/"):
+            self._stand(None, [])
+            for prefix in self._roots.spellings:
+                if f"{path}/".startswith(prefix.text):
+                    rest = path[len(prefix.text) :]
+                    self._stand(prefix.root, [])
+                    break
+        # A trailing slash means a directory, which `.` makes a step of its own.
+        names = [name for name in rest.split("/") if name]
+        self._pending += ["."] if path.endswith("/") else []
+        self._pending += reversed(names)
+
+    def _up(self) -> None:
+        if self.kind is Kind.MISSING:
+            raise UP_FROM_MISSING.error(path=quoted(self._path))
+        if self._root is not None and not self._names:
+            top = self._roots.paths[self._root]
+            self._stand(None, [name for name in top.split("/") if name])
+        self._stand(self._root, self._names[:-1])
+
+    def _here(self) -> None:
+        if self.kind is Kind.MISSING and not self._pending:
+            raise NOT_A_DIRECTORY_NAME.error(path=quoted(self._path))
+
+    def _down_from_above(self, name: str) -> None:
+        below = f"/{'/'.join([*self._names, name])}"
+        if any(f"{top}/".startswith(f"{below}/") for top in self._roots.paths):
+            self._names.append(name)
+            return
+        at = self._enter()
+        self._stand(at.root, at.rel.split("/") if at.rel else [])
+        self._down(name)
+
+    def _enter(self) -> PathInRoot:
+        return self._roots.owner(f"/{'/'.join(self._names)}") or self._outside()
+
+    def _down(self, name: str) -> None:
+        handle = self._here_handle()
+        try:
+            mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            self._names.append(name)
+            self.kind = Kind.MISSING
+            return
+        try:
+            self._take(handle, name, mode)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTDIR):
+                raise
+            # It changed since it was stat'ed: try again, a limited number of times.
+            self._count_link()
+            self._pending.append(name)
+
+    def _take(self, handle: int, name: str, mode: int) -> None:
+        if stat.S_ISLNK(mode):
+            target = os.readlink(name, dir_fd=handle)
+            self._count_link()
+            self._note_link(name)
+            self._follow(target)
+        elif stat.S_ISDIR(mode):
+            self._step_into(handle, name)
+        elif self._pending:
+            where = quoted("/".join([*self._names, name]))
+            raise PARENT_NOT_A_DIRECTORY.error(path=quoted(self._path), where=where)
+        else:
+            self._names.append(name)
+            self.kind = Kind.FILE if stat.S_ISREG(mode) else Kind.SPECIAL
+
+    def _note_link(self, name: str) -> None:
+        rest = [] if ".." in self._pending else [one for one in self._pending if one != "."]
+        below = "/".join([*self._names, name, *reversed(rest)])
+        self.passed.append(self._roots.absolute(self._root or 0, below))
+
+    def _count_link(self) -> None:
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise LINK_LOOP.error(path=quoted(self._path))
+
+    def _step_into(self, handle: int, name: str) -> None:
+        below = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle) if self._pending else None
+        self.close()
+        self._handle = below
+        self._names.append(name)
+
+    def _here_handle(self) -> int:
+        if self._root is None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        if self._handle is None:
+            path = os.fsencode("/".join(self._names)) or b"."
+            self._handle = self._roots.opener(self._roots.handles[self._root], path, LOOK_IN)
+        return self._handle
+
+    def _stand(self, root: int | None, names: list[str]) -> None:
+        self.close()
+        self._root = root
+        self._names = names
+        self.kind = Kind.DIRECTORY
+
+    def _outside(self) -> NoReturn:
+        template = LINK_OUTSIDE_WORKSPACE if self._links else OUTSIDE_WORKSPACE
+        others = self._roots.paths[1:]
+        also = f" (also open: {', '.join(map(repr, others))})" if others else ""
+        raise template.error(path=quoted(self._path), root=self._roots.paths[0], also=also)
+
+
+_FORM_KINDS = {Form.FILE: Kind.FILE, Form.FOLDER: Kind.DIRECTORY, None: Kind.MISSING}
+
+
+def find_entry(roots: Roots, locator: Locator, path: str) -> Named:
+    """The entry that the last name of a path refers to; see `Files.named`."""
+    check(path)
+    above, _, name = path.rpartition("/")
+    if name in ("", ".", ".."):
+        # The path has no last name, so it cannot be a link.
+        place = locator.locate(path)
+        return Named(place, Form.FOLDER if place.kind is Kind.DIRECTORY else Form.SPECIAL)
+    folder = locator.locate(above or ("/" if path.startswith("/") else "."))
+    place = locator.below(folder, name)
+    if folder.kind is Kind.MISSING:
+        return Named(place)
+    if folder.kind is not Kind.DIRECTORY:
+        return Named(place._replace(kind=Kind.SPECIAL), Form.SPECIAL)
+    try:
+        return _look(roots, folder, place, name)
+    except FileNotFoundError:
+        return Named(place)
+    except OSError as error:
+        raise problem_from_oserror(error, path) from error
+
+
+def read_link_target(handle: int, name: str) -> bytes:
+    """The target of a link in a directory; raises OSError."""
+    return os.fsencode(os.readlink(name, dir_fd=handle))
+
+
+def _look(roots: Roots, folder: Place, place: Place, name: str) -> Named:
+    handle = roots.open(folder, LOOK_IN)
+    try:
+        info = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        form = Form.of(info.st_mode)
+        content = Content(read_link_target(handle, name)) if form is Form.LINK else None
+    finally:
+        os.close(handle)
+    if form is Form.FOLDER:
+        content = Content(b"")
+    return Named(
+        place._replace(kind=_FORM_KINDS.get(form, Kind.SPECIAL)), form, content, make_stat(info)
+    )

@@ -1,0 +1,312 @@
+"""Reads regular files beneath the roots: whole, in part, or some lines.
+
+Files are opened without blocking and stat'ed before the first read: a pipe, a socket or a device
+is refused. For lines, files up to 1 MB are read whole and hashed; of larger ones only what the
+lines need.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as stat_module
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from handrail.core.places import Kind, Place, Stat
+from handrail.core.ports.machine import FileContent, Window
+from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
+from handrail.core.text.encoding import TextForm, detect
+from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
+from handrail.host.files.line_index import LargeWindows, binary_problem, split_lines
+from handrail.host.files.messages import FILE_GROWS, FILE_MISSING, FILE_TOO_LARGE
+from handrail.host.files.roots import LOOK, READ, Roots
+from handrail.host.files.suggest import suggest_names
+
+SMALL: Final = 1 << 20
+# Time stamps younger than a tick of the kernel's clock prove nothing.
+TICK_NS: Final = 20_000_000
+ROOM: Final = 5 << 20
+KEPT_S: Final = 300.0
+_Key = tuple[int, str, int, int]
+_GROWTH: Final = 1 << 20
+_COMPARED_AT_ONCE: Final = 256 * 1024
+
+
+class OpenRegularFile(NamedTuple):
+    """A regular file, open for reading, with its stat."""
+
+    descriptor: int
+    info: os.stat_result
+
+
+def open_regular(roots: Roots, place: Place) -> OpenRegularFile:
+    """Open for reading; raises `not_found`, `not_text`, `denied` or `stale`."""
+    if place.kind is Kind.SPECIAL:
+        # Opening some devices has effects, so it is not tried.
+        _refuse_special(roots, place)
+    try:
+        descriptor = roots.open(place, READ)
+    except FileNotFoundError as error:
+        raise missing_file_problem(roots, place) from error
+    except OSError as error:
+        raise problem_from_oserror(error, place.path) from error
+    try:
+        info = os.fstat(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        raise problem_from_oserror(error, place.path) from error
+    if not stat_module.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        raise not_regular_problem(info.st_mode, place.path)
+    return OpenRegularFile(descriptor, info)
+
+
+def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
+    """The whole file; see `Files.read`."""
+    descriptor, info = open_regular(roots, place)
+    try:
+        if max_bytes is not None and info.st_size > max_bytes:
+            raise _too_large(place, info.st_size, max_bytes)
+        data = read_all(descriptor, info.st_size, place)
+    except OSError as error:
+        raise problem_from_oserror(error, place.path) from error
+    finally:
+        os.close(descriptor)
+    if max_bytes is not None and len(data) > max_bytes:
+        raise _too_large(place, len(data), max_bytes)
+    return FileContent(Content(data), make_stat(info))
+
+
+def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
+    """A part of a file; see `Files.read_part`."""
+    descriptor, _ = open_regular(roots, place)
+    try:
+        return os.pread(descriptor, count, offset)
+    except OSError as error:
+        raise problem_from_oserror(error, place.path) from error
+    finally:
+        os.close(descriptor)
+
+
+def read_all(descriptor: int, size: int, place: Place) -> bytes:
+    """Everything from here to the end of a file of about this size."""
+    # One byte more than expected: if it does not come, the end was reached in one call.
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    parts = [data]
+    had = len(data)
+    while part := os.read(descriptor, _GROWTH):
+        parts.append(part)
+        had += len(part)
+        if had > 2 * size + _GROWTH:
+            raise FILE_GROWS.error(path=quoted(place.path))
+    return b"".join(parts)
+
+
+def stat_place(roots: Roots, place: Place) -> Stat | None:
+    """The stat of an entry; None if there is none; see `Files.stat`."""
+    try:
+        descriptor = roots.open(place, LOOK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise problem_from_oserror(error, place.path) from error
+    try:
+        return make_stat(os.fstat(descriptor))
+    except OSError as error:
+        raise problem_from_oserror(error, place.path) from error
+    finally:
+        os.close(descriptor)
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a time stamp is old enough that a further change would alter it."""
+    return changed_ns < time.time_ns() - TICK_NS
+
+
+def make_stat(info: os.stat_result) -> Stat:
+    """A `Stat` from the system's, with whether its time stamps are settled."""
+    changed = info.st_ctime_ns
+    return Stat(
+        info.st_dev,
+        info.st_ino,
+        info.st_size,
+        info.st_mtime_ns,
+        changed,
+        info.st_mode,
+        info.st_nlink,
+        is_settled(changed),
+    )
+
+
+def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
+    """The problem of a missing file, with similar names."""
+    names = suggest_names(roots, place)
+    hint = (
+        f"did you mean {', '.join(map(repr, names))}?"
+        if names
+        else "list_files shows what is there"
+    )
+    return FILE_MISSING.error(path=quoted(place.path), hint=hint)
+
+
+def _refuse_special(roots: Roots, place: Place) -> None:
+    now = stat_place(roots, place)
+    if now is not None and not stat_module.S_ISREG(now.mode):
+        raise not_regular_problem(now.mode, place.path)
+
+
+def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
+    return FILE_TOO_LARGE.error(path=quoted(place.path), size=size, max_bytes=max_bytes)
+
+
+def content_equals(descriptor: int, content: Content) -> bool:
+    """Whether an open file has exactly this content from its position to its end."""
+    for part in content.parts:
+        view = memoryview(part).cast("B")
+        while view:
+            data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
+            # As bytes: comparing with a memoryview is done byte by byte.
+            if not data or bytes(view[: len(data)]) != data:
+                return False
+            view = view[len(data) :]
+    return not os.read(descriptor, 1)
+
+
+class _CachedWindow(NamedTuple):
+    data: bytes
+    window: Window
+    since: float
+
+
+class WindowCache:
+    """The windows shown last in one runtime; paths that are `secret` are not cached."""
+
+    def __init__(
+        self,
+        secret: Callable[[str], bool],
+        *,
+        room: int = ROOM,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._secret = secret
+        self._all_room = self._room = room
+        self._clock = clock
+        self._kept: OrderedDict[_Key, _CachedWindow] = OrderedDict()
+        self._lock = threading.Lock()
+        self.hits = 0
+
+    def find(self, place: Place, first: int, count: int, data: bytes) -> Window | None:
+        """The window made from equal bytes; None if there is none."""
+        key = (place.root, place.rel, first, count)
+        kept = self._kept.get(key)
+        if kept is None or kept.data != data:
+            return None
+        with self._lock:
+            if self._clock() - kept.since > KEPT_S:
+                self._drop(key)
+                return None
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            self.hits += 1
+        return kept.window
+
+    def keep(self, place: Place, first: int, count: int, data: bytes, window: Window) -> None:
+        """Cache a window; the least recently used ones are dropped."""
+        # The text is held twice: as bytes and decoded.
+        size = 2 * len(data)
+        if size > self._all_room // 2 or self._secret(place.rel):
+            return
+        key = (place.root, place.rel, first, count)
+        with self._lock:
+            self._drop(key)
+            self._kept[key] = _CachedWindow(data, window, self._clock())
+            self._room -= size
+            while self._room < 0:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: _Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._room += 2 * len(kept.data)
+
+
+class Windows:
+    """Reads windows, and caches those of small files."""
+
+    def __init__(self, roots: Roots, cache: WindowCache) -> None:
+        self._roots = roots
+        self._cache = cache
+        self._large = LargeWindows()
+
+    def close(self) -> None:
+        """Stop counting lines, in any thread."""
+        self._large.close()
+
+    def window(self, place: Place, first: int, count: int) -> Window:
+        """See `Files.window`; at most 1 MB of text, a longer line is cut and noted."""
+        descriptor, info = open_regular(self._roots, place)
+        stat = make_stat(info)
+        try:
+            if stat.size > SMALL:
+                return self._large.window(descriptor, stat, place, max(first, 1), max(count, 0))
+            data = read_all(descriptor, stat.size, place)
+        except OSError as error:
+            raise problem_from_oserror(error, place.path) from error
+        finally:
+            os.close(descriptor)
+        known = self._cache.find(place, first, count, data)
+        if known is not None:
+            # Like `_replace`, in a quarter of its time: most reads end here.
+            return Window(*known[:7], stat, *known[8:])
+        form = detect(data)
+        if form is None:
+            raise binary_problem(place)
+        made = _small(data, form, stat, max(first, 1), max(count, 0))
+        self._cache.keep(place, first, count, data, made)
+        return made
+
+
+def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> Window:
+    text = form.decode(data)
+    total = text.count("\n")
+    if text and text[-1] != "\n":
+        total += 1
+    if first == 1 and count >= total and "\r" not in text:
+        # Everything as it is: most calls need not split lines.
+        shown, number = text[:-1] if text and text[-1] == "\n" else text, total
+    else:
+        lines = split_lines(text)[first - 1 : first - 1 + count]
+        shown, number = "\n".join(lines), len(lines)
+    whole = number == total
+    digest = sha256(data).hexdigest()
+    if form.errors != "strict":
+        shown = form.show(shown)
+    shown_digest = digest if whole else _part_digest(text, form, first, number)
+    more = first - 1 + number < total
+    # Positional: this runs for most calls, and keywords cost a microsecond here.
+    return Window(
+        shown, number, first, total, more, whole, form.name, stat, digest, shown_digest, form.note
+    )
+
+
+def _part_digest(text: str, form: TextForm, first: int, count: int) -> str:
+    """The hash of the bytes of some lines, endings included; line 1 begins with the BOM."""
+    start = _after(text, 0, first - 1)
+    part = text[start : _after(text, start, count)] if count else ""
+    bom = form.bom if first == 1 and count else b""
+    return sha256(bom + form.encode_part(part)).hexdigest()
+
+
+def _after(text: str, start: int, newlines: int) -> int:
+    for _ in range(newlines):
+        start = text.find("\n", start) + 1
+        if not start:
+            return len(text)
+    return start

@@ -1,1 +1,0 @@
-"""Reading files: whole, by lines, with a cache of decoded contents."""

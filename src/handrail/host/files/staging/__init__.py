@@ -1,1 +1,0 @@
-"""Staged changes: temporary files, folders and the renames that publish them."""
