@@ -322,7 +322,7 @@ async def test_a_break_from_before_stays_to_be_seen(live, path):
 async def test_in_a_large_store_rows_that_are_missing_are_noticed(
     live, path, monkeypatch, act, session
 ):
-    monkeypatch.setattr("handrail.store.chain.live_guard._WHOLE_BYTES", 0)
+    monkeypatch.setattr("handrail.store.chain.verify._WHOLE_BYTES", 0)
     purge_payloads(path, session="killed")
     await live.flush()
     with forger(path) as db:
@@ -346,7 +346,7 @@ ADDED_TO_THE_SCHEMA = {
 async def test_triggers_and_views_are_found_before_they_act(
     live, path, monkeypatch, script, whole_bytes
 ):
-    monkeypatch.setattr("handrail.store.chain.live_guard._WHOLE_BYTES", whole_bytes)
+    monkeypatch.setattr("handrail.store.chain.verify._WHOLE_BYTES", whole_bytes)
     with forger(path) as db:
         db.execute(script)
 

@@ -11,7 +11,7 @@ import pytest
 
 from handrail.core.ports.records import Row
 from handrail.core.problems import ProblemRaised
-from handrail.store.chain.hashes import row_hash
+from handrail.store.chain.encoding import row_hash
 from handrail.store.chain.verify import verify
 from handrail.store.sqlite.store import open_store
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from handrail.store.chain.hashes import (
+from handrail.store.chain.encoding import (
     GENESIS,
     ledger_hash,
     line_hash,

@@ -1,32 +1,57 @@
 """The SQL that extends the chain: rows of calls, ledger lines, and the end of the chain.
 
 There is one chain for the whole store. `LedgerWriter` reads its end under the write lock, because
-other processes extend it too, and writes the new end in the same transaction.
+other processes extend it too, and writes the new end in the same transaction. `ChainGuard` refuses
+transactions on a store that another process has tampered with.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from handrail.store.chain.hashes import GENESIS, encode_json, line_hash, payload_hash, row_hash
-from handrail.store.sqlite.row_encoding import SealedRow
+from handrail.core.problems import ProblemRaised
+from handrail.store.chain.encoding import (
+    GENESIS,
+    SealedRow,
+    encode_json,
+    line_hash,
+    payload_hash,
+    row_hash,
+)
+from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 LineKind = Literal["open", "close", "state", "purge", "migrate"]
 # Lines of the store itself, and values that belong to no session; no session has this name.
 NO_SESSION: Final = ""
 
-# Rows per INSERT. Each statement lets go of the interpreter lock, and whoever makes calls
-# meanwhile loses it each time it is taken back: so one statement for many rows, of few sizes,
-# because each size is prepared and kept. Rows that are missing in it have no number.
+# Rows per INSERT. Each statement releases the interpreter lock and takes it from the calling thread
+# again, so one statement inserts many rows. There are few sizes, because each is prepared and
+# cached; rows that are missing in a statement have no number.
 _SIZES: Final = (1, 2, 4, 16, 64)
 _INSERT_ROWS: Final = (
     "INSERT INTO rows (id, session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash, hash)"
 )
 _INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body)"
+# The share of the time that checks after foreign changes may take is one in this many.
+_PAUSE: Final = 20
+_LOOK: Final = (
+    "SELECT e.rows, e.line, (SELECT max(id) FROM rows), (SELECT max(id) FROM ledger),"
+    " (SELECT hash FROM rows WHERE id = coalesce(?1, e.rows)),"
+    " (SELECT hash FROM ledger WHERE id = coalesce(?2, e.line))"
+    " FROM (SELECT 1) LEFT JOIN chain_end e"
+)
+
+# Returns how the chain of the store at a path, of some size, is broken; None if it is not.
+FindBreak = Callable[[str, int], str | None]
+
+_log = logging.getLogger("handrail")
 
 
 class LedgerHead(NamedTuple):
@@ -133,6 +158,123 @@ class LedgerWriter:
             _insert(self.db, _INSERT_PAYLOADS, payloads)
             rows.clear()
             payloads.clear()
+
+
+class _StoreState(NamedTuple):
+    """The end of the chain as it was seen last: numbers, their hashes, and SQLite's number that
+    changes with every commit of another connection.
+    """
+
+    rows: int | None
+    line: int | None
+    last_row: int | None
+    last_line: int | None
+    row_hash: str | None
+    line_hash: str | None
+    version: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether the end that is noted is the end of the tables."""
+        return (self.rows, self.line) == (self.last_row or 0, self.last_line or 0)
+
+
+class _FileState(NamedTuple):
+    """The main file of the store, which changes only when the log is carried over to it."""
+
+    identity: tuple[int, int]
+    size: int
+    mtime_ns: int
+
+
+class ChainGuard:
+    """Whether the store still holds what this connection wrote.
+
+    `check` is called first in each write transaction, `look` last in it, and `remember` with its
+    result after the commit. If the tables disagree with what was remembered, or another process
+    has broken the chain, the transaction is refused.
+    """
+
+    def __init__(self, path: str, find_break: FindBreak) -> None:
+        self._path = path
+        self._find_break = find_break
+        self._seen: _StoreState | None = None
+        self._file: _FileState | None = None
+        self._identity: tuple[int, int] | None = None
+        self._changed = False
+        self._next_s = 0.0
+        # Broken before this process opened it: `verify` reports that, and writes go on.
+        self._broken_before = False
+
+    def check(self, db: sqlite3.Connection) -> None:
+        """Raise `store_unavailable` if the store is not what was remembered."""
+        known = self._seen
+        if known is None:
+            now = _look_at_end(db)
+            if not now.fits:
+                self._broken_before = True
+                _log.warning("the record in %s is broken; run `handrail verify`", self._path)
+            return
+        now = _look_at_end(db, known)
+        if (now.row_hash, now.line_hash) != (known.row_hash, known.line_hash):
+            raise self._refuse("what this process wrote last is gone or was changed")
+        if not now.fits and not self._broken_before:
+            raise self._refuse("rows were taken from its end or added to it")
+        file = self._look_at_file()
+        if now.version != known.version or file != self._file:
+            self._changed = True
+        self._seen, self._file = known._replace(version=now.version), file
+        if self._changed and time.monotonic() >= self._next_s:
+            self._check_others()
+
+    def look(self, db: sqlite3.Connection) -> _StoreState:
+        """The state to remember if this transaction is committed."""
+        return _look_at_end(db)
+
+    def remember(self, seen: _StoreState) -> None:
+        """Expect this state at the next `check`."""
+        self._seen, self._file = seen, self._look_at_file()
+        if self._identity is None and self._file is not None:
+            self._identity = self._file.identity
+
+    def _check_others(self) -> None:
+        """Raise `store_unavailable` if what another connection wrote has broken the chain."""
+        if self._file is None or self._file.identity != self._identity or self._broken_before:
+            # A file that was removed or replaced is refused before the commit.
+            return
+        began = time.monotonic()
+        broken = self._find_break(self._path, self._file.size)
+        if broken is not None:
+            raise self._refuse(broken)
+        ended = time.monotonic()
+        self._changed, self._next_s = False, ended + _PAUSE * (ended - began)
+
+    def _look_at_file(self) -> _FileState | None:
+        if self._path == ":memory:":
+            return None
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - for every commit; half the time of Path
+        except OSError:
+            return None
+        return _FileState((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+
+    def _refuse(self, what: str) -> ProblemRaised:
+        return problem_error(
+            unavailable_problem(
+                self._path,
+                f"its record was changed from outside while it was open: {what}",
+                "run `handrail verify` to see what is broken; put the store back, or open the"
+                " workspace again to go on with a record that shows the break",
+                retryable=False,
+            )
+        )
+
+
+def _look_at_end(db: sqlite3.Connection, at: _StoreState | None = None) -> _StoreState:
+    wanted = (None, None) if at is None else (at.last_row or 0, at.last_line or 0)
+    version = db.execute("PRAGMA data_version").fetchone()[0]
+    rows, line, last_row, last_line, row_hash, line_hash = db.execute(_LOOK, wanted).fetchone()
+    return _StoreState(rows, line, last_row, last_line, row_hash, line_hash, version)
 
 
 def open_session(chain: LedgerWriter, session: str, info: str, at_ns: int, owner: str = "") -> bool:

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Final
 
 from handrail.core.ports.records import Integrity
 from handrail.core.problems import ProblemRaised
-from handrail.store.chain.chain_check import BrokenChain, ChainFindings, check_chain
+from handrail.store.chain.chain_check import (
+    BrokenChain,
+    ChainFindings,
+    check_chain,
+    check_schema,
+)
 from handrail.store.sqlite.connection import MEMORY, open_read_only
+
+# Larger stores are not checked as a whole after another process wrote to them: their rows are
+# counted.
+_WHOLE_BYTES: Final = 4 << 20
+# A store from before version 8 may have had gaps in its numbers, which its migration noted.
+_COUNT: Final = (
+    "SELECT (SELECT count(*) FROM rows), (SELECT max(id) FROM rows),"
+    " (SELECT count(*) FROM ledger), (SELECT max(id) FROM ledger),"
+    " (SELECT coalesce(sum(after_row - rows), 0) FROM ledger WHERE kind = 'migrate')"
+)
 
 
 def verify(location: str | Path, anchor: str | None = None) -> Integrity:
@@ -59,6 +75,30 @@ def check_integrity(db: sqlite3.Connection, anchor: str | None) -> Integrity:
         anchored=found.anchored if found.anchor else None,
         missing_payloads=found.missing,
     )
+
+
+def find_break(path: str, size: int) -> str | None:
+    """How the chain of a store of this size is broken; None if it is not."""
+    # A connection of its own: what another one has in its memory may not be in the file.
+    db = open_read_only(path)
+    try:
+        return _find_break(db, size)
+    finally:
+        db.close()
+
+
+def _find_break(db: sqlite3.Connection, size: int) -> str | None:
+    if size <= _WHOLE_BYTES:
+        return check_integrity(db, None).broken
+    try:
+        check_schema(db)
+        rows, last, lines, last_line, gaps = db.execute(_COUNT).fetchone()
+    except BrokenChain as broken:
+        return str(broken)
+    except sqlite3.DatabaseError as error:
+        return f"the file is damaged: {error}"
+    whole = rows + gaps == (last or 0) and lines == (last_line or 0)
+    return None if whole else "rows were removed"
 
 
 def _lenient(data: bytes) -> str:

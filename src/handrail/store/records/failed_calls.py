@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
 from handrail.core.text.redact import redact
-from handrail.store.chain.hashes import encode_json, storable
+from handrail.store.chain.encoding import encode_json, storable
 from handrail.store.sqlite.connection import Database
 from handrail.store.sqlite.errors import explain_error, problem_error
 

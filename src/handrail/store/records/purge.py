@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.store.chain.hashes import encode_json
+from handrail.store.chain.encoding import encode_json
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, find_ranges
 from handrail.store.sqlite.connection import Database, retry_while_busy
 from handrail.store.sqlite.errors import explain_error, problem_error

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, close_sessions, open_session
-from handrail.store.records.unfinished import read_watermark
 
 # All lines of the ledger up to this one are of openings that were closed.
 CLOSED: Final = "closed"
@@ -24,6 +23,14 @@ class SessionOpening(NamedTuple):
 
     line: int
     owner: str
+
+
+def read_watermark(db: sqlite3.Connection, name: str) -> int:
+    """The number of the last row or line that need not be read again."""
+    found = db.execute(
+        "SELECT value FROM session_state WHERE session = ? AND key = ?", (NO_SESSION, name)
+    ).fetchone()
+    return int(found[0]) if found else 0
 
 
 def begin_session(

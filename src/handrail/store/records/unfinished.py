@@ -1,5 +1,7 @@
-"""The SQL that finds calls without an end. What is finished is not looked at again: watermarks
-among the values of the store say up to where all of it is.
+"""The SQL that finds what dead processes left: calls without an end, sessions that were not closed.
+
+Finished calls are not read again: watermarks among the store's values say up to which row all calls
+are finished.
 """
 
 from __future__ import annotations
@@ -8,9 +10,18 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.core.ports.records import CallRecord, OpenRequest
-from handrail.store.chain.ledger import NO_SESSION, LedgerWriter
+from handrail.core.ports.records import Abandoned, CallRecord, OpenRequest
+from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, close_sessions
 from handrail.store.records.calls import decode_call, find_attempt
+from handrail.store.records.sessions import (
+    CLOSED,
+    RECOVERED,
+    IsAlive,
+    SessionOpening,
+    find_openings,
+    may_be_open,
+    read_watermark,
+)
 
 # All intents up to this row have their completion; all requests up to this row have theirs.
 _FINISHED: Final = "finished"
@@ -66,14 +77,6 @@ def find_open_requests(db: sqlite3.Connection) -> list[tuple[int, OpenRequest]]:
     ]
 
 
-def read_watermark(db: sqlite3.Connection, name: str) -> int:
-    """The number up to which there is nothing left to look at."""
-    found = db.execute(
-        "SELECT value FROM session_state WHERE session = ? AND key = ?", (NO_SESSION, name)
-    ).fetchone()
-    return int(found[0]) if found else 0
-
-
 def is_due(db: sqlite3.Connection, name: str) -> bool:
     """Whether it may be worth a line in the chain to move a watermark."""
     table = "ledger" if name not in (_FINISHED, _ANSWERED) else "rows"
@@ -98,3 +101,53 @@ def _has_intent(db: sqlite3.Connection, session: str, call_id: str) -> bool:
         (session, call_id),
     ).fetchone()
     return found is not None and found[0] == "intent"
+
+
+def find_abandoned(
+    db: sqlite3.Connection, is_alive: IsAlive, opened: Mapping[str, str]
+) -> Abandoned:
+    """See `Store.abandoned`; `opened` are the sessions (with owner) that the caller has opened
+    itself and has made no call in yet.
+    """
+    openings = find_openings(db)
+    alive = {
+        session: [one for one in its if may_be_open(db, one, is_alive)]
+        for session, its in openings.items()
+    }
+    requests = [
+        request
+        for _, request in find_open_requests(db)
+        if _is_over(request, alive.get(request.session, []), is_alive, opened)
+    ]
+    to_close = any(not its for its in alive.values()) or is_due(db, CLOSED)
+    return Abandoned(requests, to_close)
+
+
+def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> list[str]:
+    """See `Store.close_abandoned`. Runs inside the caller's write transaction."""
+    unfinished = {call.session for call in find_unfinished(db)}
+    unfinished |= {request.session for _, request in find_open_requests(db)}
+    chain, closed = LedgerWriter(db), []
+    openings = find_openings(db)
+    for session, its in openings.items():
+        if session in unfinished or any(may_be_open(db, one, is_alive) for one in its):
+            continue
+        for opening in its:
+            close_sessions(chain, {session: opening.owner}, at_ns, RECOVERED)
+        closed.append(session)
+    left = [one.line for name, its in openings.items() if name not in closed for one in its]
+    advance_watermarks(chain, {CLOSED: min(left) - 1 if left else chain.end.line}, at_ns)
+    chain.save()
+    return closed
+
+
+def _is_over(
+    request: OpenRequest, alive: list[SessionOpening], is_alive: IsAlive, opened: Mapping[str, str]
+) -> bool:
+    """Whether the process that made the request has died."""
+    if request.owner is not None:
+        return not is_alive(request.owner)
+    # Of a call without a claim the process is not known: it is one of those that had opened
+    # the session, apart from the caller's own opening just now.
+    own = [one for one in alive if one.owner == opened.get(request.session)]
+    return len(alive) == len(own[:1])

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from typing import Final
 
-from handrail.store.chain.hashes import GENESIS, encode_json
+from handrail.store.chain.encoding import GENESIS, encode_json
 from handrail.store.chain.ledger import (
     NO_SESSION,
     LedgerHead,

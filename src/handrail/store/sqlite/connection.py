@@ -10,16 +10,13 @@ import contextlib
 import os
 import sqlite3
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
-from handrail.core.ports.leases import Lease
 from handrail.core.ports.records import Durability
 from handrail.core.problems import ProblemRaised
-from handrail.store.records import leases
 from handrail.store.schema.migrations import check_identity, list_migrations, upgrade
 from handrail.store.sqlite.errors import explain_error, is_busy, problem_error, unavailable_problem
 
@@ -191,44 +188,3 @@ def _identity(file: str) -> tuple[int, int] | None:
             unavailable_problem(file, reason, "check the disk, then call again")
         ) from error
     return found.st_dev, found.st_ino
-
-
-class LeaseReader:
-    """Opened when it is first asked; shared by all threads of the process that made it."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._db: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
-        self._closed = path == MEMORY
-
-    def leases(self, now_ns: int) -> list[Lease] | None:
-        """What holds now; None: ask the writer. Waits for nobody."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            if self._closed:
-                return None
-            if self._db is None:
-                self._db = self._open()
-            return leases.list_active_leases(self._db, now_ns)
-        except sqlite3.Error:
-            # Locked, damaged or gone: the writer knows how to wait, and what to say.
-            return None
-        finally:
-            self._lock.release()
-
-    def close(self) -> None:
-        """Let go of the file; from now on it answers nothing."""
-        with self._lock:
-            self._closed = True
-            db, self._db = self._db, None
-            if db is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    db.close()
-
-    def _open(self) -> sqlite3.Connection:
-        address = f"{Path(self._path).as_uri()}?mode=ro"
-        return sqlite3.connect(
-            address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
-        )

@@ -27,29 +27,28 @@ from handrail.core.ports.records import (
     Where,
 )
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.store.chain.hashes import encode_json, storable
-from handrail.store.records import (
-    abandoned,
-    calls,
-    claims,
-    failed_calls,
-    leases,
-    sessions,
-    traces,
-    unfinished,
-)
-from handrail.store.records.purge import StoreSizes, measure_store
-from handrail.store.records.traces import TraceFilter
-from handrail.store.sqlite.connection import MEMORY, Database, LeaseReader
-from handrail.store.sqlite.errors import problem_error, unavailable_problem
-from handrail.store.sqlite.row_encoding import (
+from handrail.store.chain.encoding import (
     EncodedRow,
     describe_encoding_error,
+    encode_json,
     encode_row,
     encode_row_or_error,
+    storable,
 )
-from handrail.store.sqlite.write_queue import AwaitedRow, ConnectionTask, SessionValue, Waiter
-from handrail.store.sqlite.writer import MAX_HELD_ROWS, WriterThread
+from handrail.store.records import calls, failed_calls, leases, sessions, traces, unfinished
+from handrail.store.records.leases import LeaseReader
+from handrail.store.records.purge import StoreSizes, measure_store
+from handrail.store.records.traces import TraceFilter
+from handrail.store.sqlite.connection import MEMORY, Database
+from handrail.store.sqlite.errors import problem_error, unavailable_problem
+from handrail.store.sqlite.writer import (
+    MAX_HELD_ROWS,
+    AwaitedRow,
+    ConnectionTask,
+    SessionValue,
+    Waiter,
+    WriterThread,
+)
 
 T = TypeVar("T")
 
@@ -168,15 +167,13 @@ class SqliteStore:
         """Take an id for a call, in all processes at once; None: it is the caller's now."""
         key, now_ns = (storable(session), storable(call_id)), self._now_ns
         return await self._ask(
-            lambda db: claims.claim_call_id(db, *key, fingerprint, owner, now_ns()), writes=True
+            lambda db: calls.claim_call_id(db, *key, fingerprint, owner, now_ns()), writes=True
         )
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
         """Take an id whose owner has died; False if somebody else was first."""
         key = storable(session), storable(call_id)
-        return await self._ask(
-            lambda db: claims.take_over_claim(db, *key, dead, owner), writes=True
-        )
+        return await self._ask(lambda db: calls.take_over_claim(db, *key, dead, owner), writes=True)
 
     async def reserve(
         self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
@@ -274,13 +271,13 @@ class SqliteStore:
     async def abandoned(self, is_alive: Callable[[str], bool]) -> Abandoned:
         """See `Store.abandoned`."""
         opened = dict(self._opened)
-        return await self._ask(lambda db: abandoned.find_abandoned(db, is_alive, opened))
+        return await self._ask(lambda db: unfinished.find_abandoned(db, is_alive, opened))
 
     async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:
         """See `Store.close_abandoned`."""
         now_ns = self._now_ns
         return await self._ask(
-            lambda db: abandoned.close_abandoned(db, now_ns(), is_alive), writes=True
+            lambda db: unfinished.close_abandoned(db, now_ns(), is_alive), writes=True
         )
 
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:

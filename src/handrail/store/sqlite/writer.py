@@ -1,39 +1,120 @@
-"""The one thread that touches the connection: takes what is queued, in order, in few commits.
+"""The one thread that uses the connection: takes what is queued, in order, in few commits.
 
-What a caller was told to be refused is never written afterwards; what was accepted is held
-in memory while the store fails, and written when it works again. An intent is the one row
-that is dropped when its commit fails: its caller was told so, and has not acted.
+A row whose caller got an error is never written afterwards, and an accepted row is held in memory
+while the store fails and written when it works again. An intent is the one row that is dropped when
+its commit fails: its caller gets the error and does not act.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.text.redact import may_hold_secrets
-from handrail.store.chain.hashes import storable
-from handrail.store.chain.ledger import LedgerWriter
-from handrail.store.chain.live_guard import ChainGuard
+from handrail.store.chain.encoding import EncodedRow, SealedRow, seal_row, storable
+from handrail.store.chain.ledger import ChainGuard, LedgerWriter
+from handrail.store.chain.verify import find_break
 from handrail.store.sqlite.connection import Database
-from handrail.store.sqlite.errors import explain_error, unavailable_problem
-from handrail.store.sqlite.row_encoding import EncodedRow, seal_row
-from handrail.store.sqlite.write_queue import (
-    AwaitedRow,
-    ConnectionTask,
-    Item,
-    SessionValue,
-    Waiter,
-    WriteBatch,
-    resolve_waiters,
-)
+from handrail.store.sqlite.errors import explain_error, problem_error, unavailable_problem
+
+
+class Waiter:
+    """A coroutine that waits for the writer. On success `at_once` is called in the writer's thread
+    before the coroutine resumes.
+    """
+
+    __slots__ = ("at_once", "future", "loop")
+
+    def __init__(self, at_once: Callable[[], None] | None = None) -> None:
+        self.at_once = at_once
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+
+
+def resolve_waiters(waiters: Iterable[Waiter], outcome: Any) -> None:
+    """Give every waiter the outcome; a Problem is raised in the waiting coroutine."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Waiter]] = {}
+    for waiter in waiters:
+        if waiter.at_once is not None and not isinstance(outcome, Problem):
+            waiter.at_once()
+        by_loop.setdefault(waiter.loop, []).append(waiter)
+    for loop, its_waiters in by_loop.items():
+        # A loop that was closed in the meantime has no waiters any more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle, its_waiters, outcome)
+
+
+def _settle(waiters: list[Waiter], outcome: Any) -> None:
+    for waiter in waiters:
+        if waiter.future.done():
+            continue
+        if isinstance(outcome, Problem):
+            waiter.future.set_exception(problem_error(outcome))
+        else:
+            waiter.future.set_result(outcome)
+
+
+class SessionValue(NamedTuple):
+    """A value to be kept with a session, as JSON, because its owner goes on changing it."""
+
+    session: str
+    key: str
+    value: str
+
+
+class AwaitedRow(NamedTuple):
+    """A row that a coroutine waits for (None: it waits for all rows before)."""
+
+    row: EncodedRow | None
+    durability: Durability
+    waiter: Waiter
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionTask:
+    """Other work on the connection, done after everything queued before it.
+
+    `last` ends the thread, whether or not the work could be done.
+    """
+
+    work: Callable[[sqlite3.Connection], Any]
+    waiter: Waiter | None
+    writes: bool = False
+    last: bool = False
+
+
+Item = EncodedRow | SessionValue | AwaitedRow | ConnectionTask
+
+
+class WriteBatch:
+    """The contents of the next transaction."""
+
+    def __init__(self) -> None:
+        self.entries: list[SealedRow] = []
+        self.state: dict[tuple[str, str], str] = {}
+        self.intents: set[int] = set()
+        self.waiters: list[Waiter] = []
+        self.durability: Durability = "process"
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.state)
+
+    def keep_accepted(self) -> None:
+        """Drop the intents, whose callers get the error; keep the rows accepted without waiting."""
+        self.entries = [entry for at, entry in enumerate(self.entries) if at not in self.intents]
+        self.intents = set()
+        self.waiters = []
+        self.durability = "process"
+
 
 GROUP_S: Final = 0.005
 GROUP_ROWS: Final = 256
@@ -50,7 +131,7 @@ class WriterThread:
         self.ended = False
         self.refused = 0
         self._database = database
-        self._guard = ChainGuard(database.path)
+        self._guard = ChainGuard(database.path, find_break)
         self._now_ns = now_ns
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._bell = threading.Event()
@@ -73,15 +154,15 @@ class WriterThread:
         return held < MAX_HELD_ROWS and self._held_bytes < MAX_HELD_BYTES
 
     def put_urgent(self, item: AwaitedRow | ConnectionTask) -> None:
-        """Queue an item that is not to wait for the group to fill."""
+        """Queue an item, and write at once instead of waiting for the group to fill."""
         self.put(item)
         self._bell.set()
         if self.ended:
-            # The thread may have looked at the queue for the last time before we put.
+            # The thread may have emptied the queue for the last time before the put.
             self._turn_away()
 
     def join(self, timeout_s: float | None = None) -> None:
-        """Wait for the thread to end, unless it is the thread itself that asks."""
+        """Wait for the thread to end; returns at once in the thread itself."""
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
 
@@ -92,7 +173,7 @@ class WriterThread:
                 self._in_hand = []
         finally:
             if not self.ended:
-                # A bug of ours: nobody may wait for a thread that is gone.
+                # An internal error: no caller may wait for a thread that has ended.
                 self.farewell = _crashed(self._database.path)
                 self.ended = True
                 for item in self._in_hand:
@@ -106,7 +187,8 @@ class WriterThread:
     def _round(self) -> None:
         self._in_hand = items = self._gather()
         act: ConnectionTask | None = None
-        clean = not may_hold_secrets(item.body for item in items if isinstance(item, EncodedRow))
+        rows = [item.row if isinstance(item, AwaitedRow) else item for item in items]
+        clean = not may_hold_secrets([row.body for row in rows if isinstance(row, EncodedRow)])
         for item in items:
             if isinstance(item, ConnectionTask):
                 act = item
@@ -115,7 +197,7 @@ class WriterThread:
         asked = bool(act or self._batch.waiters)
         patient = asked or self.trouble is None
         problem = None
-        # After a failure even an empty transaction is worth a try: it ends the trouble.
+        # After a failure an empty transaction is tried too: its success ends the trouble.
         if self._batch or (self.trouble and not act):
             problem = self._write(self._database.busy_timeout_s if patient else 0)
         if problem:
@@ -144,13 +226,13 @@ class WriterThread:
                 items.append(self._queue.get_nowait())
             except Empty:
                 return items
-        # What is left may be urgent, and its bell is silenced: do not wait next time.
+        # The remaining items may be urgent, and the bell was cleared: do not wait next time.
         self._bell.set()
         return items
 
     def _next_of_many(self) -> Item | None:
-        """Where rows have come a moment ago, more will: the first of them wakes nobody up,
-        which would stop whoever makes the calls, but is found when the group is due.
+        """After recent activity poll instead of waking per row: a wake-up would preempt the
+        calling thread.
         """
         self._bell.wait(GROUP_S)
         try:
@@ -163,15 +245,15 @@ class WriterThread:
         if isinstance(item, EncodedRow):
             batch.entries.append(seal_row(item, clean=clean))
         elif isinstance(item, AwaitedRow):
-            self._take_commit(item)
+            self._take_commit(item, clean=clean)
         else:
             batch.state[storable(item.session), storable(item.key)] = item.value
 
-    def _take_commit(self, item: AwaitedRow) -> None:
+    def _take_commit(self, item: AwaitedRow, *, clean: bool) -> None:
         batch = self._batch
         if item.row is not None:
             batch.intents.add(len(batch.entries))
-            batch.entries.append(seal_row(item.row))
+            batch.entries.append(seal_row(item.row, clean=clean))
         if item.durability == "power":
             batch.durability = "power"
         batch.waiters.append(item.waiter)
@@ -196,7 +278,7 @@ class WriterThread:
 
     @contextlib.contextmanager
     def _writing(self, level: Durability, patience_s: float) -> Iterator[sqlite3.Connection]:
-        """A write transaction, refused if somebody has changed the record behind us."""
+        """A write transaction, refused if another process has tampered with the record."""
         guard = self._guard
         with self._database.writing(level, patience_s) as db:
             guard.check(db)
@@ -205,12 +287,12 @@ class WriterThread:
         guard.remember(seen)
 
     def _fail(self, problem: Problem, act: ConnectionTask | None) -> None:
-        """Tell everybody who waits; hold the rest until the store works again."""
+        """Give the problem to all waiters; hold the other rows until the store works again."""
         self.trouble = problem
         waiting = [*self._batch.waiters]
         self._batch.keep_accepted()
         late: list[Item] = [act] if act else []
-        # Whoever queued up behind the failure has waited as long; nobody waits twice.
+        # Those queued behind the failure have waited as long: they do not wait again.
         with contextlib.suppress(Empty):
             while True:
                 late.append(self._queue.get_nowait())
@@ -251,7 +333,7 @@ class WriterThread:
             outcome = error.problem
         self.ended = act.last
         if act.waiter and act.last:
-            # Told once the file is let go of.
+            # Resolved once the file is closed.
             self._last.append((act.waiter, outcome))
         elif act.waiter:
             resolve_waiters([act.waiter], outcome)
