@@ -12,7 +12,7 @@ from tests.support.waiting import join_threads
 import handrail
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Content
-from handrail.history.hashing import hash_ahead
+from handrail.history.before_images import hash_ahead
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import MemoryBlobs
 

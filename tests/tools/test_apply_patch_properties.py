@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
-from handrail.tools._lib.patches.hunks import patched
-from handrail.tools._lib.patches.parse import parse_patch
-from handrail.tools._lib.patches.targets import targets_of
+from handrail.tools._lib.patches.envelope import parse_patch
+from handrail.tools._lib.patches.model import targets_of
+from handrail.tools._lib.patches.workspace import patched
 
 WORDS = st.sampled_from(["", "a", "b = 1", "  x", "\ty", "}", "- z", "+ z", "@@", "é", "“q”", "#"])
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x85\u2028\u2029"), max_size=9)

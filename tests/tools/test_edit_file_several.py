@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.tools._lib.splice import Splice, composed, spliced
+from handrail.tools._lib.byte_text import Splice, composed, spliced
 
 
 def pair(old, new, **more):

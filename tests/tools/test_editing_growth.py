@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.tools._lib.splice import Splice, composed_all, spliced
+from handrail.tools._lib.byte_text import Splice, composed_all, spliced
 
 KINDS = ["right numbers", "wrong numbers", "no numbers", "anchors", "insertions", "other blanks"]
 

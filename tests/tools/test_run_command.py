@@ -8,8 +8,7 @@ from handrail.core.footprint import Access, Touch
 from handrail.core.ports.processes import Captured, Ended
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.commands.output import shown
-from handrail.tools._lib.commands.running import key_of
+from handrail.tools._lib.commands.running import key_of, shown
 from handrail.tools.commands.run_command import RunCommand, RunCommandParams
 
 

@@ -17,8 +17,8 @@ from handrail.engine.hooking.callbacks import HookFailure
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.principal import CallPolicy
 from handrail.engine.timing.deadlines import CallTimer
+from handrail.history.before_images import Hashing
 from handrail.history.commit import CommitResidue
-from handrail.history.hashing import Hashing
 
 _REFUSALS: Final = frozenset(
     {

@@ -1,14 +1,14 @@
-"""What a plan is about to replace: described in its intent, kept once it has happened.
-
-Small contents travel inside the intent row. A larger one stands beside its target until the
-change is visible and is then moved to the blob store: at no moment is there neither.
+"""The contents of files before a change: which are kept for undo, how the intent describes them, and
+their hashes, computed beside other work because hashing releases the interpreter lock.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import stat
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from handrail.core.names.sensitive import is_sensitive
@@ -17,7 +17,47 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Blobs, Staged
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
-from handrail.history.hashing import hash_side_by_side
+
+_WORTH_A_THREAD: Final = 256 * 1024
+# Of a plan with more than this the pool's threads would be taken up by hashing alone.
+_FEW: Final = 2
+
+Hashing = Sequence[asyncio.Future[None]]
+
+
+def hash_ahead(plan: Plan, blobs: Blobs) -> Hashing:
+    """Start to hash the large contents of a plan of few changes, so that it is cleared
+    meanwhile; the intent, which names the hashes, waits for what this returns.
+    """
+    if len(plan.changes) > _FEW:
+        return []
+    loop = asyncio.get_running_loop()
+    return [
+        loop.run_in_executor(None, _hash, content, blobs)
+        for change in plan.changes
+        for content in (change.before, change.after)
+        if content is not None and content.size >= _WORTH_A_THREAD and not content.hashed
+    ]
+
+
+def hash_side_by_side(change: Change) -> None:
+    """Hash the old and the new content of a change, at the same time if they are large."""
+    before, after = change.before, change.after
+    if before is None or after is None or min(before.size, after.size) < _WORTH_A_THREAD:
+        return
+    if before.hashed or after.hashed:
+        return
+    helper = threading.Thread(target=lambda: before.digest, name="handrail-hash")
+    helper.start()
+    _ = after.digest
+    helper.join()
+
+
+def _hash(content: Content, blobs: Blobs) -> None:
+    _ = content.digest
+    # Asked for the first time, it counts what is kept: also nothing to wait for later.
+    blobs.has_room(0)
+
 
 INLINE_BYTES: Final = 64 * 1024
 

@@ -10,7 +10,7 @@ from tests.policy.guardrails.rails import change
 from handrail.core.text.content import Content
 from handrail.policy.guardrails.added_text import added_text, changed_middle
 from handrail.policy.guardrails.line_diff import lines_changed
-from handrail.tools._lib.splice import Splice, spliced
+from handrail.tools._lib.byte_text import Splice, spliced
 
 
 def new_lines(one):

@@ -5,9 +5,15 @@ import pytest
 
 from handrail.core.text.encoding import UTF8, TextForm
 from handrail.tools._lib import diff
-from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.diff import Hunk, count_lines, render_creation, render_diff, split_lines
-from handrail.tools._lib.splice import Splice, hunks_of, spliced
+from handrail.tools._lib.byte_text import ByteText, Splice, spliced
+from handrail.tools._lib.diff import (
+    Hunk,
+    count_lines,
+    hunks_of,
+    render_creation,
+    render_diff,
+    split_lines,
+)
 
 HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.tools._lib.jsonspans import read_array, read_document, read_object, read_value
+from handrail.tools._lib.notebook import read_array, read_document, read_object, read_value
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=6),

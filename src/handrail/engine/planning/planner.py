@@ -20,7 +20,7 @@ from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.payloads import one_line
 from handrail.engine.registry import ToolOrigin
 from handrail.engine.timing.deadlines import DeadlineTimer
-from handrail.history.hashing import hash_ahead
+from handrail.history.before_images import hash_ahead
 from handrail.policy.approval.grants import SessionGrants
 
 

@@ -1,7 +1,6 @@
-"""Unified diffs for people and models, at a cost that follows the change, not the file.
+"""Unified diffs for users and models, at a cost that depends on the change, not on the file.
 
-Only for looking at: lines are cut, long diffs end early and say so; nothing is applied
-from them.
+Only for display: lines are cut, and long diffs end early and say so.
 """
 
 from __future__ import annotations
@@ -11,8 +10,12 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Final, NamedTuple
 
-from handrail.core.places import shown
-from handrail.tools._lib.lines import clip, counted
+from handrail.core.places import Place, shown
+from handrail.core.plan import Change, Plan
+from handrail.core.text.content import Content
+from handrail.core.text.encoding import UTF8
+from handrail.tools._lib.builtin import clip, counted
+from handrail.tools._lib.byte_text import ByteText, Splice
 
 CONTEXT: Final = 3
 MAX_SHOWN: Final = 400
@@ -20,6 +23,9 @@ _MAX_WIDTH: Final = 500
 # SequenceMatcher is quadratic; beyond this a change is shown as one block.
 _MAX_PAIRS: Final = 250_000
 _STRIDE: Final = 1_000
+# A line longer than this is shown only around the change.
+_LONG: Final = 1_000
+_AROUND: Final = 200
 
 
 class Hunk(NamedTuple):
@@ -168,3 +174,104 @@ def _grouped(spans: Sequence[Span]) -> Iterator[list[Span]]:
         group.append(span)
     if group:
         yield group
+
+
+def hunks_of(file: ByteText, splices: Sequence[Splice], line: int) -> list[Hunk]:
+    """What the first few hundred splices change, with some lines around them.
+
+    `line` is the number of the line in which the first splice begins.
+    """
+    hunks: list[Hunk] = []
+    grown = seen = 0
+    for group, low, high in _blocks(file, splices[:MAX_SHOWN]):
+        if hunks:
+            line += file.lines_between(seen, low.at)
+        else:
+            line -= file.lines_between(low.at, group[0].start)
+        seen = low.at
+        before = _shown_lines(file, file.data[low.at : high.at], low, high)
+        after = _shown_lines(file, _after(file.data, group, low.at, high.at), low, high)
+        hunks.append(Hunk(before, after, line, line + grown))
+        grown += len(after) - len(before)
+    return hunks
+
+
+class _Edge(NamedTuple):
+    at: int
+    clipped: bool
+
+
+_Block = tuple[list[Splice], _Edge, _Edge]
+
+
+def _blocks(file: ByteText, splices: Sequence[Splice]) -> list[_Block]:
+    blocks: list[_Block] = []
+    for splice in splices:
+        low, high = _upper_edge(file, splice.start), _lower_edge(file, splice.end)
+        if blocks and low.at < blocks[-1][2].at:
+            group, first, _ = blocks[-1]
+            group.append(splice)
+            blocks[-1] = (group, first, high)
+        else:
+            blocks.append(([splice], low, high))
+    return blocks
+
+
+def _upper_edge(file: ByteText, position: int) -> _Edge:
+    start = file.line_start(position, position - _LONG)
+    if start is None:
+        cut = position - _AROUND
+        return _Edge(cut - cut % file.width, clipped=True)
+    for _ in range(CONTEXT):
+        above = file.line_start(start - file.width, start - _LONG) if start else None
+        if above is None:
+            break
+        start = above
+    return _Edge(start, clipped=False)
+
+
+def _lower_edge(file: ByteText, position: int) -> _Edge:
+    if position >= file.width and file.data.startswith(file.lf, position - file.width):
+        end: int | None = position
+    else:
+        end = file.line_end(position, position + _LONG)
+    if end is None:
+        cut = position + _AROUND
+        return _Edge(cut - cut % file.width, clipped=True)
+    for _ in range(CONTEXT):
+        below = file.line_end(end, end + _LONG)
+        if below is None:
+            break
+        end = below
+    return _Edge(end, clipped=False)
+
+
+def _after(data: bytes, group: Sequence[Splice], low: int, high: int) -> bytes:
+    parts: list[bytes] = []
+    at = low
+    for splice in group:
+        parts += (data[at : splice.start], splice.new)
+        at = splice.end
+    return b"".join([*parts, data[at:high]])
+
+
+def _shown_lines(file: ByteText, data: bytes, low: _Edge, high: _Edge) -> list[str]:
+    text = file.shown(data)
+    if low.clipped:
+        text = "…" + text
+    if high.clipped:
+        text += "…\n"
+    return split_lines(text)
+
+
+def creation(place: Place, text: str) -> Plan:
+    """A new UTF-8 file with exactly this text; directories above it are made as needed."""
+    content = Content(UTF8.encode(text))
+    lines = count_lines(text)
+    size = f"{counted(lines, 'line')}, {counted(len(content), 'byte')}"
+    return Plan(
+        changes=(Change(place, None, content),),
+        text=f"created {place.shown} ({size})",
+        preview=render_creation(place.path, text),
+        data={"path": place.path, "created": True, "lines": lines, "bytes": len(content)},
+    )

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.lines import clip, numbered
+from handrail.tools._lib.builtin import clip, numbered
+from handrail.tools._lib.byte_text import ByteText
 
 _MAX_BYTES: Final = 2_000_000
 _MAX_LINES: Final = 12

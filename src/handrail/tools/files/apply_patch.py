@@ -21,12 +21,10 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized
-from handrail.tools._lib.lines import with_notes
-from handrail.tools._lib.patches.desk import Desk, Step, total_size
-from handrail.tools._lib.patches.model import Action
-from handrail.tools._lib.patches.parse import parse_patch
-from handrail.tools._lib.patches.targets import Target, targets_of
+from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized, with_notes
+from handrail.tools._lib.patches.envelope import parse_patch
+from handrail.tools._lib.patches.model import Action, Target, targets_of
+from handrail.tools._lib.patches.workspace import Desk, Step, total_size
 
 _FILES: Final = {"type": "array", "items": object_schema(path=STRING, operation=STRING)}
 

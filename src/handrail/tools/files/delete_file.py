@@ -18,12 +18,12 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
+    counted,
     object_schema,
     require_file,
     size_to_change,
     sized,
 )
-from handrail.tools._lib.lines import counted
 
 
 class DeleteFileParams(Params):

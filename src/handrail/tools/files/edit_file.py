@@ -24,20 +24,25 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
+    counted,
     object_schema,
     require_file,
     size_to_change,
     sized,
 )
-from handrail.tools._lib.bytetext import ByteText, form_of
-from handrail.tools._lib.diff import MAX_SHOWN, render_diff
-from handrail.tools._lib.lines import counted
-from handrail.tools._lib.matching.applied import already_applied
-from handrail.tools._lib.matching.exact import replacement, without_overlaps
-from handrail.tools._lib.matching.pair import Found, ambiguous_text, exact_matches, find_pair
+from handrail.tools._lib.byte_text import ByteText, Splice, composed_all, form_of, spliced
+from handrail.tools._lib.diff import MAX_SHOWN, creation, hunks_of, render_diff
+from handrail.tools._lib.matching.exact import (
+    FoundEdit,
+    already_applied,
+    ambiguous_text,
+    exact_matches,
+    find_exact,
+    replacement,
+    without_overlaps,
+)
+from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
-from handrail.tools._lib.newfile import creation
-from handrail.tools._lib.splice import Splice, composed_all, hunks_of, spliced
 
 _MOST: Final = 1_000_000
 
@@ -107,7 +112,7 @@ class EditFile(Builtin[EditFileParams]):
         return _plan(place, seen, ByteText(data, form), _all_done(steps))
 
 
-class _Done(NamedTuple):
+class ComposedEdits(NamedTuple):
     """All edits, as splices of the file as it was."""
 
     splices: tuple[Splice, ...]
@@ -116,8 +121,8 @@ class _Done(NamedTuple):
     notes: Sequence[str]
 
 
-def _all_done(steps: Sequence[Found]) -> _Done:
-    return _Done(
+def _all_done(steps: Sequence[FoundEdit]) -> ComposedEdits:
+    return ComposedEdits(
         composed_all([found.splices for found in steps]),
         sum(found.replacements for found in steps),
         [found.tier for found in steps],
@@ -197,26 +202,27 @@ def _create(place: Place, edits: Sequence[OneEdit]) -> Plan:
     return Plan(created.changes, created.text, created.preview, data)
 
 
-def _found(file: ByteText, path: str, edit: OneEdit, *, regex: bool) -> Found:
+def _found(file: ByteText, path: str, edit: OneEdit, *, regex: bool) -> FoundEdit:
     if regex:
         splices = find_pattern(file, path, edit.old_string, edit.new_string)
         if len(splices) > 1 and not edit.replace_all:
             raise ambiguous_text(file, path, [splice.start for splice in splices], "the pattern")
-        found = Found(tuple(splices), "regex", "matched by pattern", len(splices))
+        found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
     elif edit.replace_all:
         found = _everywhere(file, path, edit)
     else:
-        found = find_pair(file, path, edit.old_string, edit.new_string)
+        old, new = edit.old_string, edit.new_string
+        found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
     if all(file.data[one.start : one.end] == one.new for one in found.splices):
         raise already_applied(path)
     return found
 
 
-def _everywhere(file: ByteText, path: str, edit: OneEdit) -> Found:
+def _everywhere(file: ByteText, path: str, edit: OneEdit) -> FoundEdit:
     matches = without_overlaps(exact_matches(file, edit.old_string, _MOST))
     if not matches:
         # Only exact text is replaced everywhere; this says what is nearest, or raises.
-        near = find_pair(file, path, edit.old_string, edit.new_string)
+        near = find_similar(file, path, edit.old_string, edit.new_string)
         line = file.lines_between(0, near.splices[0].start) + 1
         raise ProblemRaised(
             "no_match",
@@ -228,10 +234,10 @@ def _everywhere(file: ByteText, path: str, edit: OneEdit) -> Found:
         Splice(match.start, match.end, replacement(file, match, edit.old_string, edit.new_string))
         for match in matches
     ]
-    return Found(tuple(splices), replacements=len(splices))
+    return FoundEdit(tuple(splices), replacements=len(splices))
 
 
-def _plan(place: Place, seen: FileContent, file: ByteText, done: _Done) -> Plan:
+def _plan(place: Place, seen: FileContent, file: ByteText, done: ComposedEdits) -> Plan:
     change = Change(place, seen.content, spliced(file.data, done.splices), seen.stat)
     line = file.lines_between(0, done.splices[0].start) + 1
     diff = render_diff(place.path, hunks_of(file, done.splices, line))

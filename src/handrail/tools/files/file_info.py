@@ -21,7 +21,7 @@ from handrail.core.text.encoding import detect
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import Builtin, sized
-from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.byte_text import ByteText
 
 MAX_COUNTED: Final = 50_000_000
 

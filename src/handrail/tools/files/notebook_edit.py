@@ -21,13 +21,13 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
+    counted,
     object_schema,
     require_file,
     size_to_change,
     sized,
 )
 from handrail.tools._lib.diff import Hunk, render_diff, split_lines
-from handrail.tools._lib.lines import counted
 from handrail.tools._lib.notebook import (
     Cell,
     Notebook,

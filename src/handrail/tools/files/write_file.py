@@ -21,16 +21,14 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
+    counted,
     object_schema,
     require_file,
     size_to_change,
     sized,
 )
-from handrail.tools._lib.bytetext import ByteText, form_of
-from handrail.tools._lib.diff import Hunk, count_lines, render_diff, split_lines
-from handrail.tools._lib.lines import counted
-from handrail.tools._lib.newfile import creation
-from handrail.tools._lib.splice import Splice, hunks_of, spliced
+from handrail.tools._lib.byte_text import ByteText, Splice, form_of, spliced
+from handrail.tools._lib.diff import Hunk, count_lines, creation, hunks_of, render_diff, split_lines
 
 _MAX_DIFFED: Final = 2_000_000
 

@@ -14,10 +14,16 @@ from handrail.core.ports.machine import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import INTEGER, INTEGER_OR_NULL, STRINGS, Builtin, object_schema
+from handrail.tools._lib.builtin import (
+    INTEGER,
+    INTEGER_OR_NULL,
+    STRINGS,
+    Builtin,
+    object_schema,
+    with_notes,
+)
 from handrail.tools._lib.globs import check_globs
-from handrail.tools._lib.lines import with_notes
-from handrail.tools._lib.paging import Page, how_many_fit
+from handrail.tools._lib.stored_output import Page, how_many_fit
 
 
 class FindFilesParams(Params):

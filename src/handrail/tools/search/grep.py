@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -16,12 +16,56 @@ from handrail.core.ports.machine import GrepFound, GrepMode, GrepQuery, Hit, Sea
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import Builtin
+from handrail.tools._lib.builtin import Builtin, clip, with_notes
 from handrail.tools._lib.globs import check_globs
-from handrail.tools._lib.hits import render, select
-from handrail.tools._lib.lines import with_notes
-from handrail.tools._lib.paging import ROOM_FOR_NOTES, Page, how_many_fit
-from handrail.tools._lib.stored_output import load_output
+from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, Page, how_many_fit, load_output
+
+MAX_HIT: Final = 500
+
+
+def select(hits: Sequence[Hit], matches: Sequence[int], before: int, after: int) -> Sequence[Hit]:
+    """The hits at neighbouring indexes `matches`, and the context that belongs to them."""
+    if not matches:
+        return ()
+    low, high = matches[0], matches[-1]
+    first, last = hits[low], hits[high]
+    while low > 0 and _belongs(hits[low - 1], first, first.line - before):
+        low -= 1
+    while high + 1 < len(hits) and _belongs(hits[high + 1], last, last.line + after):
+        high += 1
+    return hits[low : high + 1]
+
+
+def render(hits: Sequence[Hit], *, grouped: bool, line_numbers: bool) -> str:
+    """`path:line:text` for matches, `path-line-text` for context, `--` between groups."""
+    lines: list[str] = []
+    previous: Hit | None = None
+    path = ""
+    for hit in hits:
+        if grouped and previous is not None and not _adjacent(previous, hit):
+            lines.append("--")
+        sign = ":" if hit.matched else "-"
+        number = f"{hit.line}{sign}" if line_numbers else ""
+        if previous is None or hit.path != previous.path:
+            path = _shown(hit.path)
+        lines.append(f"{path}{sign}{number}{clip(hit.text, MAX_HIT)}")
+        previous = hit
+    return "\n".join(lines)
+
+
+def _shown(path: str) -> str:
+    # A colon in a name would look like the end of it.
+    return repr(path) if ":" in path else shown(path)
+
+
+def _belongs(context: Hit, match: Hit, edge: int) -> bool:
+    if context.matched or context.path != match.path:
+        return False
+    return min(edge, match.line) <= context.line <= max(edge, match.line)
+
+
+def _adjacent(one: Hit, two: Hit) -> bool:
+    return one.path == two.path and two.line == one.line + 1
 
 
 class GrepParams(Params):

@@ -1,7 +1,7 @@
 import random
 
 from handrail.core.text.encoding import UTF8, TextForm
-from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.byte_text import ByteText
 from handrail.tools._lib.matching.exact import Match, find_matches, replacement, without_overlaps
 
 

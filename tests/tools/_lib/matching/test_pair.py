@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.encoding import TextForm
-from handrail.tools._lib.bytetext import ByteText, form_of
-from handrail.tools._lib.matching.pair import find_pair
-from handrail.tools._lib.splice import spliced
+from handrail.tools._lib.byte_text import ByteText, form_of, spliced
+from handrail.tools._lib.matching.exact import find_exact
+from handrail.tools._lib.matching.pair import find_similar
 
 REFUSALS = {"no_match", "ambiguous", "already_applied", "invalid_arguments", "not_text"}
 
@@ -65,7 +65,8 @@ SLIPS = {
 def edited(data, old, new):
     """The content after the edit and its splices, None if it was refused."""
     try:
-        found = find_pair(ByteText(data, form_of(data, old, new)), "a.py", old, new)
+        file = ByteText(data, form_of(data, old, new))
+        found = find_exact(file, "a.py", old, new) or find_similar(file, "a.py", old, new)
     except ProblemRaised as refused:
         assert refused.problem.code in REFUSALS
         assert refused.problem.message

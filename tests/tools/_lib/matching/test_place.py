@@ -4,13 +4,11 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.encoding import UTF8
-from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.blocks import Block, Hints, Op, block_of
+from handrail.tools._lib.byte_text import ByteText, spliced
 from handrail.tools._lib.matching.candidates import Tier
-from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.matching.place import place
+from handrail.tools._lib.matching.lines import Block, FileLines, Hints, Op, block_of
+from handrail.tools._lib.matching.placement import place
 from handrail.tools._lib.matching.replay import replay
-from handrail.tools._lib.splice import spliced
 
 
 def lines_of(text, path="a.py"):

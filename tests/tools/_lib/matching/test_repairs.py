@@ -3,9 +3,9 @@
 import pytest
 
 from handrail.tools._lib.matching.ellipsis import is_elision
-from handrail.tools._lib.matching.indents import Pair, learn, lost_first
-from handrail.tools._lib.matching.keys import any_quotes, canonical, squeeze
-from handrail.tools._lib.matching.repairs import repairs
+from handrail.tools._lib.matching.indentation import Pair, learn, lost_first
+from handrail.tools._lib.matching.input_repairs import repairs
+from handrail.tools._lib.matching.normalize import any_quotes, canonical, squeeze
 
 
 def undone(old, new):

@@ -3,8 +3,8 @@
 import pytest
 
 from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.patches.envelope import parse_patch
 from handrail.tools._lib.patches.model import Action, FilePatch, Hunk, Line, new_text
-from handrail.tools._lib.patches.parse import parse_patch
 
 
 def wrapped(*lines):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.tools._lib.patches.names import Names, file_name, git_names, is_nothing, shared_name
+from handrail.tools._lib.patches.model import Names, file_name, git_names, is_nothing, shared_name
 
 
 @pytest.mark.parametrize(

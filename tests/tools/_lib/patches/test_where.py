@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.patches.where import Where, where
+from handrail.tools._lib.patches.text import Where, where
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
-"""From a judged command to its footprint, its launch and its result."""
+"""From an analyzed command to its footprint, its launch, and its result as a model reads it: three blocks,
+cut in the middle where too long. Output can never look like a line of the runtime.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field
 
@@ -20,8 +22,70 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Output
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
-from handrail.tools._lib.commands.output import streams_of, told
 from handrail.tools._lib.services import Shell
+
+# A line of the command's that looks like one of ours.
+_IMITATION: Final = re.compile(r"^(?=(?:stdout|stderr|exit_code):|\[handrail[: ])", re.MULTILINE)
+_QUOTE: Final = "> "
+_LEAST_ERROR_LINES: Final = 10
+
+
+class Shown(NamedTuple):
+    """The text of a stream as it is shown, and how many lines of it are not."""
+
+    text: str
+    omitted: int
+
+
+def streams_of(ended: Ended, max_lines: int) -> dict[str, Shown]:
+    """Both streams by name, as they are shown."""
+    return {
+        "stdout": shown(ended.stdout, max_lines),
+        "stderr": shown(ended.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
+    }
+
+
+def told(streams: Mapping[str, Shown], exit_code: int) -> str:
+    """The whole result: stdout, stderr, exit code. An empty stream is left out."""
+    blocks = [f"{name}:\n{part.text}" for name, part in streams.items() if part.text]
+    return "\n".join([*blocks, f"exit_code: {exit_code}"])
+
+
+def shown(captured: Captured, max_lines: int) -> Shown:
+    """The first half and the last quarter of the lines that may be shown (R-01)."""
+    whole = len(captured.head) + len(captured.tail) == captured.total
+    if whole:
+        lines = _lines(captured.head + captured.tail)
+        if len(lines) <= max_lines:
+            return Shown("\n".join(lines), 0)
+        head, tail = _ends(lines, lines, max_lines)
+        omitted = len(lines) - len(head) - len(tail)
+        return Shown(_joined(head, f"{omitted} lines", tail), omitted)
+    first, last = _lines(captured.head), _lines(captured.tail)
+    # The lines next to the gap are torn, unless one line is all there is.
+    head, tail = _ends(first[:-1] or first, last[1:] or last, max_lines)
+    between = captured.total - len(captured.head) - len(captured.tail)
+    kept = f", {captured.dropped:,} of them kept nowhere" if captured.dropped else ""
+    return Shown(_joined(head, f"more than {between:,} bytes{kept}", tail), -1)
+
+
+def _ends(first: list[str], last: list[str], max_lines: int) -> tuple[list[str], list[str]]:
+    return first[: max_lines // 2], last[-(max_lines // 4) :] if max_lines >= 4 else []
+
+
+def _joined(head: list[str], what: str, tail: list[str]) -> str:
+    return "\n".join([*head, f"[handrail: {what} left out here]", *tail])
+
+
+def quote_imitations(text: str) -> str:
+    """What a program printed, so that no line of it passes for one of ours."""
+    return _IMITATION.sub(_QUOTE, text.replace("\r\n", "\n"))
+
+
+def _lines(data: bytes) -> list[str]:
+    text = quote_imitations(data.decode("utf-8", "replace"))
+    return text.removesuffix("\n").split("\n") if text else []
+
 
 _MOST_JUDGED: Final = 64
 LONGEST_S: Final = 600

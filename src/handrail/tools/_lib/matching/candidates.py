@@ -12,10 +12,9 @@ from enum import IntEnum
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
-from handrail.tools._lib.matching.blocks import Block, Op
-from handrail.tools._lib.matching.indents import Pair, indent_of, learn, lost_first
-from handrail.tools._lib.matching.keys import any_quotes, canonical, squeeze
-from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.indentation import Pair, indent_of, learn, lost_first
+from handrail.tools._lib.matching.lines import Block, FileLines, Op
+from handrail.tools._lib.matching.normalize import any_quotes, canonical, squeeze
 
 _MOST: Final = 1_000
 # So many searches are cheaper than an index of all lines.

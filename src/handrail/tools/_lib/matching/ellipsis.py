@@ -8,12 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final
 
-from handrail.tools._lib.matching.anchors import depth, inside
-from handrail.tools._lib.matching.blocks import Block, Texts, block_of_lines
 from handrail.tools._lib.matching.candidates import Candidate, candidates
-from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.matching.place import Placement
-from handrail.tools._lib.matching.refusals import ambiguous
+from handrail.tools._lib.matching.lines import Block, FileLines, Texts, block_of_lines
+from handrail.tools._lib.matching.placement import Placement, ambiguous, depth, inside
 
 # Dots alone, dots around words, or dots after the mark of a comment; a spread operator or a
 # variadic argument is none of these.

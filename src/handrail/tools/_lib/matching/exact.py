@@ -1,24 +1,38 @@
-"""Where a text stands in a file, and the bytes that take its place.
+"""Where a text is in a file exactly, and the bytes that replace it.
 
-A newline in the text stands for whatever ends that line in the file, because the model is
-shown lines without their endings; everything else must agree byte for byte.
+A newline in the text matches whatever ends that line in the file, because the model is shown lines
+without their endings; everything else must agree byte for byte.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.blocks import block_of_lines
-from handrail.tools._lib.splice import Splice
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.byte_text import ByteText, Splice
+from handrail.tools._lib.matching.lines import block_of_lines
+
+MOST_COUNTED: Final = 1_000
+_LINES_NAMED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEdit:
+    """The splices of an edit, how the text matched, and a note on that unless it was exact."""
+
+    splices: tuple[Splice, ...]
+    tier: str = "exact"
+    how: str = ""
+    replacements: int = 1
 
 
 class Match(NamedTuple):
     """Bytes `start` to `end`; `endings` are the line endings in them, in order.
 
-    `endings` None: the text named its endings itself, so its replacement does too.
+    `endings` is None if the text contains its endings, as its replacement does then.
     """
 
     start: int
@@ -26,8 +40,34 @@ class Match(NamedTuple):
     endings: tuple[bytes, ...] | None
 
 
+def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | None:
+    """The edit of the one place where the old text is literally.
+
+    None if it is nowhere, or only where the edit would split lines that the call does not show.
+    Raises `ambiguous` or `already_applied`.
+    """
+    matches = exact_matches(file, old, MOST_COUNTED)
+    if len(matches) > 1:
+        raise ambiguous_text(file, path, [match.start for match in matches])
+    if not matches:
+        return None
+    if stands_around(file, matches[0], old, new):
+        raise already_applied(path, file.lines_between(0, matches[0].start) + 1)
+    if splits_lines(file, matches[0], old, new):
+        return None
+    return FoundEdit((exact_splice(file, matches[0], old, new),))
+
+
+def exact_matches(file: ByteText, text: str, most: int) -> list[Match]:
+    """The places of the text; none if the file's encoding cannot hold its characters."""
+    try:
+        return find_matches(file, text, most)
+    except ProblemRaised:
+        return []
+
+
 def find_matches(file: ByteText, text: str, most: int) -> list[Match]:
-    """Up to `most` places where the text stands, also those that overlap, in order."""
+    """Up to `most` places of the text, in order, overlapping ones included."""
     if "\r" in text:
         exact = list(islice(_exact(file, file.form.encode_part(text), None), most))
         if exact:
@@ -42,8 +82,50 @@ def find_matches(file: ByteText, text: str, most: int) -> list[Match]:
     return list(islice(_by_lines(file, lines), most))
 
 
+def ambiguous_text(
+    file: ByteText, path: str, starts: Sequence[int], what: str = "old_string"
+) -> ProblemRaised:
+    """The problem of a text that is in several places, with their lines."""
+    numbers: list[int] = []
+    line, at = 1, 0
+    for start in starts[:_LINES_NAMED]:
+        line += file.lines_between(at, start)
+        at = start
+        numbers.append(line)
+    named = ", ".join(map(str, numbers))
+    more = ", …" if len(starts) > _LINES_NAMED else ""
+    least = "at least " if len(starts) == MOST_COUNTED else ""
+    return ProblemRaised(
+        "ambiguous",
+        f"{what} occurs {least}{len(starts)} times in {path!r}: lines {named}{more}",
+        hint="include more surrounding lines so that it is unique, or set replace_all",
+        field="old_string",
+    )
+
+
+def already_applied(path: str, line: int | None = None) -> ProblemRaised:
+    """The problem of a change that was already made."""
+    where = f", at line {line}" if line is not None else ""
+    return ProblemRaised(
+        "already_applied",
+        f"{path!r} already has exactly this text{where}",
+        hint="nothing is left to do; read the file if in doubt",
+    )
+
+
+def stands_around(file: ByteText, match: Match, old: str, new: str) -> bool:
+    """Whether the new text, which contains the old one, is already where the old one was found."""
+    above, found, below = new.partition(old)
+    if not found or not (above + below).strip():
+        return False
+    for there in find_matches(file, new, 2):
+        if there.start <= match.start and match.end <= there.end:
+            return not file.splits_word(there.end)
+    return False
+
+
 def without_overlaps(matches: Sequence[Match]) -> list[Match]:
-    """The matches that a replacement from left to right would meet."""
+    """The matches that a replacement from left to right would find."""
     kept: list[Match] = []
     for match in matches:
         if not kept or match.start >= kept[-1].end:
@@ -52,7 +134,7 @@ def without_overlaps(matches: Sequence[Match]) -> list[Match]:
 
 
 def exact_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
-    """What takes the place of one match."""
+    """The splice that replaces one match."""
     match = _from_line_start(file, match, old, new)
     if match.endings and "\n" in new:
         # With the ending below, lines that move to the end keep their own.
@@ -96,11 +178,11 @@ def _least(lines: Sequence[str]) -> int:
     return min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
 
 
-def torn(file: ByteText, match: Match, old: str, new: str) -> bool:
-    """Whether lines at the edge of the match say more than the old text, and would be torn.
+def splits_lines(file: ByteText, match: Match, old: str, new: str) -> bool:
+    """Whether the match begins or ends inside a line that the edit would split.
 
-    Of one line any part may be meant. Several lines are meant whole: a word that goes on, or
-    a rest that would be left alone or parted from its line, was not known to the call.
+    A single line may be matched in part. Several lines are meant whole: the call does not show what
+    comes before or after them on the same line.
     """
     before, after = old.split("\n"), new.split("\n")
     if len(before) < 2:
@@ -110,12 +192,12 @@ def torn(file: ByteText, match: Match, old: str, new: str) -> bool:
     head = file.shown(file.data[start : match.start]).strip()
     rest = file.shown(file.data[match.end : end]).strip()
     return bool(
-        (head and _parted(before, after, file.splits_word(match.start)))
-        or (rest and _parted(before[::-1], after[::-1], file.splits_word(match.end)))
+        (head and _needs_whole_line(before, after, file.splits_word(match.start)))
+        or (rest and _needs_whole_line(before[::-1], after[::-1], file.splits_word(match.end)))
     )
 
 
-def _parted(before: Sequence[str], after: Sequence[str], inside_word: bool) -> bool:
+def _needs_whole_line(before: Sequence[str], after: Sequence[str], inside_word: bool) -> bool:
     """Whether the first line changes in a way that needs all of it."""
     if not before[0].strip() or before[0] == after[0]:
         return False

@@ -1,69 +1,70 @@
-"""Where an (old, new) pair of texts belongs, and the bytes it becomes: exact first.
+"""Where an (old, new) pair of texts belongs if it is not in the file exactly, and its splices.
 
-The order is the rule: the text as given, then blanks, then the pair with a slip of handing
-it over undone, then typography, then elisions, then comments. The first reading that fits
-anywhere decides.
+The order is fixed: blanks ignored, then the pair with an input slip repaired, then typography, then
+elisions, then comments. The first reading that fits anywhere decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.applied import (
-    alone_at,
+from handrail.tools._lib.byte_text import ByteText, Splice
+from handrail.tools._lib.matching.candidates import Tier, candidates_over
+from handrail.tools._lib.matching.ellipsis import elided
+from handrail.tools._lib.matching.exact import (
+    FoundEdit,
+    Match,
     already_applied,
-    stands_around,
-    stands_there,
-    tells_itself,
+    ambiguous_text,
+    exact_matches,
+    find_exact,
+    replacement,
 )
-from handrail.tools._lib.matching.blocks import (
+from handrail.tools._lib.matching.indent_mapping import framed
+from handrail.tools._lib.matching.input_repairs import Repair, repairs
+from handrail.tools._lib.matching.lines import (
     Block,
+    FileLines,
     Hints,
+    Op,
     Texts,
     block_of,
     block_of_lines,
     lines_of,
 )
-from handrail.tools._lib.matching.candidates import Tier
-from handrail.tools._lib.matching.ellipsis import elided
-from handrail.tools._lib.matching.exact import Match, exact_splice, find_matches, torn
-from handrail.tools._lib.matching.fragments import find_fragments
-from handrail.tools._lib.matching.frames import framed
-from handrail.tools._lib.matching.handed import Repair
-from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.matching.place import Placement, comment_drift, find
-from handrail.tools._lib.matching.refusals import ambiguous, made_before, no_match
-from handrail.tools._lib.matching.repairs import repairs
+from handrail.tools._lib.matching.normalize import (
+    DASHES,
+    DOUBLE,
+    SINGLE,
+    UNSEEN,
+    Spelled,
+    folded,
+    respell,
+)
+from handrail.tools._lib.matching.placement import (
+    LEAST_EVIDENCE,
+    Placement,
+    ambiguous,
+    comment_drift,
+    find,
+    made_before,
+    no_match,
+)
 from handrail.tools._lib.matching.replay import replay
-from handrail.tools._lib.splice import Splice
 
-_MOST_COUNTED: Final = 1_000
-_LINES_NAMED: Final = 10
 # A file read line by line takes several times its size in memory.
 _MOST_BYTES: Final = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The splices of an edit, how it matched, and the same in words unless it was exact."""
+def find_similar(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
+    """The one place of a pair whose old text is not in the file exactly.
 
-    splices: tuple[Splice, ...]
-    tier: str = "exact"
-    how: str = ""
-    replacements: int = 1
-
-
-def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
-    """The one place of a pair; `no_match`, `ambiguous` or `already_applied`."""
-    matches = exact_matches(file, old, _MOST_COUNTED)
-    if len(matches) > 1:
-        raise ambiguous_text(file, path, [match.start for match in matches])
-    if matches and (exact := _exact(file, path, matches[0], old, new)):
-        return exact
+    Raises `no_match`, `ambiguous` or `already_applied`.
+    """
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
             "no_match",
@@ -86,46 +87,10 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
         or _placed(lines, texts, comment_drift(lines, block))
     )
     if found is None:
-        raise _parts_of_lines(file, path, matches) or _nowhere(lines, block, old, new)
+        raise _parts_of_lines(file, path, exact_matches(file, old, 1)) or _nowhere(
+            lines, block, old, new
+        )
     return found
-
-
-def exact_matches(file: ByteText, text: str, most: int) -> list[Match]:
-    """Where the text stands literally; nowhere if the file cannot hold its characters."""
-    try:
-        return find_matches(file, text, most)
-    except ProblemRaised:
-        return []
-
-
-def ambiguous_text(
-    file: ByteText, path: str, starts: Sequence[int], what: str = "old_string"
-) -> ProblemRaised:
-    """Text that stands in several places, by their lines."""
-    numbers: list[int] = []
-    line, at = 1, 0
-    for start in starts[:_LINES_NAMED]:
-        line += file.lines_between(at, start)
-        at = start
-        numbers.append(line)
-    named = ", ".join(map(str, numbers))
-    more = ", …" if len(starts) > _LINES_NAMED else ""
-    least = "at least " if len(starts) == _MOST_COUNTED else ""
-    return ProblemRaised(
-        "ambiguous",
-        f"{what} occurs {least}{len(starts)} times in {path!r}: lines {named}{more}",
-        hint="include more surrounding lines so that it is unique, or set replace_all",
-        field="old_string",
-    )
-
-
-def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found | None:
-    """The edit of one match; None if lines that say more than the call would be torn."""
-    if stands_around(file, match, old, new):
-        raise already_applied(path, file.lines_between(0, match.start) + 1)
-    if torn(file, match, old, new):
-        return None
-    return Found((exact_splice(file, match, old, new),))
 
 
 def _nowhere(lines: FileLines, block: Block, old: str, new: str) -> ProblemRaised:
@@ -151,7 +116,7 @@ def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> Prob
 
 def _placed(
     lines: FileLines, texts: Texts, placement: Placement | None, how: str = ""
-) -> Found | None:
+) -> FoundEdit | None:
     if placement is None:
         return None
     if stands_there(lines, *texts, placement):
@@ -163,12 +128,12 @@ def _placed(
     if placement.tier is not Tier.EXACT:
         words.append(f"{placement.tier.words} ignored")
     tier = placement.tier.name.lower()
-    return Found(splices, f"repaired+{tier}" if how else tier, ", ".join(words))
+    return FoundEdit(splices, f"repaired+{tier}" if how else tier, ", ".join(words))
 
 
 def _by_lines(
     lines: FileLines, texts: Texts, undone: Sequence[list[Repair]], as_given: Placement | None
-) -> Found | None:
+) -> FoundEdit | None:
     """The text as given, or with slips undone, whichever agrees more literally."""
     if as_given is not None and as_given.tier < Tier.INDENTATION:
         return _placed(lines, texts, as_given)
@@ -186,7 +151,7 @@ def _repaired(
     undone: Sequence[list[Repair]],
     loosest: Tier,
     as_given: Placement | None = None,
-) -> Found | None:
+) -> FoundEdit | None:
     """With one slip undone, or else with two; all that agree best must mean one place."""
     for several in undone:
         placed = [(one, at) for one in several if (at := _repair(lines, one, loosest))]
@@ -201,9 +166,9 @@ def _repaired(
     return None
 
 
-def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> Found | None:
+def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> FoundEdit | None:
     """What all repairs of one place come to; `no_match` if they do not come to the same."""
-    found: list[Found | None] = []
+    found: list[FoundEdit | None] = []
     for repair, at in best:
         texts = lines_of(repair.old, repair.new)
         if not block_of_lines(*texts).changes:
@@ -228,37 +193,34 @@ def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None
     return placed
 
 
-def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> Found | None:
+def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> FoundEdit | None:
     """A repaired text that is no whole line, but stands in one place."""
     for repair in [one for several in undone for one in several if one.line is None]:
-        matches = exact_matches(lines.file, repair.old, _MOST_COUNTED)
-        if len(matches) > 1:
-            raise ambiguous_text(lines.file, lines.path, [match.start for match in matches])
-        if not matches or repair.old == repair.new:
-            continue
-        found = _exact(lines.file, lines.path, matches[0], repair.old, repair.new)
-        if found is not None:
-            return Found(found.splices, "repaired+exact", f"{repair.how} undone")
+        found = find_exact(lines.file, lines.path, repair.old, repair.new)
+        if found is not None and repair.old != repair.new:
+            return FoundEdit(found.splices, "repaired+exact", f"{repair.how} undone")
     return None
 
 
-def _fragment(lines: FileLines, old: str, new: str) -> Found | None:
+def _fragment(lines: FileLines, old: str, new: str) -> FoundEdit | None:
     splices = find_fragments(lines, old, new)
     if len(splices) > 1:
         raise ambiguous_text(lines.file, lines.path, [splice.start for splice in splices])
     if not splices:
         return None
-    return Found(tuple(splices), Tier.TYPOGRAPHY.name.lower(), f"{Tier.TYPOGRAPHY.words} ignored")
+    return FoundEdit(
+        tuple(splices), Tier.TYPOGRAPHY.name.lower(), f"{Tier.TYPOGRAPHY.words} ignored"
+    )
 
 
-def _elided(lines: FileLines, texts: Texts) -> Found | None:
+def _elided(lines: FileLines, texts: Texts) -> FoundEdit | None:
     pieces = elided(lines, texts)
     if not pieces:
         return None
     if any(stands_there(lines, block.old, block.new, placed) for block, placed in pieces):
         raise already_applied(lines.path, pieces[0][1].first + 1)
     splices = [splice for block, placed in pieces for splice in replay(lines, block, placed)]
-    return Found(tuple(splices), "elided", "pieces placed around what was left out")
+    return FoundEdit(tuple(splices), "elided", "pieces placed around what was left out")
 
 
 def _no_change(path: str) -> ProblemRaised:
@@ -268,3 +230,90 @@ def _no_change(path: str) -> ProblemRaised:
         "change",
         field="new_string",
     )
+
+
+def tells_itself(old: str, new: str) -> bool:
+    """Whether the new text of a part of one line, if it is found, is there by no accident."""
+    fresh = differing(old, new).strip()
+    return "\n" not in old + new and len(new.strip()) >= LEAST_EVIDENCE and bool(fresh)
+
+
+def alone_at(file: ByteText, found: Sequence[Match]) -> int | None:
+    """The line of the only match, if no word goes on at its ends."""
+    if len(found) != 1 or file.splits_word(found[0].start) or file.splits_word(found[0].end):
+        return None
+    return file.lines_between(0, found[0].start) + 1
+
+
+def stands_there(
+    file: FileLines, old: Sequence[str], new: Sequence[str], placement: Placement
+) -> bool:
+    """Whether the new lines, which have all the old ones in them, stand at a place."""
+    block = block_of_lines(old, new, str.strip)
+    added = [op for op in block.ops if op.kind == "insert" and op.text.strip()]
+    if not added or any(op.kind == "delete" for op in block.ops):
+        return False
+    result = Block(tuple([Op("keep", line) for line in new]))
+    loosest = max(Tier.LINE_ENDS, placement.tier)
+    around = candidates_over(file, result, placement.first, placement.last)
+    return any(one.tier <= loosest for one in around)
+
+
+_LEAST: Final = 4
+_MOST: Final = 1_000
+_UNSEEN: Final = f"[{UNSEEN}]*"
+_ALSO: Final = {
+    "'": f"['{SINGLE}]",
+    '"': f'["{DOUBLE}]',
+    "-": f"[-{DASHES}]",
+    " ": "[ \u00a0\u2000-\u200a\u202f\u205f\u3000]",
+}
+
+
+def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
+    """What would change at each place where the text stands but for its typography."""
+    if "\n" in old or len(old.strip()) < _LEAST or (file.text.isascii() and old.isascii()):
+        return []
+    head, rest = _shared(old, new)
+    tail = len(old) - rest
+    parts = (old[:head], old[head:tail], old[tail:])
+    pattern = re.compile("".join([f"({_spelled(part)})" for part in parts]))
+    return list(islice(_splices(file, pattern, old, differing(old, new)), _MOST))
+
+
+def differing(old: str, new: str) -> str:
+    """The part of the new text that is not as in the old one."""
+    head, rest = _shared(old, new)
+    return new[head : len(new) - rest]
+
+
+def _splices(file: FileLines, pattern: re.Pattern[str], old: str, fresh: str) -> Iterator[Splice]:
+    encode = file.file.form.encode_part
+    for found in pattern.finditer(file.text):
+        if _whole(file.text, found.start()) and _whole(file.text, found.end()):
+            start = file.starts[0] + len(encode(file.text[: found.start(2)]))
+            match = Match(start, start + len(encode(found[2])), ())
+            text = respell([fresh], [Spelled(old, found[0])])[0]
+            yield Splice(match.start, match.end, replacement(file.file, match, found[2], text))
+
+
+def _shared(old: str, new: str) -> tuple[int, int]:
+    """How many characters both texts begin with alike, and end with alike."""
+    head = _alike(old, new)
+    return head, _alike(old[head:][::-1], new[head:][::-1])
+
+
+def _alike(one: str, two: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = zip(one, two, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))
+
+
+def _spelled(text: str) -> str:
+    return "".join([_ALSO.get(char, re.escape(char)) + _UNSEEN for char in folded(text)])
+
+
+def _whole(text: str, position: int) -> bool:
+    """Whether no word goes on at a position."""
+    around = text[max(position - 1, 0) : position + 1]
+    return not (0 < position < len(text) and all(char.isalnum() or char == "_" for char in around))

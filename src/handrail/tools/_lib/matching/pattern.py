@@ -14,10 +14,9 @@ from itertools import accumulate
 from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.exact import Match, replacement
 from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.splice import Splice
 
 _GROUP: Final = re.compile(r"\\g<(\w+)>")
 _MAX_MEM: Final = 64 << 20

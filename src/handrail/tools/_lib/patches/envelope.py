@@ -1,24 +1,26 @@
-"""The `*** Begin Patch` format: files added, updated, moved and deleted in one envelope."""
+"""Patches: the `*** Begin Patch` format (files added, updated, moved and deleted in one envelope),
+and the choice between it and unified diffs.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
-from handrail.tools._lib.patches.body import Body
 from handrail.tools._lib.patches.model import (
     Action,
     FilePatch,
     Hunk,
     Line,
+    file_name,
     malformed,
     numbered_hunks,
 )
-from handrail.tools._lib.patches.names import file_name
-from handrail.tools._lib.patches.text import starts_file
-from handrail.tools._lib.patches.where import Where, where
+from handrail.tools._lib.patches.text import Body, Where, patch_lines, starts_file, where
+from handrail.tools._lib.patches.unified import parse_unified
 
 _FILE: Final = re.compile(r"\*\*\* (?P<verb>[A-Za-z]+) File: *(?P<name>.*)")
 _MOVE: Final = re.compile(r"\*\*\* Move to: *(?P<name>.*)")
@@ -165,3 +167,34 @@ def _hunks(lines: Sequence[str]) -> list[Hunk]:
             body.take(line)
     close()
     return hunks
+
+
+# A call asks three times: for what it touches, for its risk, and for the plan.
+@lru_cache(maxsize=8)
+def parse_patch(text: str) -> tuple[FilePatch, ...]:
+    """The files a patch is about, in order; raises `invalid_arguments` with what is wrong."""
+    lines = patch_lines(text)
+    if not any(line.strip() for line in lines):
+        raise malformed("the patch is empty")
+    files = _read(lines)
+    if not files:
+        raise malformed("this is not a patch: it names no file and has no hunk")
+    for file in files:
+        if file.action is Action.UPDATE and not file.hunks and file.executable is None:
+            name = f" of {file.name!r}" if file.name else ""
+            raise malformed(
+                f"the patch changes nothing: its part{name} has no line to add or to remove",
+                "mark lines to remove with '-' and lines to add with '+'",
+            )
+    return tuple(files)
+
+
+def _read(lines: list[str]) -> list[FilePatch]:
+    for at, line in enumerate(lines):
+        if line.startswith(("diff --git ", "@@")) or starts_file(lines, at):
+            break
+        if is_envelope(line):
+            return parse_envelope(lines)
+        if line.startswith("***************"):
+            raise malformed("this is a context diff", "send a unified diff (diff -u)")
+    return parse_unified(lines)

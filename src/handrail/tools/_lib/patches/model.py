@@ -1,12 +1,19 @@
-"""What a patch says, whichever format it was written in; nothing here knows about files."""
+"""What a patch says, whichever format it was written in: file names, hunks, and the files it targets.
+
+Every name goes through `Files.locate`, so none leaves the workspace. A diff tool's `a/` and `b/` are
+removed; where that is not certain, the file that exists decides.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
+from handrail.core.places import Kind, Place
+from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 
 Sign = Literal[" ", "-", "+"]
@@ -130,3 +137,198 @@ def new_text(hunks: Sequence[Hunk]) -> str:
     if not hunks[-1].new_ends:
         last += "\r\n" if lines[-1].crlf else "\n"
     return "".join([*ended, last])
+
+
+_TIME: Final = re.compile(
+    r"\s+(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} .*"
+    r"|\((?:revision \d+|working copy|nonexistent)\))$"
+)
+# How `diff -N` says that there was no file.
+_EPOCH: Final = re.compile(r"\t(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE: Final = re.compile(rb'\\([0-7]{1,3}|[abtnvfr"\\])')
+_PLAIN: Final = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
+_NOTHING: Final = {"/dev/null", "dev/null", "a/dev/null", "b/dev/null"}
+
+
+class Names(NamedTuple):
+    """The old and the new name."""
+
+    old: str
+    new: str
+
+
+def file_name(text: str) -> str:
+    """The name in a header line, after its first word."""
+    if _EPOCH.search(text):
+        return "/dev/null"
+    quoted = _QUOTED.match(text.strip())
+    if quoted is not None:
+        return _unquoted(quoted[1])
+    name = _TIME.sub("", text.partition("\t")[0]).strip()
+    if len(name) > 2 and name[0] == name[-1] and name[0] in "`'":
+        return name[1:-1]
+    return name
+
+
+def is_nothing(name: str) -> bool:
+    """Whether the name says that there is no file."""
+    return name in _NOTHING
+
+
+def is_same_file(old: str, new: str) -> bool:
+    """Whether the names in a `---` and a `+++` line are those of one file, or of a new or
+    deleted one.
+    """
+    before, after = file_name(old), file_name(new)
+    if is_nothing(before) or is_nothing(after):
+        return before != after
+    return before == after or before.partition("/")[2] == after.partition("/")[2] != ""
+
+
+def git_names(text: str) -> Names | None:
+    """Both names of a `diff --git` line, None if it cannot be told where the second begins."""
+    found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|\S+', text))
+    if len(found) == 2 or '"' in text:
+        return Names(file_name(found[0][0]), file_name(found[1][0])) if len(found) == 2 else None
+    for blank in re.finditer(" ", text):
+        old, new = text[: blank.start()], text[blank.end() :]
+        if old == new or old.partition("/")[2] == new.partition("/")[2] != "":
+            return Names(old, new)
+    return None
+
+
+def shared_name(names: Names) -> str | None:
+    """The name without the prefixes that a diff tool put before it, if the two have some."""
+    old, new = names.old.partition("/"), names.new.partition("/")
+    prefixed = len(old[0]) == len(new[0]) == 1 and old[0] != new[0]
+    return new[2] if prefixed and old[2] == new[2] != "" else None
+
+
+def _unquoted(text: str) -> str:
+    def plain(match: re.Match[bytes]) -> bytes:
+        code = match[1]
+        return bytes([int(code, 8) & 255 if code.isdigit() else _PLAIN[code[0]]])
+
+    data = text.encode("utf-8", "surrogatepass")
+    return _ESCAPE.sub(plain, data).decode("utf-8", "surrogateescape")
+
+
+# What git puts before the two names of one file; the second row only with `mnemonicPrefix`,
+# so it counts only where the two names differ in nothing else.
+_PREFIXES: Final = ("a/", "b/", "./")
+_MNEMONIC: Final = ("i/", "w/", "c/", "o/", *_PREFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One file of a patch: what is read (None: it is new) and what is written (None: it goes)."""
+
+    action: Action
+    patch: FilePatch
+    source: Place | None
+    target: Place | None
+
+    @property
+    def path(self) -> str:
+        """How the file is shown."""
+        place = self.target or self.source
+        return place.path if place is not None else self.patch.name
+
+
+def targets_of(files: Files, patch: Sequence[FilePatch], only: Place | None) -> list[Target]:
+    """Where every file of a patch is; raises `outside_workspace`, `invalid_arguments`.
+
+    With `only`, the patch must be about that file, and need not name it.
+    """
+    found = [_target(files, part, only) for part in patch]
+    if only is not None:
+        for one in found:
+            for place in (one.source, one.target):
+                if place is not None and place.absolute != only.absolute:
+                    raise malformed(
+                        f"the patch is about {place.path!r}, but path is {only.path!r}",
+                        "leave path out for a patch that names other files",
+                    )
+    return found
+
+
+def _target(files: Files, part: FilePatch, only: Place | None) -> Target:
+    match part.action:
+        case Action.CREATE:
+            name = _without(part.new, _PREFIXES) if part.prefixed else part.new
+            return Target(part.action, part, None, files.locate(name))
+        case Action.DELETE:
+            return Target(part.action, part, _existing(files, part, part.old), None)
+        case Action.RENAME | Action.COPY:
+            return _moved(files, part)
+        case Action.UPDATE:
+            return _updated(part, _one_file(files, part, only))
+
+
+def _updated(part: FilePatch, place: Place) -> Target:
+    # `@@ -0,0` over additions only: the diff of a new file that lost its /dev/null.
+    new = bool(part.hunks) and all(hunk.line == 0 and not hunk.old for hunk in part.hunks)
+    if new and place.kind is Kind.MISSING:
+        return Target(Action.CREATE, part, None, place)
+    return Target(Action.UPDATE, part, place, place)
+
+
+def _moved(files: Files, part: FilePatch) -> Target:
+    source = files.locate(part.old)
+    new = part.new
+    if source.kind is Kind.MISSING and part.old.startswith("a/") and new.startswith("b/"):
+        shorter = files.locate(part.old[2:])
+        if shorter.kind is not Kind.MISSING:
+            source, new = shorter, new[2:]
+    return Target(part.action, part, source, files.locate(new))
+
+
+def _one_file(files: Files, part: FilePatch, only: Place | None) -> Place:
+    old, new = part.old, part.new
+    if not old and not new:
+        if only is None:
+            raise malformed(
+                "the patch names no file",
+                "put '--- a/path' and '+++ b/path' above the first @@ line, or give path",
+            )
+        return only
+    if old == new:
+        return _existing(files, part, new)
+    if _without(old, _MNEMONIC) == _without(new, _MNEMONIC):
+        return files.locate(_without(new, _MNEMONIC))
+    return _chosen(files, part)
+
+
+def _chosen(files: Files, part: FilePatch) -> Place:
+    """The file of two different names: of `x.orig` and `x`, the one that exists."""
+    before = files.locate(_without(part.old, _PREFIXES))
+    after = files.locate(_without(part.new, _PREFIXES))
+    top_old, _, rest_old = part.old.partition("/")
+    top_new, _, rest_new = part.new.partition("/")
+    if rest_old and rest_old == rest_new and top_old != top_new:
+        shared = files.locate(rest_new)
+        if shared.kind is Kind.FILE:
+            return shared
+    if before.kind is Kind.MISSING and after.kind is Kind.FILE:
+        return after
+    raise malformed(
+        f"the patch names two files, {part.old!r} and {part.new!r}",
+        "give the same name twice; to rename, add lines 'rename from …' and 'rename to …'",
+    )
+
+
+def _existing(files: Files, part: FilePatch, name: str) -> Place:
+    """The place of a name that may carry a prefix: the more likely one of those that exist."""
+    shorter = _without(name, _PREFIXES)
+    if shorter == name:
+        return files.locate(name)
+    # A deletion has only one name, and a diff tool's prefix is the rule there.
+    likely = [shorter, name] if part.prefixed and part.action is Action.DELETE else [name, shorter]
+    places = [files.locate(one) for one in likely]
+    # If neither exists, the problem that is told names the path without prefix.
+    return next((one for one in places if one.kind is not Kind.MISSING), files.locate(shorter))
+
+
+def _without(name: str, prefixes: tuple[str, ...]) -> str:
+    return name[2:] if name.startswith(prefixes) and len(name) > 2 else name

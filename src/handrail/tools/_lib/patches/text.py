@@ -1,18 +1,84 @@
-"""From the text of a call to the lines of a patch: wrappings that models add are taken off.
+"""The lines of a patch: wrappings and decoration that models add removed, then read as hunk bodies.
 
-Only what cannot be part of the patch is removed; a part of a patch is never dropped unread.
+Only what cannot be part of the patch is removed. The counts of an `@@` line are used only if they fit
+what is there; otherwise the hunk goes on until something begins that cannot be part of it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
-from handrail.tools._lib.patches.decoration import remove_decoration, remove_quote_marks
-from handrail.tools._lib.patches.model import malformed
-from handrail.tools._lib.patches.names import is_same_file
+from handrail.tools._lib.patches.model import Hunk, Line, is_same_file, malformed
+
+# Stars, then the words; what may stand before them is a quote mark, a heading, a comment, the
+# sign of a list, or the beginning of code or bold text.
+_MARK: Final = re.compile(
+    r"(?P<lead>[ \t]*(?:(?:>|#{1,6}|//|[*•]|\d{1,3}\.)[ \t]+)*[`_*]*?)"
+    r"\*{3}[ \t]*"
+    r"(?:(?P<fixed>begin patch|end patch|end of file)(?:[ \t]*:)?"
+    r"|(?P<verb>\w+ file|move to)(?P<colon>:|(?=[ \t]))[ \t`*]*(?P<name>.*?))"
+    r"[ \t`*]*",
+    re.IGNORECASE,
+)
+_FIXED: Final = {
+    "begin patch": "*** Begin Patch",
+    "end patch": "*** End Patch",
+    "end of file": "*** End of File",
+}
+_VERBS: Final = ("add file", "update file", "delete file", "move to")
+_UNIFIED: Final = re.compile(r"diff --git |@@|--- |\+\+\+ ")
+_QUOTE: Final = re.compile(r"[ \t]*>[ ]?")
+
+
+def remove_decoration(lines: Sequence[str]) -> list[str]:
+    """The lines with every `***` line in its plain spelling; a unified diff as it is."""
+    found = [_MARK.fullmatch(line) for line in lines]
+    at = next((at for at, mark in enumerate(found) if mark and _opens_patch(mark)), len(lines))
+    first = found[at] if at < len(lines) else None
+    if first is None or any(_UNIFIED.match(line) for line in lines[:at]):
+        return list(lines)
+    allowed = ("", first["lead"])
+    return [
+        _plain(mark) if mark is not None and mark["lead"] in allowed else line
+        for line, mark in zip(lines, found, strict=True)
+    ]
+
+
+def remove_quote_marks(
+    lines: Sequence[str], starts: Callable[[Sequence[str], int], bool]
+) -> list[str]:
+    """The lines without the `>` before each, if a patch begins behind one and all go on so.
+
+    `starts` tells whether a patch begins at a line.
+    """
+    bare = [_QUOTE.sub("", line, count=1) for line in lines]
+    quoted = [_QUOTE.match(line) is not None for line in lines]
+    first = next((at for at in range(len(lines)) if quoted[at] and starts(bare, at)), None)
+    if first is None:
+        return list(lines)
+    end = next((at for at in range(first, len(lines)) if not quoted[at]), len(lines))
+    if any(line.strip() for line in lines[end:]):
+        return list(lines)
+    return bare[first:end]
+
+
+def _opens_patch(mark: re.Match[str]) -> bool:
+    return (mark["fixed"] or "").lower() == "begin patch" or mark["verb"] is not None
+
+
+def _plain(mark: re.Match[str]) -> str:
+    if mark["fixed"]:
+        return _FIXED[mark["fixed"].lower()]
+    verb = mark["verb"].lower()
+    if verb not in _VERBS and not mark["colon"]:
+        return mark[0]
+    words = "Move to" if verb == "move to" else verb.title()
+    return f"*** {words}: {mark['name']}"
+
 
 _FENCE: Final = re.compile(r"\s*(?:`{3,}|~{3,})[\w+. -]*")
 _HEADER: Final = re.compile(
@@ -102,3 +168,172 @@ def _dedented(lines: list[str]) -> list[str]:
     if not indent or not all(line.startswith(indent) or not line.strip() for line in rest):
         return lines
     return [line.removeprefix(indent) for line in rest]
+
+
+_RANGES: Final = re.compile(
+    r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*(?:@@(?P<heading>.*))?$"
+)
+_ONE_LINE: Final = re.compile(r"(?:lines?\s*)?[-+]?(\d{1,9})(?:\s*[-,]\s*\d{1,9})?", re.IGNORECASE)
+# `...`, `… existing code …`, or signs only: a place is left open, not named.
+_PLACEHOLDER: Final = re.compile(r"[\W_]*|(?:\.{3}|…).*(?:\.{3}|…)")
+
+# Not inside a word: `@@total` is a name in some languages.
+_SEPARATOR: Final = re.compile(r"(?:^|\s)@@(?:\s|$)")
+
+
+class Where(NamedTuple):
+    """Line and counts as written, None where there are none; see `Hunk` for the words."""
+
+    line: int | None = None
+    old_count: int | None = None
+    new_count: int | None = None
+    anchors: tuple[str, ...] = ()
+    heading: str = ""
+
+
+def where(text: str) -> Where:
+    """Read an `@@` line."""
+    if text.startswith("@@@"):
+        raise malformed(
+            "the patch is a combined diff of a merge, which says nothing about one old file",
+            "send a diff against one version",
+        )
+    ranges = _RANGES.match(text)
+    if ranges is not None:
+        line, old, _, new = ranges.groups()[:4]
+        heading = (ranges["heading"] or "").strip()
+        return Where(int(line), _count(old), _count(new), heading=heading)
+    inner = text[2:].strip().removesuffix("@@")
+    words = [part.strip() for part in _SEPARATOR.split(inner)]
+    named = tuple([word for word in words if not _PLACEHOLDER.fullmatch(word)])
+    if len(named) == 1 and (number := _ONE_LINE.fullmatch(named[0])):
+        return Where(int(number[1]))
+    return Where(anchors=named)
+
+
+def _count(text: str | None) -> int:
+    return 1 if text is None else int(text)
+
+
+_VERSION: Final = re.compile(r"\d+\.\d+[\w.() -]*")
+Ends = Callable[[Sequence[str], int], bool]
+
+
+@dataclass(slots=True)
+class Body:
+    """A hunk while it is read; `end` is the first line after it."""
+
+    lines: list[Line] = field(default_factory=list)
+    end: int = 0
+    old_ends: bool = False
+    new_ends: bool = False
+    counted: bool = False
+
+    def hunk(self, where: Where, *, at_end: bool = False) -> Hunk:
+        """The finished hunk."""
+        added = len(self.lines) if all(line.sign == "+" for line in self.lines) else None
+        return Hunk(
+            tuple(self.lines),
+            line=where.line,
+            anchors=where.anchors,
+            heading=where.heading,
+            at_end=at_end or self.old_ends,
+            old_ends=self.old_ends,
+            new_ends=self.new_ends,
+            counted=self.counted,
+            numbered=where.old_count == 0 and where.new_count == added,
+        )
+
+    def take(self, text: str) -> Line | None:
+        """Add one line of the patch; None if it is the mark for a missing newline."""
+        if is_no_newline(text):
+            self._mark()
+            return None
+        line = read_line(text)
+        self.lines.append(line)
+        return line
+
+    def trim(self) -> None:
+        """Drop empty lines at the end that nobody marked: they only part hunks."""
+        while self.lines and self.lines[-1].bare and not self.lines[-1].text:
+            self.lines.pop()
+
+    def _mark(self) -> None:
+        if not self.lines:
+            return
+        last = self.lines[-1] = self.lines[-1]._replace(crlf=None)
+        self.old_ends |= last.sign != "+"
+        self.new_ends |= last.sign != "-"
+
+
+def read_line(text: str) -> Line:
+    """A line by its first character; one without a known mark is context that lost it."""
+    crlf = text.endswith("\r")
+    text = text.removesuffix("\r")
+    match text[:1]:
+        case "+":
+            return Line("+", text[1:], crlf=crlf)
+        case "-":
+            return Line("-", text[1:], crlf=crlf)
+        case " ":
+            return Line(" ", text[1:], crlf=crlf)
+        case _:
+            return Line(" ", text, bare=True, crlf=crlf)
+
+
+def is_no_newline(text: str) -> bool:
+    """Whether this is diff's mark, in any language, for a last line without newline."""
+    return text.startswith("\\ ") and (len(text) > 10 or "newline" in text.lower())
+
+
+def read_body(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body:
+    """The body that begins at line `at`; `ends` tells where another part of the patch begins."""
+    counted = _by_counts(lines, at, where, ends)
+    if counted is not None:
+        return counted
+    body = Body()
+    while at < len(lines) and not ends(lines, at) and not _is_signature(lines, at):
+        body.take(lines[at])
+        at += 1
+    body.trim()
+    body.end = at
+    return body
+
+
+def _by_counts(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body | None:
+    if where.old_count is None or where.new_count is None:
+        return None
+    body = Body()
+    old, new = where.old_count, where.new_count
+    while old > 0 or new > 0 or (at < len(lines) and is_no_newline(lines[at])):
+        if at >= len(lines) or names_one_file(lines, at):
+            return None
+        line = body.take(lines[at])
+        at += 1
+        if line is None:
+            continue
+        if line.bare and line.text:
+            return None
+        old -= line.sign != "+"
+        new -= line.sign != "-"
+    body.end, body.counted = at, True
+    return body if (old, new) == (0, 0) and _is_over(lines, at, ends) else None
+
+
+def _is_over(lines: Sequence[str], at: int, ends: Ends) -> bool:
+    """Whether nothing that could belong to a hunk stands before the next part of the patch."""
+    while at < len(lines) and not ends(lines, at) and not _is_signature(lines, at):
+        if lines[at].strip() and not lines[at][0].isalnum():
+            return False
+        at += 1
+    return True
+
+
+def _is_signature(lines: Sequence[str], at: int) -> bool:
+    """Whether a mail's signature begins here, as `git format-patch` adds it."""
+    return (
+        lines[at] in ("-- ", "--")
+        and at + 1 < len(lines)
+        and _VERSION.fullmatch(lines[at + 1]) is not None
+        and not any(line.strip() for line in lines[at + 2 :])
+    )

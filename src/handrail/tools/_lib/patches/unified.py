@@ -7,11 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from handrail.tools._lib.patches.body import read_body
-from handrail.tools._lib.patches.model import Action, FilePatch, Hunk, malformed, numbered_hunks
-from handrail.tools._lib.patches.names import Names, file_name, git_names, is_nothing, shared_name
-from handrail.tools._lib.patches.text import names_one_file, starts_file
-from handrail.tools._lib.patches.where import Where, where
+from handrail.tools._lib.patches.model import (
+    Action,
+    FilePatch,
+    Hunk,
+    Names,
+    file_name,
+    git_names,
+    is_nothing,
+    malformed,
+    numbered_hunks,
+    shared_name,
+)
+from handrail.tools._lib.patches.text import Where, names_one_file, read_body, starts_file, where
 
 _EXTENDED: Final = re.compile(
     r"(?P<key>old mode|new mode|new file mode|deleted file mode"

@@ -1,8 +1,8 @@
-"""Replaying a pair whose new text may be indented otherwise than its old text.
+"""Replays a pair whose new text may be indented otherwise than its old text.
 
-Mostly both are shifted alike and one rule serves them. Where the old text alone is shifted,
-the new one is taken as it is. Lines that stand in both, and in the file, tell which it is;
-where they do not agree, nothing is done.
+Mostly both are shifted alike and one rule serves them. Where the old text alone is shifted, the new
+one is taken as it is. Lines that are in both texts and in the file decide; where they disagree, the
+edit is refused.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.matching.blocks import Texts, block_of_lines
+from handrail.tools._lib.byte_text import Splice
 from handrail.tools._lib.matching.candidates import Tier
-from handrail.tools._lib.matching.indents import indent_of
-from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.matching.place import Placement
+from handrail.tools._lib.matching.indentation import indent_of
+from handrail.tools._lib.matching.lines import FileLines, Texts, block_of_lines
+from handrail.tools._lib.matching.placement import Placement
 from handrail.tools._lib.matching.replay import replay
-from handrail.tools._lib.splice import Splice
 
 _OPENERS: Final = (":", "{", "(", "[")
 Frame = Literal["old", "file"]

@@ -3,8 +3,8 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handrail.tools._lib import seek as module
-from handrail.tools._lib.seek import seek
+from handrail.tools._lib import byte_text as module
+from handrail.tools._lib.byte_text import seek
 
 LARGE = 70_000
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab", b"ba", b"\n", b"z", b"zz", b"q"]), max_size=6)

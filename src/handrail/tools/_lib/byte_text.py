@@ -1,0 +1,299 @@
+"""The bytes of a text file, searched, counted and replaced in place: never decoded as a whole.
+
+Positions are byte offsets and always lie between characters, also in UTF-16. Replacing bytes copies
+nothing that stays the same, so an edit in 50 MB costs what a small one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Final, NamedTuple
+
+from handrail.core.text.content import Buffer, Content
+from handrail.core.text.encoding import UTF8_MIXED, TextForm, detect
+
+# Below this there is nothing to gain.
+_LARGE: Final = 64 * 1024
+_SAMPLES: Final = 8
+_SAMPLE: Final = 512
+_RARE: Final = 4
+# So often may the byte stand for nothing before it counts as common after all.
+_MISSES: Final = 500
+
+
+def seek(data: bytes, needle: bytes, start: int, stop: int) -> int:
+    """The same as `data.find(needle, start, stop)`."""
+    rare = _rarest(data, needle, start, stop) if stop - start >= _LARGE else None
+    if rare is None:
+        return data.find(needle, start, stop)
+    offset, byte = rare
+    at, last = start + offset, stop - len(needle) + offset + 1
+    for _ in range(_MISSES):
+        at = data.find(byte, at, last)
+        if at < 0:
+            return -1
+        if data.startswith(needle, at - offset):
+            return at - offset
+        at += 1
+    return data.find(needle, at - offset, stop)
+
+
+def _rarest(data: bytes, needle: bytes, start: int, stop: int) -> tuple[int, bytes] | None:
+    """Where in the needle its rarest byte stands, and that byte; None if all are common."""
+    if len(needle) < 2:
+        return None
+    step = (stop - start) // _SAMPLES
+    sample = b"".join([data[at : at + _SAMPLE] for at in range(start, stop - _SAMPLE, step)])
+    fewest, rarest = _RARE + 1, -1
+    for byte in dict.fromkeys(needle):
+        count = sample.count(byte)
+        if count < fewest:
+            fewest, rarest = count, byte
+            if not count:
+                break
+    return None if rarest < 0 else (needle.index(rarest), bytes([rarest]))
+
+
+# Up to here finding out the encoding costs nothing that anybody would notice.
+_SMALL: Final = 1_000_000
+
+
+def form_of(data: bytes, *texts: str) -> TextForm:
+    """The form in which these texts are looked for in, or put into, a file.
+
+    Binary content counts as bytes that are mostly not characters. A large file is not
+    decoded where it cannot matter: ASCII is the same in every form but UTF-16.
+    """
+    if len(data) > _SMALL and all(text.isascii() for text in texts) and not _may_be_wide(data):
+        return UTF8_MIXED
+    return detect(data) or UTF8_MIXED
+
+
+def _may_be_wide(data: bytes) -> bool:
+    return data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data
+
+
+class ByteText:
+    """What line endings look like in these bytes, and where lines begin and end."""
+
+    __slots__ = ("cr", "data", "endings", "form", "lf", "width")
+
+    def __init__(self, data: bytes, form: TextForm) -> None:
+        self.data = data
+        self.form = form
+        self.lf = form.encode_part("\n")
+        self.cr = form.encode_part("\r")
+        self.width = form.unit
+        # Longest first. A carriage return alone ends a line only where nothing else does,
+        # and then only for matching: it is shown and counted as part of its line.
+        self.endings: tuple[bytes, ...] = (self.cr + self.lf, self.lf)
+        if self.find(self.lf) < 0 <= self.find(self.cr):
+            self.endings = (self.cr,)
+
+    def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
+        """Where these bytes stand next, -1 if nowhere; skips places inside a character."""
+        stop = len(self.data) if end is None else end
+        at = seek(self.data, needle, start, stop)
+        while at >= 0 and at % self.width:
+            at = self.data.find(needle, at + 1, stop)
+        return at
+
+    def rfind(self, needle: bytes, start: int, end: int) -> int:
+        """Where these bytes stand last between two positions, -1 if nowhere."""
+        at = self.data.rfind(needle, start, end)
+        while at >= 0 and at % self.width:
+            at = self.data.rfind(needle, start, at + len(needle) - 1)
+        return at
+
+    def find_all(self, needle: bytes) -> Iterator[int]:
+        """Every place where these bytes stand, also those that overlap."""
+        at = self.find(needle)
+        while at >= 0:
+            yield at
+            at = self.find(needle, at + self.width)
+
+    def ending_at(self, position: int) -> bytes | None:
+        """The line ending that begins at a position."""
+        for ending in self.endings:
+            if self.data.startswith(ending, position):
+                return ending
+        return None
+
+    def ending_before(self, position: int) -> bytes | None:
+        """The line ending that ends at a position."""
+        for ending in self.endings:
+            start = position - len(ending)
+            if start >= 0 and self.data.startswith(ending, start):
+                return ending
+        return None
+
+    def ending_near(self, start: int, end: int) -> bytes:
+        """The ending of the line at `end`, or else of the line before `start`."""
+        mark = self.endings[-1]
+        at = self.find(mark, end)
+        if at < 0:
+            at = self.rfind(mark, 0, start)
+        if at < 0:
+            return self.lf
+        return self.ending_before(at + self.width) or self.lf
+
+    def lines_between(self, start: int, end: int) -> int:
+        """How many lines end between two positions."""
+        return self.count(self.lf, start, end)
+
+    def count(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
+        """How often these bytes stand between two positions, without overlaps."""
+        stop = len(self.data) if end is None else end
+        if self.width == 1:
+            return self.data.count(needle, start, stop)
+        found, at = 0, self.find(needle, start, stop)
+        while at >= 0:
+            found += 1
+            at = self.find(needle, at + len(needle), stop)
+        return found
+
+    def line_start(self, position: int, floor: int = 0) -> int | None:
+        """Where the line of a position begins; None if that is before `floor`."""
+        at = self.rfind(self.lf, max(floor, 0), position)
+        if at >= 0:
+            return at + self.width
+        return 0 if floor <= 0 else None
+
+    def line_end(self, position: int, ceiling: int | None = None) -> int | None:
+        """Where the line of a position ends, after its ending; None if past `ceiling`."""
+        size = len(self.data)
+        stop = size if ceiling is None else min(ceiling, size)
+        at = self.find(self.lf, position, stop)
+        if at >= 0:
+            return at + self.width
+        return size if stop == size else None
+
+    def splits_word(self, position: int) -> bool:
+        """Whether a position lies inside a word."""
+        reach = 4 * self.width
+        before = self.shown(self.data[max(position - reach, 0) : position])[-1:]
+        after = self.shown(self.data[position : position + reach])[:1]
+        return _in_word(before) and _in_word(after)
+
+    def shown(self, data: bytes) -> str:
+        """Bytes from inside the file, perhaps cut within a character, as text to look at."""
+        return data.decode(self.form.encoding, "replace").removeprefix("\ufeff")
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+# Beyond this many pieces one copy is cheaper than handing them on one by one.
+_MAX_PARTS: Final = 64
+
+
+class Splice(NamedTuple):
+    """Bytes `start` to `end` of a file become `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
+    """The content after all splices, which are in order and do not overlap."""
+    view = memoryview(data)
+    parts: list[Buffer] = []
+    at = 0
+    for splice in splices:
+        parts += (view[at : splice.start], splice.new)
+        at = splice.end
+    parts.append(view[at:])
+    if len(parts) > _MAX_PARTS:
+        return Content(b"".join(parts))
+    return Content(*[part for part in parts if len(part)])
+
+
+def composed(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:
+    """Splices of the first content that do what `earlier`, and on their result `later`, do.
+
+    Both are in order. Splices that touch become one; the work is linear in their number.
+    """
+    result: list[Splice] = []
+    grown = at = behind = 0
+    while at < len(earlier) or behind < len(later):
+        group = _Group(earlier, later, at, behind, grown)
+        result += group.splices()
+        at, behind, grown = group.at, group.behind, group.grown
+    return tuple(result)
+
+
+def composed_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
+    """Splices of the first content that do what all steps do, each on the result of the last."""
+    if not steps:
+        return ()
+    rest = list(steps)
+    while len(rest) > 1:
+        pairs = zip_longest(rest[::2], rest[1::2], fillvalue=())
+        rest = [composed(one, two) if two else one for one, two in pairs]
+    return tuple(rest[0])
+
+
+class _Group:
+    """Splices of two steps that overlap or touch, in positions between the two steps."""
+
+    def __init__(
+        self,
+        earlier: Sequence[Splice],
+        later: Sequence[Splice],
+        at: int,
+        behind: int,
+        grown: int,
+    ) -> None:
+        starts = [earlier[at].start + grown] if at < len(earlier) else []
+        starts += [later[behind].start] if behind < len(later) else []
+        self._start = self._end = min(starts)
+        self._grown_before = grown
+        self.at, self.behind, self.grown = at, behind, grown
+        self._pieces: list[tuple[int, Splice]] = []
+        self._later: list[Splice] = []
+        while self._take_earlier(earlier) or self._take_later(later):
+            pass
+
+    def splices(self) -> list[Splice]:
+        """What the group does to the first content."""
+        if not self._later:
+            return [splice for _, splice in self._pieces]
+        parts: list[bytes] = []
+        position = self._start
+        pieces = iter(self._pieces)
+        piece = next(pieces, None)
+        for splice in [*self._later, None]:
+            stop = self._end if splice is None else splice.start
+            while piece is not None:
+                low, old = piece
+                parts.append(old.new[max(position - low, 0) : max(stop - low, 0)])
+                if low + len(old.new) > stop:
+                    break
+                piece = next(pieces, None)
+            if splice is not None:
+                parts.append(splice.new)
+                position = splice.end
+        start, end = self._start - self._grown_before, self._end - self.grown
+        return [Splice(start, end, b"".join(parts))]
+
+    def _take_earlier(self, earlier: Sequence[Splice]) -> bool:
+        if self.at >= len(earlier) or earlier[self.at].start + self.grown > self._end:
+            return False
+        splice = earlier[self.at]
+        low = splice.start + self.grown
+        self._pieces.append((low, splice))
+        self._end = max(self._end, low + len(splice.new))
+        self.grown += len(splice.new) - (splice.end - splice.start)
+        self.at += 1
+        return True
+
+    def _take_later(self, later: Sequence[Splice]) -> bool:
+        if self.behind >= len(later) or later[self.behind].start > self._end:
+            return False
+        self._later.append(later[self.behind])
+        self._end = max(self._end, later[self.behind].end)
+        self.behind += 1
+        return True

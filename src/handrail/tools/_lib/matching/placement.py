@@ -1,0 +1,360 @@
+"""The one place where a block belongs, or a refusal that says what to do.
+
+The strictest agreement with any hit decides, and more than one hit refuses: a looser reading is
+never tried because a stricter one was ambiguous.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.builtin import clip, numbered
+from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
+from handrail.tools._lib.matching.comment_drift import drifted
+from handrail.tools._lib.matching.indentation import indent_of
+from handrail.tools._lib.matching.lines import Block, FileLines, Hints, Op
+from handrail.tools._lib.matching.normalize import canonical, squeeze
+from handrail.tools._lib.nearest import nearest_lines
+
+_SHOWN: Final = 5
+_AROUND: Final = 2
+_WIDTH: Final = 200
+# Shorter texts stand in any file by chance.
+LEAST_EVIDENCE: Final = 12
+
+
+def no_match(
+    file: FileLines, block: Block, what: str = "the lines to change were"
+) -> ProblemRaised:
+    """Not there; `already_applied` if the result is, else with the nearest lines."""
+    done = already_there(file, block)
+    if done is not None:
+        return made_before(file.path, done + 1, what)
+    message = f"{what} not found in {file.path!r}"
+    near = nearest_lines(file.file, "\n".join(block.old))
+    if near is None:
+        hint = "nothing in the file is like it; read the file and copy the text exactly"
+        return ProblemRaised("no_match", message, hint=hint)
+    return ProblemRaised(
+        "no_match",
+        f"{message}; the nearest lines are\n{near}",
+        hint="copy the text exactly, blanks and punctuation included, without line numbers",
+    )
+
+
+def made_before(path: str, line: int, what: str) -> ProblemRaised:
+    """What should go is not there, but what should come is."""
+    return ProblemRaised(
+        "already_applied",
+        f"{what} not found in {path!r}, but what should take its place is there, at line {line}",
+        hint="the change seems to be made already; read the file if in doubt",
+    )
+
+
+def ambiguous(file: FileLines, block: Block, places: Sequence[int]) -> ProblemRaised:
+    """Several places fit equally; the first few are shown with what stands around them."""
+    shown = [
+        "\n".join(numbered(_around(file, line), max(line - _AROUND, 0) + 1))
+        for line in places[:_SHOWN]
+    ]
+    more = f"\n[{len(places) - _SHOWN} more places]" if len(places) > _SHOWN else ""
+    numbers = ", ".join([str(line + 1) for line in places[:_SHOWN]])
+    return ProblemRaised(
+        "ambiguous",
+        f"the lines to change fit {len(places)} places in {file.path!r}, at lines {numbers}:\n"
+        + "\n...\n".join(shown)
+        + more,
+        hint="include more surrounding lines so that only one place fits",
+    )
+
+
+def already_there(file: FileLines, block: Block) -> int | None:
+    """The line where the block's result stands, if that can be no accident."""
+    fresh = any(op.kind == "insert" and op.text.strip() for op in block.ops)
+    if not fresh or sum(len(line.strip()) for line in block.new) < LEAST_EVIDENCE:
+        return None
+    result = Block(tuple([Op("keep", line) for line in block.new]))
+    found = [one for one in candidates(file, result) if one.tier <= Tier.LINE_ENDS]
+    return found[0].first if len(found) == 1 else None
+
+
+def _around(file: FileLines, line: int) -> list[str]:
+    low = max(line - _AROUND, 0)
+    return [clip(text, _WIDTH) for text in file.texts[low : line + _AROUND + 1]]
+
+
+_HEADING: Final = re.compile(r"(#{1,6}) ")
+
+
+def beneath(
+    file: FileLines, found: Sequence[Candidate] | None, anchors: Sequence[str]
+) -> list[Candidate]:
+    """The candidates below the last anchor; `no_match` if an anchor is not in the file.
+
+    Where several are, those inside what the anchor opens win. With None for candidates, the
+    places right below the anchor itself.
+    """
+    wanted = [anchor for anchor in anchors if anchor.strip()]
+    if not wanted:
+        return list(found or ())
+    one_place = found is not None and len({one.first for one in found}) < 2
+    lines = _anchored(file, wanted, one_place=one_place)
+    if found is None:
+        return [Candidate(Tier.EXACT, (line + 1,)) for line in lines]
+    below = [one for one in found if any(line <= one.first for line in lines)]
+    if one_place:
+        return below
+    within = [
+        one
+        for one in below
+        if any(line <= one.first and inside(file, line, one.first) for line in lines)
+    ]
+    if below and not within and any(_opens(file, line) for line in lines):
+        # What the anchor opens has changed; a twin of it further down is not meant.
+        places = ", ".join([str(one.first + 1) for one in below[:_SHOWN]])
+        raise ProblemRaised(
+            "no_match",
+            f"the lines to change are not inside {wanted[-1].strip()!r} in {file.path!r}, but "
+            f"further down, at line {places}",
+            hint="read the lines, and name the line above the change that they belong to",
+        )
+    return within or below
+
+
+def _anchored(file: FileLines, anchors: Sequence[str], *, one_place: bool) -> list[int]:
+    """The lines that the last anchor may mean, each anchor sought below the one before it.
+    `one_place`: the lines of the hunk are found in one place only.
+    """
+    lines: list[int] = []
+    for number, anchor in enumerate(anchors):
+        found = _lines_like(file, anchor)
+        above = lines[0] if number else -1
+        if number:
+            anywhere = one_place or _may_follow(anchors[number - 1], anchor)
+            lines = _next_anchors(file, lines, found, anywhere=anywhere)
+        else:
+            lines = found
+        if not lines:
+            raise ProblemRaised(
+                "no_match",
+                f"no line {anchor.strip()!r} is in {file.path!r}"
+                if above < 0
+                else f"no line {anchor.strip()!r} follows line {above + 1} of {file.path!r}, "
+                "inside what that opens",
+                hint="name a line above the change exactly as it is in the file",
+            )
+    return lines
+
+
+def _next_anchors(
+    file: FileLines, above: Sequence[int], found: Sequence[int], *, anywhere: bool
+) -> list[int]:
+    """The lines of an anchor inside what the anchor above it opens.
+
+    If there are none: the next line below an anchor that opens nothing, and below one that does,
+    any line if that may be meant (`anywhere`).
+    """
+    nested = [line for line in found if any(_nested(file, one, line) for one in above)]
+    if nested:
+        return nested
+    below = [line for line in found if line > above[0]]
+    if any(_opens(file, one) for one in above):
+        return below if anywhere else []
+    first = [next((line for line in below if line > one), None) for one in above]
+    return sorted({line for line in first if line is not None})
+
+
+def _may_follow(above: str, anchor: str) -> bool:
+    """Whether an anchor may name what comes after the one above it, and not a part of that: both
+    begin with the same word (`def a`, `def b`), and it is not indented more.
+    """
+    same_word = above.split(maxsplit=1)[0] == anchor.split(maxsplit=1)[0]
+    return same_word and len(indent_of(anchor)) <= len(indent_of(above))
+
+
+def _nested(file: FileLines, anchor: int, line: int) -> bool:
+    """Whether a line lies deeper than an earlier one, and within what that one opens."""
+    if line <= anchor:
+        return False
+    outer, inner = (_HEADING.match(file.texts[one].strip()) for one in (anchor, line))
+    if outer is not None:
+        deeper = inner is None or len(inner[1]) > len(outer[1])
+    else:
+        deeper = depth(file, line) > depth(file, anchor)
+    return deeper and inside(file, anchor, line)
+
+
+def _lines_like(file: FileLines, anchor: str) -> list[int]:
+    """The lines that say what an anchor says, or if there are none, those that contain it."""
+    key, squeezed = canonical(anchor), squeeze(anchor).strip("\n")
+    same = [file.solid[position] for position in file.solid_with(squeezed)]
+    whole = [line for line in same if canonical(file.texts[line]) == key]
+    if whole or len(key) < 4:
+        return whole
+    return [line for line in _containing(file, squeezed) if key in canonical(file.texts[line])]
+
+
+def _containing(file: FileLines, squeezed: str) -> Iterator[int]:
+    """The solid lines whose squeezed text contains this one."""
+    text = file.joined
+    at, position, seen = text.find(squeezed), 0, 1
+    while at >= 0 and squeezed:
+        position += text.count("\n", seen, at)
+        yield file.solid[position]
+        seen = at
+        end = text.find("\n", at)
+        at = text.find(squeezed, end)
+
+
+def inside(file: FileLines, anchor: int, first: int) -> bool:
+    """Whether a line still belongs to what an earlier line opens, by indentation or heading."""
+    if anchor not in file.scopes:
+        file.scopes[anchor] = _scope_end(file, anchor)
+    return first <= file.scopes[anchor]
+
+
+def _scope_end(file: FileLines, anchor: int) -> int:
+    """The first line that does not belong to what a line opens."""
+    below = range(bisect_right(file.solid, anchor), len(file.solid))
+    lines = (file.solid[position] for position in below)
+    heading = _HEADING.match(file.texts[anchor].strip())
+    opened = depth(file, anchor)
+    for line in lines:
+        text = file.texts[line]
+        if heading is not None:
+            mark = _HEADING.match(text)
+            ends = mark is not None and len(mark[1]) <= len(heading[1])
+        else:
+            closes = text.lstrip().startswith(("{", ")", "]", "#"))
+            ends = depth(file, line) <= opened and not closes
+        if ends:
+            return line
+    return len(file)
+
+
+def _opens(file: FileLines, line: int) -> bool:
+    position = bisect_right(file.solid, line)
+    below = file.solid[position] if position < len(file.solid) else None
+    return below is not None and depth(file, below) > depth(file, line)
+
+
+def depth(file: FileLines, line: int) -> int:
+    """How far a line is indented."""
+    return len(indent_of(file.texts[line]).expandtabs())
+
+
+# How far off a stated line may be, and how much nearer than any other place.
+_NEAR: Final = 8
+_NEARER: Final = 4
+_NO_HINTS: Final = Hints()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Lines `first` up to, not including, `last` (0-based) are what the block speaks of.
+
+    `lines` has the file's line for each kept or deleted line of the block, in order; None for
+    a blank line that the file does not have.
+    """
+
+    first: int
+    last: int
+    tier: Tier
+    lines: tuple[int | None, ...]
+
+
+def place(
+    file: FileLines, block: Block, hints: Hints = _NO_HINTS, loosest: Tier = Tier.COMMENTS
+) -> Placement:
+    """Where the block belongs; `no_match`, `ambiguous` or `already_applied`.
+
+    Agreements looser than `loosest` do not count.
+    """
+    found = find(file, block, hints, loosest)
+    if found is None and loosest is Tier.COMMENTS:
+        found = comment_drift(file, block, hints)
+    if found is None:
+        raise no_match(file, block)
+    return found
+
+
+def find(
+    file: FileLines, block: Block, hints: Hints = _NO_HINTS, loosest: Tier = Tier.QUOTES
+) -> Placement | None:
+    """Where lines agree at least as literally as `loosest`; None if nowhere, else `ambiguous`."""
+    if not any(line.strip() for line in block.old):
+        return _without_lines(file, block, hints)
+    return _chosen(candidates(file, block), file, block, hints, loosest)
+
+
+def comment_drift(file: FileLines, block: Block, hints: Hints = _NO_HINTS) -> Placement | None:
+    """Where only comments beside the change differ, and only by slips; None if nowhere."""
+    return _chosen(drifted(file, block), file, block, hints)
+
+
+def _chosen(
+    found: Sequence[Candidate],
+    file: FileLines,
+    block: Block,
+    hints: Hints,
+    loosest: Tier = Tier.COMMENTS,
+) -> Placement | None:
+    found = [one for one in found if one.first >= hints.after]
+    if all(one.tier > loosest for one in found):
+        found = ()
+    found = beneath(file, found, hints.anchors)
+    best = min((one.tier for one in found), default=Tier.COMMENTS)
+    if not found or best > loosest:
+        return None
+    # Literal agreement decides. Short of it, places that differ only in blanks are equal: which
+    # blanks a call got wrong says nothing about the place it means.
+    equal = best if best is Tier.EXACT else max(best, Tier.TYPOGRAPHY)
+    chosen = _decided([one for one in found if one.tier <= equal], file, block, hints)
+    if chosen.tier > loosest:
+        return None
+    return Placement(chosen.first, chosen.end, chosen.tier, chosen.lines)
+
+
+def _decided(found: Sequence[Candidate], file: FileLines, block: Block, hints: Hints) -> Candidate:
+    if len(found) > 1 and hints.at_end:
+        last = file.solid[-1]
+        found = [one for one in found if one.end > last] or found
+    if len(found) > 1 and hints.line is not None:
+        found = _nearest(found, hints.line - 1) or found
+    if len(found) > 1:
+        raise ambiguous(file, block, [one.first for one in found])
+    return found[0]
+
+
+def _nearest(found: Sequence[Candidate], line: int) -> list[Candidate]:
+    ranked = sorted(found, key=lambda one: abs(one.stated - line))
+    best, next_best = (abs(one.stated - line) for one in ranked[:2])
+    if best == 0 or (best <= _NEAR and best * _NEARER <= next_best):
+        return ranked[:1] if best < next_best else []
+    return []
+
+
+def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement | None:
+    # Nothing to recognise the place by: only what is said beside the lines can decide.
+    count = len(block.old)
+    if hints.anchors:
+        found = beneath(file, None, hints.anchors)
+        at = found[0].first if len(found) == 1 else None
+    elif hints.at_end or not len(file):
+        at = len(file)
+    else:
+        at = hints.line - 1 if hints.line is not None else None
+    if at is None or not hints.after <= at <= len(file):
+        return None
+    lines = range(at, min(at + count, len(file)))
+    if len(lines) < count or any(file.texts[line].strip() for line in lines):
+        if count and not (hints.at_end or not len(file)):
+            return None
+        lines = range(at, at)
+    missing: tuple[int | None, ...] = (None,) * (count - len(lines))
+    return Placement(at, at + len(lines), Tier.EXACT, (*lines, *missing))
