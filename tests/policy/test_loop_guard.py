@@ -12,8 +12,8 @@ class Clock:
         return self.now
 
 
-def made(agent, tool, arguments, outcome, *, changed=False):
-    return CallRepeat(agent, tool, call_key(tool, arguments), hash(outcome), changed)
+def made(agent, tool, arguments, outcome, *, changed=False, at=0.0):
+    return CallRepeat(agent, tool, call_key(tool, arguments), hash(outcome), changed, at)
 
 
 def repeat(guard, times, *, outcome="same", agent="main", path="a"):

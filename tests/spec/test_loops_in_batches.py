@@ -53,11 +53,13 @@ async def test_outcomes_are_counted_in_call_order(open_runtime, looks, allowed):
     async with open_runtime(mode="default", approver=yes_after(enough, allowed)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
-            results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, LOOK])
+            for _ in range(WARN_AT - 2):
+                await rt.batch([LOOK])
+            results = await rt.batch([LOOK, WRITE, LOOK])
             [after] = await rt.batch([LOOK])
 
-    assert results[WARN_AT - 1].ok is allowed
-    assert told(results) == [False] * (WARN_AT + 1)
+    assert results[1].ok is allowed
+    assert told(results) == [False] * 3
     assert told([after]) == [not allowed]
 
 
@@ -68,10 +70,10 @@ async def test_a_change_made_before_them_all_ends_no_count(open_runtime, looks):
         rt.register(look)
         with anyio.fail_after(10):
             results = await rt.batch([WRITE, *[LOOK] * WARN_AT])
-            after = await rt.call("look")
+            after = [await rt.call("look") for _ in range(WARN_AT - 1)]
 
     assert results[0].ok
-    assert told([*results, after]) == [False] * (WARN_AT + 1) + [True]
+    assert told([*results, *after]) == [False] * (2 * WARN_AT - 1) + [True]
 
 
 async def test_batches_of_one_call_are_warned_and_refused_like_single_calls(open_runtime):
@@ -85,22 +87,25 @@ async def test_batches_of_one_call_are_warned_and_refused_like_single_calls(open
     assert [one.problem.code for one in batched][-2:] == ["blocked"] * 2
 
 
+@pytest.mark.finding("F40")
 async def test_equal_calls_of_one_batch_are_judged_by_the_counts_before_it(open_runtime):
     calls = [{"name": "read_file", "arguments": {"path": "gone.txt"}}] * (STOP_AT + 1)
     async with open_runtime() as rt:
-        first = await rt.batch(calls)
-        second = await rt.batch(calls)
+        first = [await rt.batch(calls) for _ in range(STOP_AT - 1)]
+        last = await rt.batch(calls)
 
-    assert {one.problem.code for one in first} == {"not_found"}
-    assert told(first) == [False] * len(calls)
-    assert {one.problem.code for one in second} == {"blocked"}
+    assert {one.problem.code for batch in first for one in batch} == {"not_found"}
+    assert told(first[0]) == [False] * len(calls)
+    assert told(first[WARN_AT - 1]) == [True] * len(calls)
+    assert {one.problem.code for one in last} == {"blocked"}
 
 
 async def test_a_change_in_a_batch_lifts_a_refusal_when_the_batch_ends(workspace, open_runtime):
     workspace.write("b.txt", "same\n")
     read = {"name": "read_file", "arguments": {"path": "b.txt"}}
     async with open_runtime() as rt:
-        await rt.batch([read] * STOP_AT)
+        for _ in range(STOP_AT):
+            await rt.batch([read])
         refused, *_ = await rt.batch([read])
         _, within = await rt.batch([WRITE, read])
         after, *_ = await rt.batch([read])
@@ -124,7 +129,8 @@ async def test_a_repeated_call_waits_for_no_other_call(open_runtime, looks):
     async with open_runtime(mode="default", approver=yes_after(ended)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
-            await rt.batch([LOOK] * (WARN_AT - 1))
+            for _ in range(WARN_AT - 1):
+                await rt.batch([LOOK])
             results = await rt.batch([WRITE, LOOK, LOOK], on_event=listener)
 
     assert all(one.ok for one in results)
@@ -254,9 +260,9 @@ async def test_calls_that_a_hook_rewrites_are_counted_in_their_order_too(open_ru
         rt.hooks.append(Farther())
         with anyio.fail_after(10):
             results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, *[LOOK] * (WARN_AT - 1)])
-            [after] = await rt.batch([LOOK])
+            after = [(await rt.batch([LOOK]))[0] for _ in range(WARN_AT - 1)]
 
-    assert told([*results, after]) == [False] * (WARN_AT * 2 - 1) + [True]
+    assert told([*results, *after]) == [False] * (WARN_AT * 3 - 3) + [True]
 
 
 async def test_a_batch_that_is_cancelled_counts_and_records_what_it_did(open_runtime, looks):
@@ -274,7 +280,47 @@ async def test_a_batch_that_is_cancelled_counts_and_records_what_it_did(open_run
             with pytest.raises(asyncio.CancelledError):
                 await batch
         records = await rt.store.calls(limit=9)
-        after = await rt.call("look")
+        after = [await rt.call("look") for _ in range(WARN_AT - 1)]
 
-    assert told([after]) == [True]
+    assert told(after) == [False] * (WARN_AT - 2) + [True]
     assert sorted(one.completed["status"] for one in records) == ["interrupted", *["ok"] * WARN_AT]
+
+
+@pytest.mark.finding("F40")
+async def test_equal_calls_of_one_batch_count_once(open_runtime, looks):
+    look, _ = looks
+    async with open_runtime() as rt:
+        rt.register(look)
+        many = await rt.batch([LOOK] * 3 * STOP_AT)
+        after = [await rt.call("look") for _ in range(WARN_AT - 1)]
+
+    assert told([*many, *after]) == [False] * (3 * STOP_AT + WARN_AT - 2) + [True]
+
+
+@pytest.mark.finding("F40")
+@pytest.mark.finding("F78")
+async def test_equal_calls_that_run_at_the_same_time_count_once(open_runtime, looks):
+    look, _ = looks
+    async with open_runtime() as rt:
+        rt.register(look)
+        with anyio.fail_after(60):
+            many = await asyncio.gather(*[rt.call("look") for _ in range(500)])
+        after = [await rt.call("look") for _ in range(STOP_AT - 1)]
+
+    assert all(one.ok for one in many)
+    assert after[-1].problem.code == "blocked"
+
+
+@pytest.mark.finding("F40")
+async def test_a_tool_that_polls_is_never_refused(open_runtime):
+    @handrail.tool(reads_only=True, polls=True)
+    async def build_state() -> str:
+        """Says whether the build has ended."""
+        return "running"
+
+    async with open_runtime() as rt:
+        rt.register(build_state)
+        results = [await rt.call("build_state") for _ in range(2 * STOP_AT)]
+
+    assert all(one.ok for one in results)
+    assert told(results) == [False] * len(results)

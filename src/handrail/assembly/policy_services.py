@@ -46,6 +46,7 @@ async def open_policy(
     obstacle: GrantObstacle,
     leases: PathLeases,
     failed_calls: DeadLetters,
+    calls_together_s: float,
 ) -> AgentPolicy:
     """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval."""
     services = await open_clearance(checked, machine, session, names, obstacle)
@@ -54,7 +55,7 @@ async def open_policy(
     return AgentPolicy(
         services,
         Approval(approver, services.grants),
-        LoopCounter(LoopGuard(settings.loop_guard, clock.monotonic)),
+        LoopCounter(LoopGuard(settings.loop_guard, clock.monotonic, calls_together_s)),
         leases,
         CallQuotas(services.guardrails),
         settings.dry_run,

@@ -125,6 +125,8 @@ class RuntimeOpener:
     approver: Approver | None
     runtime: Runtime | None = None
     tools: tuple[Tool[Any], ...] = ()
+    # Equal calls made within this time after one ended count once for the loop guard.
+    calls_together_s: float = 0.0
     # Told what a crash had left, if anything.
     hears: Callable[[Sequence[RecoveredCall]], None] | None = None
 
@@ -224,6 +226,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
         obstacle,
         begun.reserved,
         begun.letters,
+        opening.calls_together_s,
     )
     principals = Principals(meant.agents, policy, UserPolicy(policy.quotas, policy.dry_run))
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)

@@ -8,6 +8,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
@@ -182,7 +183,7 @@ class Runtime:
         """In-process hooks, called in order."""
         return self._calls.runner.pipeline.hooks.hooks
 
-    async def call(
+    def call(
         self,
         name: str,
         arguments: Mapping[str, Any] | str | None = None,
@@ -190,16 +191,23 @@ class Runtime:
         id: str | None = None,
         on_event: Listener | None = None,
         agent: str = "main",
-    ) -> ToolResult:
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Run one tool. Its own turn, unless inside `turn()`."""
-        self._check_open()
-        call = self._factory.tool_call(id, name, arguments, self._calls.runner.ids.turn(), agent)
-        prepared = self._tools.preparer.prepare(call)
-        prepared.origin.has_client_id = id is not None
-        result = await self._calls.runner.run(prepared, on_event)
-        if result.modifiers:
-            self._apply([result], on_event)
-        return result
+        # Not in the coroutine: calls that were made together may run one after the other.
+        made = self._calls.batches.clock.monotonic()
+
+        async def run() -> ToolResult:
+            self._check_open()
+            turn = self._calls.runner.ids.turn()
+            call = self._factory.tool_call(id, name, arguments, turn, agent)
+            prepared = self._tools.preparer.prepare(call)
+            prepared.origin.has_client_id, prepared.origin.made = id is not None, made
+            result = await self._calls.runner.run(prepared, on_event)
+            if result.modifiers:
+                self._apply([result], on_event)
+            return result
+
+        return run()
 
     async def batch(
         self, calls: Iterable[Call], *, on_event: Listener | None = None, agent: str = "main"

@@ -1,7 +1,8 @@
 """Detects a model that repeats one call with one outcome.
 
 The guard warns first, then refuses the call for a minute. Different outcomes are progress, and
-every change of a file restarts the count.
+every change of a file restarts the count. Equal calls that were made before
+one of them ended count once: the model had not seen its outcome.
 """
 
 from __future__ import annotations
@@ -28,6 +29,16 @@ class CallRepeat(NamedTuple):
     outcome: int
     # Whether the call changed a file.
     changed: bool
+    # When the call was made.
+    made: float
+
+
+class RepeatCount(NamedTuple):
+    """How often in a row a call had one outcome, and when it last ended."""
+
+    outcome: int
+    times: int
+    ended: float
 
 
 class BatchPosition(NamedTuple):
@@ -40,11 +51,17 @@ class BatchPosition(NamedTuple):
 class LoopGuard:
     """Counts repeated calls of the agents of one session, each for its most recent calls."""
 
-    def __init__(self, strictness: Strictness, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, strictness: Strictness, clock: Callable[[], float], together_s: float = 0.0
+    ) -> None:
+        """`together_s`: an equal call that is made within this time after the last one ended was
+        made together with it.
+        """
         self._strictness = strictness
         self._clock = clock
-        # By agent: call → its outcome and how often in a row it had it; newest last.
-        self._agents: dict[str, dict[Hashable, tuple[int, int]]] = {}
+        self._together_s = together_s
+        # By agent and call; newest last.
+        self._agents: dict[str, dict[Hashable, RepeatCount]] = {}
         # Refused calls and the end of the refusal: files may have changed by then.
         self._refused: dict[tuple[str, Hashable], float] = {}
 
@@ -84,7 +101,7 @@ class LoopGuard:
             past = self._begin(call.agent)
         times = self._times(call)
         past.pop(call.key, None)
-        past[call.key] = (call.outcome, times)
+        past[call.key] = RepeatCount(call.outcome, times, self._clock())
         if len(past) > _REMEMBERED:
             del past[next(iter(past))]
         if self._strictness == "stop" and times >= STOP_AT - 1:
@@ -108,8 +125,10 @@ class LoopGuard:
     def _times(self, call: CallRepeat) -> int:
         """How often in a row the call has had this outcome, the call itself included."""
         past = self._agents.get(call.agent)
-        before, times = past.get(call.key, (None, 0)) if past else (None, 0)
-        return times + 1 if before == call.outcome else 1
+        before = past.get(call.key) if past else None
+        if before is None or before.outcome != call.outcome:
+            return 1
+        return before.times + (call.made >= before.ended + self._together_s)
 
     def _warning(self, tool: str, times: int) -> str | None:
         if times < WARN_AT:
@@ -120,7 +139,7 @@ class LoopGuard:
             f"{refused}: try something else"
         )
 
-    def _begin(self, agent: str) -> dict[Hashable, tuple[int, int]]:
+    def _begin(self, agent: str) -> dict[Hashable, RepeatCount]:
         if len(self._agents) >= _AGENTS:
             self._forget(next(iter(self._agents)))
         past = self._agents[agent] = {}

@@ -305,6 +305,29 @@ async def test_two_hundred_calls_at_once_are_all_answered(serve_http):
     assert [result.content[0].text for result in results] == ["hello"] * 200
 
 
+@both_eras
+@pytest.mark.finding("F78")
+async def test_equal_calls_at_once_are_not_a_loop(serve_http, era):
+    server = serve_http()
+    failed = []
+
+    async def read(client):
+        result = await client.call_tool("read_file", {"path": "a.txt"})
+        if result.is_error:
+            failed.append(result.content[0].text)
+
+    with anyio.fail_after(100):
+        async with (
+            server.client(era) as first,
+            server.client(era) as second,
+            anyio.create_task_group() as group,
+        ):
+            for client in [first, second] * 250:
+                group.start_soon(read, client)
+
+    assert failed == []
+
+
 async def test_ending_the_server_ends_the_jobs_of_all_clients(serve_http):
     import subprocess
 

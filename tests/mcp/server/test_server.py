@@ -7,6 +7,7 @@ from tests.mcp.server.conftest import ERAS
 
 import handrail
 from handrail.core.results import Image, Output
+from handrail.policy.loop_guard import STOP_AT
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 
@@ -327,6 +328,31 @@ async def test_two_hundred_calls_in_flight_keep_their_order_and_lose_none(connec
     assert (root / "log.txt").read_text().split() == written
     seen = [text_of(results[number]).split() for number in range(1, 200, 2)]
     assert seen == [written[: index + 1] for index in range(100)]
+
+
+@both_eras
+@pytest.mark.finding("F78")
+async def test_equal_calls_in_flight_are_not_a_loop_and_repeated_ones_are(connect, era):
+    failed = []
+
+    async def read(client):
+        result = await client.call_tool("read_file", {"path": "a.txt"})
+        if result.is_error:
+            failed.append(result.content[0].text)
+
+    with anyio.fail_after(100):
+        async with connect(era) as client:
+            async with anyio.create_task_group() as group:
+                for _ in range(500):
+                    group.start_soon(read, client)
+            together = list(failed)
+            for _ in range(STOP_AT):
+                # A model takes at least as long between a result and its next call.
+                await anyio.sleep(0.25)
+                await read(client)
+
+    assert together == []
+    assert "loop guard" in failed[-1]
 
 
 async def test_a_repeated_key_returns_the_recorded_result_and_runs_nothing(connect, root):

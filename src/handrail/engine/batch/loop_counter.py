@@ -7,7 +7,7 @@ call waits for another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from handrail.core.problems import ProblemRaised
@@ -30,10 +30,20 @@ class LoopCounter:
         return outcomes
 
     def end_batch(self, outcomes: Sequence[CallRepeat | None]) -> None:
-        """Count the outcomes of a batch in call order."""
+        """Count the outcomes of a batch in call order; equal calls with equal outcomes count
+        once, unless a file was changed between them.
+        """
+        counted: set[tuple[str, Hashable, int]] = set()
         for one in outcomes:
-            if one is not None:
-                self.guard.count(one)
+            if one is None:
+                continue
+            if one.changed:
+                counted.clear()
+            elif (same := (one.agent, one.key, one.outcome)) in counted:
+                continue
+            else:
+                counted.add(same)
+            self.guard.count(one)
 
     def check(self, prepared: PreparedCall) -> None:
         """Raise `blocked` if the call was repeated too often."""
@@ -57,8 +67,15 @@ class LoopCounter:
             return
         key = call_key(prepared.name, prepared.arguments)
         changed = bool(state.effects.changes)
-        repeat = CallRepeat(prepared.call.agent, prepared.name, key, hash(outcome.text), changed)
-        batch = prepared.origin.batch
+        batch, made = prepared.origin.batch, prepared.origin.made
+        repeat = CallRepeat(
+            prepared.call.agent,
+            prepared.name,
+            key,
+            hash(outcome.text),
+            changed,
+            state.timer.started if made is None else made,
+        )
         if batch is None:
             warning = self.guard.count(repeat)
         else:

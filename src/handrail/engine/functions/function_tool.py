@@ -86,6 +86,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         risk: Risk | None,
         idempotent: bool,
         max_attempts: int,
+        polls: bool,
         group: Group,
         effects: Effects | None,
         reads_only: bool,
@@ -95,6 +96,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         self._function = function
         self.name = _tool_name(function, name)
         about = parse_docstring(inspect.getdoc(function) or "")
+        self.polls = polls
         self.summary = about.text or self.name.replace("_", " ")
         self._signature = read_signature(self.name, function, about.arguments)
         self.params = self._signature.params
@@ -158,6 +160,7 @@ def tool(
     risk: Risk | None = None,
     idempotent: bool = False,
     max_attempts: int = 1,
+    polls: bool = False,
     group: Group | str = Group.META,
     effects: Effects | None = None,
     reads_only: bool = False,
@@ -173,6 +176,7 @@ def tool(
     risk: Risk | None = None,
     idempotent: bool = False,
     max_attempts: int = 1,
+    polls: bool = False,
     group: Group | str = Group.META,
     effects: Effects | None = None,
     reads_only: bool = False,
@@ -186,6 +190,7 @@ def tool(
     reads its paths and has a `risk` above safe, unless `effects` says otherwise. `reads_only` is
     the older spelling of READS_PATHS, or of PURE without path parameters. A parameter of type
     `ToolContext` is filled in and not shown. `max_attempts` above one needs `idempotent`.
+    `polls` says that equal calls are made again and again on purpose: the loop guard ignores them.
     Raises TypeError for a signature that cannot be offered to a model, and for effects that the
     parameters contradict.
     """
@@ -197,6 +202,7 @@ def tool(
             risk=risk,
             idempotent=idempotent,
             max_attempts=max_attempts,
+            polls=polls,
             group=Group(group),
             effects=effects,
             reads_only=reads_only,

@@ -72,6 +72,8 @@ class CallOrigin:
     response: str | None = None
     # The user's approval of the call while it was queued by plan mode.
     approval: PlanApproval | None = None
+    # When the caller made the call, by the monotonic clock; None: when it began to run.
+    made: float | None = None
     # The position in a batch; None for a call of its own.
     batch: BatchPosition | None = None
     # The refusal unless the call only reads: its message did not end with tool calls.

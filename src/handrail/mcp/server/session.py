@@ -37,6 +37,8 @@ from pydantic import ValidationError
 MAX_CALLS: Final = 1000
 _MAX_PARKED: Final = 256
 _CLOSE_TIMEOUT_S: Final = 60.0
+# Faster than a model answers a result: such calls were sent at the same time.
+_MODEL_S: Final = 0.2
 
 
 class ClientSession:
@@ -87,6 +89,7 @@ class ClientSession:
     async def _open(self, roots: Sequence[str]) -> Runtime:
         offer = self.offer
         opening = offer.open(approver=self.approver, directories=roots, session=offer.session)
+        opening.calls_together_s = _MODEL_S
         runtime = await opening
         try:
             restrict_tools(runtime, offer)
