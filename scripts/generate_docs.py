@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from handrail.core.arguments.schema import schema_of
+from handrail.core.lazy import Lazy
 from handrail.core.tool import Tool
 from handrail.dialects.base import Arg, View
 from handrail.dialects.declare import Declared, declarations
@@ -53,7 +54,7 @@ def _read(name: str) -> str | None:
 
 def _pages() -> Iterator[tuple[str, str]]:
     # The tools are only described here, so they get no machine.
-    tools = builtin_tools(Services(cast(Any, None), cast(Any, None), cast(Any, None)))
+    tools = builtin_tools(Services(cast(Any, None), cast(Any, None), Lazy(lambda: cast(Any, None))))
     yield "tools", _index(tools)
     yield "dialects", _dialects({tool.name: tool for tool in tools})
     for tool in tools:
