@@ -70,8 +70,10 @@ async def test_a_file_damaged_at_its_schema_is_refused_and_left_alone(path, row)
 
 async def test_damage_deeper_in_the_file_is_told_when_met(path, row):
     await _filled(path, row)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        root = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rows'").fetchone()[0]
     damaged = bytearray(path.read_bytes())
-    damaged[4096:] = b"\xa5" * (len(damaged) - 4096)
+    damaged[(root - 1) * 4096 : root * 4096] = b"\xa5" * 4096
     path.write_bytes(damaged)
 
     assert "damaged" in (verify(path).broken or "")

@@ -9,7 +9,7 @@ from handrail.store.records.purge import count_payloads, purge_payloads
 from handrail.store.sqlite.store import open_store
 
 
-async def _filled(path, row, calls=40, size=4_000):
+async def _filled(path, row, calls=40, size=8_000):
     store = open_store(path)
     await store.open_session("s", {})
     for number in range(calls):

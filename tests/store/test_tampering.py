@@ -14,6 +14,7 @@ import pytest
 from handrail.core.ports.records import Row
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.verify import verify
+from handrail.store.records.contents import drop_unused_contents
 from handrail.store.records.purge import purge_payloads
 from handrail.store.schema.migrations import list_migrations, upgrade
 from handrail.store.sqlite.store import open_store
@@ -26,6 +27,9 @@ RECORD = {
     "sessions": "id = :session",
     "rows": "session = :session",
     "payloads": "row IN (SELECT id FROM rows WHERE session = :session)",
+    "contents": "id IN (SELECT content FROM content_uses JOIN rows ON rows.id = content_uses.row"
+    " WHERE session = :session)",
+    "content_uses": "row IN (SELECT id FROM rows WHERE session = :session)",
     "session_state": "session = :session",
     "chain_end": "1",
 }
@@ -85,6 +89,8 @@ def insert_row(db, table, where, session):
     for at, column in enumerate(TABLES[table]):
         if column[5] or column[1] in ("seq", "ordinal"):
             values[at] = values[at] + 1000 if column[2] == "INTEGER" else f"{values[at]}x"
+        elif column[2] == "BLOB":
+            values[at] += b"x"
     marks = ", ".join("?" * len(names))
     db.execute(f"INSERT INTO {table} VALUES ({marks})", values)
 
@@ -142,6 +148,8 @@ def template(tmp_path_factory):
         "    for number in range(3):\n"
         "        for at, kind in enumerate(('requested', 'intent', 'completed')):\n"
         "            store.append(Row(session, kind, f'c{number}', 1, number * 10 + at, {'n': at}))\n"
+        "        result = {'text': f'{session} {number} ' * 99, 'meta': {'n': number}}\n"
+        "        store.append(Row(session, 'completed', f'c{number}', 1, number * 10 + 3, result))\n"
         "    store.save_state(session, 'one', 1)\n"
         "    store.save_state(session, 'two', 2)\n"
         "    await store.flush()\n"
@@ -171,6 +179,8 @@ async def live(template, path):
     for number in range(3):
         for kind in ("requested", "intent", "completed"):
             store.append(Row("open", kind, f"d{number}", 1, number, {"kind": kind}))
+        result = {"text": f"d{number} " * 200, "meta": {"n": number}}
+        store.append(Row("open", "completed", f"d{number}", 1, number, result))
     store.save_state("open", "one", 3)
     store.save_state("open", "two", 4)
     await store.flush()
@@ -241,6 +251,7 @@ def cut(db, row, line):
     """
     db.execute("DELETE FROM rows WHERE id > ?", (row,))
     db.execute("DELETE FROM payloads WHERE row > ?", (row,))
+    drop_unused_contents(db)
     db.execute("DELETE FROM ledger WHERE id > ?", (line,))
     after, own = db.execute("SELECT after_row, hash FROM ledger WHERE id = ?", (line,)).fetchone()
     if after != row:

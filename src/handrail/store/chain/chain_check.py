@@ -21,6 +21,7 @@ from handrail.store.chain.encoding import (
     storable,
 )
 from handrail.store.chain.ledger_notes import LedgerNotes, read_notes
+from handrail.store.records.contents import CONTENTS, expand_body, find_content_break
 from handrail.store.schema.single_chain import ONE_CHAIN, digest_rows
 
 _NOT_AFTER: Final = "chain broken, it does not follow the row before"
@@ -112,7 +113,7 @@ def check_chain(db: sqlite3.Connection, found: ChainFindings) -> None:
     _check_sessions(db, found)
     for session, lines in found.sessions.items():
         _check_rows(db, session, lines, found)
-    _check_strays(db)
+    _check_strays(db, has_contents=version >= CONTENTS)
     if one_chain:
         _check_lines_behind_rows(db, found)
         _check_old_rows(db, found)
@@ -223,7 +224,7 @@ def _check_rows(
         is_old = found.notes.is_old(number)
         before = last if is_old else found.lines_after.get(number - 1, row_before)
         _check_row(session, before, row)
-        _check_payload(session, number, row, body, found)
+        _check_payload(session, number, row, expand_body(db, body), found)
         last = found.confirm(row[-1])
         if marks.pop(seq, last) != last:
             raise BrokenChain(
@@ -274,7 +275,7 @@ def _check_payload(
         )
 
 
-def _check_strays(db: sqlite3.Connection) -> None:
+def _check_strays(db: sqlite3.Connection, *, has_contents: bool) -> None:
     stray = db.execute(
         "SELECT session, seq, call_id FROM rows WHERE session NOT IN (SELECT id FROM sessions)"
         " LIMIT 1"
@@ -288,6 +289,9 @@ def _check_strays(db: sqlite3.Connection) -> None:
     ).fetchone()
     if payload:
         raise BrokenChain(f"payload {payload[0]}: belongs to no row (a row's number was changed)")
+    content = find_content_break(db) if has_contents else None
+    if content:
+        raise BrokenChain(content)
 
 
 def _check_old_rows(db: sqlite3.Connection, found: ChainFindings) -> None:

@@ -25,6 +25,7 @@ from handrail.store.chain.encoding import (
     payload_hash,
     row_hash,
 )
+from handrail.store.records.contents import store_contents
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 LineKind = Literal["open", "close", "state", "purge", "migrate"]
@@ -103,7 +104,7 @@ class LedgerWriter:
         """Append the rows of calls, in order."""
         heads: dict[str, LedgerHead] = {}
         rows: list[tuple[object, ...]] = []
-        payloads: list[tuple[object, ...]] = []
+        payloads: list[tuple[int, str]] = []
         number, line, prev = self.end
         for session, kind, call_id, turn, at_ns, body_hash, body in entries:
             head = heads.get(session)
@@ -150,12 +151,13 @@ class LedgerWriter:
             open_session(self, session, "{}", at_ns)
         return LedgerHead(0, GENESIS)
 
-    def _insert_rows(
-        self, rows: list[tuple[object, ...]], payloads: list[tuple[object, ...]]
-    ) -> None:
+    def _insert_rows(self, rows: list[tuple[object, ...]], payloads: list[tuple[int, str]]) -> None:
         if rows:
             _insert(self.db, _INSERT_ROWS, rows)
-            _insert(self.db, _INSERT_PAYLOADS, payloads)
+            completed = {row[0] for row in rows if row[3] == "completed"}
+            plain = [one for one in payloads if one[0] not in completed]
+            packed = store_contents(self.db, [one for one in payloads if one[0] in completed])
+            _insert(self.db, _INSERT_PAYLOADS, [*plain, *packed])
             rows.clear()
             payloads.clear()
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from handrail.core.ports.records import CallRecord, Claimed, SessionRecord
+from handrail.store.records.contents import expand_body
 
 # What stands for a payload that was purged.
 PURGED: Final[Mapping[str, Any]] = {"purged": True}
@@ -57,8 +58,13 @@ def list_calls(
 
 def load_payload(db: sqlite3.Connection, row: int) -> Mapping[str, Any]:
     """All that one row says, or that it was purged."""
+    return decode_call(load_body(db, row))
+
+
+def load_body(db: sqlite3.Connection, row: int) -> str | None:
+    """The payload of a row as JSON; None if it was purged."""
     found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
-    return decode_call(None if found is None else found[0])
+    return None if found is None else expand_body(db, found[0])
 
 
 def find_attempt(db: sqlite3.Connection, session: str, call_id: str, seq: int) -> CallRecord:
@@ -103,7 +109,7 @@ def load_parts(
         " AND r.seq > ? AND r.kind = 'completed' AND instr(p.body, ?) ORDER BY r.seq",
         (session, after_seq, f'"{name}":'),
     )
-    payloads = [decode_call(body) for (body,) in found]
+    payloads = [decode_call(expand_body(db, body)) for (body,) in found]
     return last or 0, [payload[name] for payload in payloads if name in payload]
 
 
@@ -121,7 +127,7 @@ def _attempts(
         if kind == "requested" and "requested" in steps:
             yield _record(session, call_id, steps)
             steps = {}
-        steps.setdefault(kind, (turn, at_ns, body))
+        steps.setdefault(kind, (turn, at_ns, expand_body(db, body)))
     if "requested" in steps:
         yield _record(session, call_id, steps)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from handrail.store.chain.encoding import encode_json
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, find_ranges
+from handrail.store.records.contents import count_content_bytes, drop_unused_contents
 from handrail.store.sqlite.connection import Database, retry_while_busy
 from handrail.store.sqlite.errors import explain_error, problem_error
 
@@ -97,7 +98,7 @@ def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]
         f" FROM payloads WHERE row IN ({rows})",
         values,
     ).fetchone()
-    return count, total
+    return count, total + count_content_bytes(db, rows, values)
 
 
 def measure_store(db: sqlite3.Connection, path: str) -> StoreSizes:
@@ -109,6 +110,7 @@ def measure_store(db: sqlite3.Connection, path: str) -> StoreSizes:
     payloads, size = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM payloads"
     ).fetchone()
+    size += count_content_bytes(db)
     return StoreSizes(sessions, calls, rows, payloads, size, file_bytes(path))
 
 
@@ -123,6 +125,7 @@ def _drop(db: sqlite3.Connection, rows: str, values: tuple[object, ...]) -> int:
     found = db.execute(f"DELETE FROM payloads WHERE row IN ({rows}) RETURNING row", values)  # noqa: S608 - our clauses
     numbers = [number for (number,) in found]
     if numbers:
+        drop_unused_contents(db)
         chain = LedgerWriter(db)
         info = encode_json({"rows": find_ranges(numbers), "payloads": len(numbers)}).decode()
         chain.add_line(NO_SESSION, "purge", info, time.time_ns())

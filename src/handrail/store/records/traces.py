@@ -8,7 +8,8 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.records import Opened, Trace, Where
-from handrail.store.records.calls import decode_call
+from handrail.store.records.calls import decode_call, load_body
+from handrail.store.records.contents import expand_body
 
 # What decides about undo; the rest of a payload (texts, output) is left on the disk.
 _INTENT: Final = ("tool", "owner", "run", "runs", "token", "data", "changes", "effects", "purged")
@@ -65,14 +66,13 @@ def iter_traces(
             at_ns,
             _light(decode_call(intent, _trimmed), _INTENT),
             done,
-            None if done is None else _light(decode_call(completed, _trimmed), _COMPLETED),
+            None if done is None else _light_completed(db, completed),
         )
 
 
 def load_contents(db: sqlite3.Connection, row: int) -> dict[Where, str]:
     """The old contents in the payload of a row, by where their described changes stand."""
-    found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
-    payload = decode_call(None if found is None else found[0], _contents_alone)
+    payload = decode_call(load_body(db, row), _contents_alone)
     effects = payload.get("effects")
     lists: dict[tuple[str, ...], Any] = {("changes",): payload.get("changes")}
     if isinstance(effects, Mapping):
@@ -149,6 +149,10 @@ def _light(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]
         # That there are any is all that is asked; which ones the intent and the effects say.
         light["changes"] = light["changes"][:1]
     return light
+
+
+def _light_completed(db: sqlite3.Connection, body: str | None) -> dict[str, Any]:
+    return _light(decode_call(expand_body(db, body), _trimmed), _COMPLETED)
 
 
 def _contents_alone(value: dict[str, Any]) -> Any:

@@ -1,0 +1,136 @@
+"""What the payloads of repeated calls have in common, stored once and compressed.
+
+The payload of a completed call begins with its result; times and effects come behind. A long
+beginning is replaced by a number between two control characters, which JSON never contains.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+# The schema version since which there are contents.
+CONTENTS: Final = 9
+# Shorter beginnings cost less in the payload itself.
+_SHORTEST: Final = 512
+# What follows differs from call to call. In a JSON string the quotes would be escaped.
+_SEAM: Final = ',"meta":{'
+_LEVEL: Final = 1
+_MARK: Final = "\x01"
+_NUMBER: Final = re.compile(f"^{_MARK}([0-9]{{1,18}}){_MARK}")
+_AT_ONCE: Final = 200
+_STRAYS: Final = {
+    "SELECT id FROM contents WHERE id NOT IN (SELECT content FROM content_uses) LIMIT 1": (
+        "content {}: belongs to no payload"
+    ),
+    "SELECT row FROM content_uses WHERE row NOT IN (SELECT row FROM payloads) LIMIT 1": (
+        "content of payload {}: there is no such payload"
+    ),
+    "SELECT row FROM payloads LEFT JOIN content_uses USING (row) WHERE coalesce("
+    "substr(body, 1, length(content) + 2) != char(1) || content || char(1),"
+    " substr(body, 1, 1) = char(1)) LIMIT 1": "payload {}: its content is another one",
+}
+
+
+def store_contents(
+    db: sqlite3.Connection, payloads: Sequence[tuple[int, str]]
+) -> list[tuple[int, str]]:
+    """Store the long beginnings of payloads (row, body) that are not stored yet; returns the
+    payloads with numbers in their place. Runs inside the caller's write transaction.
+    """
+    seams = [body.find(_SEAM) for _, body in payloads]
+    texts = [
+        body[:end] if end >= _SHORTEST else ""
+        for end, (_, body) in zip(seams, payloads, strict=True)
+    ]
+    if not any(texts):
+        return list(payloads)
+    numbers = _store(db, {text for text in texts if text})
+    uses = [(row, numbers[text]) for text, (row, _) in zip(texts, payloads, strict=True) if text]
+    db.executemany("INSERT INTO content_uses (row, content) VALUES (?, ?)", uses)
+    return [
+        (row, f"{_MARK}{numbers[text]}{_MARK}{body[len(text) :]}" if text else body)
+        for text, (row, body) in zip(texts, payloads, strict=True)
+    ]
+
+
+def expand_body(db: sqlite3.Connection, body: str | None) -> str | None:
+    """The whole payload. If its beginning is missing or damaged, the number stays, which is no
+    JSON and matches no hash.
+    """
+    number = _NUMBER.match(body) if isinstance(body, str) and body.startswith(_MARK) else None
+    if body is None or number is None:
+        return body
+    found = db.execute("SELECT body FROM contents WHERE id = ?", (int(number[1]),)).fetchone()
+    try:
+        text = zlib.decompress(found[0]).decode()
+    except (zlib.error, ValueError, TypeError):
+        return body
+    return text + body[number.end() :]
+
+
+def count_content_bytes(
+    db: sqlite3.Connection, rows: str | None = None, values: Sequence[object] = ()
+) -> int:
+    """The stored bytes of all texts, or of those that only the rows of a query need; 0 in a store
+    of an older version.
+    """
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'content_uses'").fetchone():
+        return 0
+    query = "SELECT coalesce(sum(length(body)), 0) FROM contents"
+    if rows is not None:
+        query += f" WHERE id NOT IN (SELECT content FROM content_uses WHERE row NOT IN ({rows}))"  # noqa: S608 - our clauses
+    total: int = db.execute(query, values).fetchone()[0]
+    return total
+
+
+def drop_unused_contents(db: sqlite3.Connection) -> None:
+    """Delete the texts that no payload needs any more."""
+    db.execute("DELETE FROM content_uses WHERE row NOT IN (SELECT row FROM payloads)")
+    db.execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM content_uses)")
+
+
+def find_content_break(db: sqlite3.Connection) -> str | None:
+    """Describes a text that does not match its hash or that no payload needs, or a payload whose
+    number is not that of its use.
+    """
+    for number, own, body in db.execute("SELECT id, hash, body FROM contents"):
+        if _hash_compressed(body) != own:
+            return f"content {number}: does not match its hash"
+    for query, what in _STRAYS.items():
+        stray = db.execute(query).fetchone()
+        if stray is not None:
+            return what.format(stray[0])
+    return None
+
+
+def _hash_compressed(body: object) -> bytes | None:
+    try:
+        return hashlib.sha256(zlib.decompress(body)).digest()  # type: ignore[arg-type]  # as stored
+    except (zlib.error, TypeError):
+        return None
+
+
+def _store(db: sqlite3.Connection, texts: set[str]) -> dict[str, int]:
+    """The number of each text; texts that are new are stored."""
+    hashes = {hashlib.sha256(text.encode()).digest(): text for text in texts}
+    known = dict(_find(db, list(hashes)))
+    new = [own for own in hashes if own not in known]
+    if new:
+        db.executemany(
+            "INSERT INTO contents (hash, body) VALUES (?, ?)",
+            [(own, zlib.compress(hashes[own].encode(), _LEVEL)) for own in new],
+        )
+        known.update(_find(db, new))
+    return {hashes[own]: number for own, number in known.items()}
+
+
+def _find(db: sqlite3.Connection, hashes: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+    for start in range(0, len(hashes), _AT_ONCE):
+        part = hashes[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(part))
+        yield from db.execute(f"SELECT hash, id FROM contents WHERE hash IN ({marks})", part)  # noqa: S608 - only marks
