@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handrail.core.call import ToolCall
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.engine.prepare.arguments import MAX_CHARS, check_plain, parse_arguments
+from handrail.engine.prepare.preparer import plain_arguments
 
 
 def refusal(arguments: object) -> Problem:
@@ -228,12 +230,16 @@ def test_a_check_of_everyday_arguments_calls_no_other_function():
     # Cheap by construction rather than by the clock: the loop alone decides.
     called = []
     arguments = {"path": "src/app.py", "offset": 1, "limit": 200, "number_lines": True, "x": None}
-    sys.setprofile(
-        lambda frame, event, _arg: called.append(frame.f_code.co_name) if event == "call" else None
-    )
+    call = ToolCall("c1", "read_file", arguments)
+
+    def note(frame, event, _argument):
+        if event == "call" and "handrail" in frame.f_code.co_filename:
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
     try:
-        check_plain(arguments)
+        plain_arguments(call)
     finally:
         sys.setprofile(None)
 
-    assert called == ["check_plain"]
+    assert called == ["plain_arguments"]

@@ -15,8 +15,8 @@ from handrail.core.results import Status, ToolResult
 from handrail.engine.prepare.prepared_call import ParsedArguments, PreparedCall
 from handrail.engine.principal import Principal
 from handrail.engine.recording import idempotency as answered_module
-from handrail.engine.recording import payloads
 from handrail.engine.recording.idempotency import CallIdLedger
+from handrail.engine.recording.recorder import requested_payload
 from handrail.store.records.purge import purge_payloads
 from handrail.store.sqlite.store import open_store
 
@@ -70,7 +70,7 @@ class Runs:
 
     async def run(self, one):
         self.count += 1
-        self.row(one, "requested", payloads.requested(one, "canonical"))
+        self.row(one, "requested", requested_payload(one, "canonical"))
         if self.intent:
             self.row(one, "intent", {"runs": "append"})
         result = ToolResult(one.call.id, Status.OK, f"run {self.count}")
@@ -182,7 +182,7 @@ async def test_the_id_of_a_dead_process_is_taken_over_by_one(store, path):
 async def test_what_a_dead_process_may_have_changed_is_not_run_again(store):
     dead = named(store, owner="dead")
     await dead.answered.claim(prepared(n=1))
-    dead.row(prepared(n=1), "requested", payloads.requested(prepared(n=1), "canonical"))
+    dead.row(prepared(n=1), "requested", requested_payload(prepared(n=1), "canonical"))
     dead.row(prepared(n=1), "intent", {"runs": "append"})
     heir = named(store, owner="heir", alive=lambda owner: owner != "dead")
 

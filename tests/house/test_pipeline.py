@@ -16,16 +16,16 @@ EXPECTED = {
         "self.failures.capture",
         "self._attempt",
         "self.planner.apply_modifiers",
-        "state.policy.count_for_loop_guard",
+        "state.prepared.principal.policy.count_for_loop_guard",
         "self.hooks.after",
     ],
     "_attempt": [
         "self.recorder.write_requested",
-        "state.policy.precheck",
+        "state.prepared.principal.policy.precheck",
         "self.hooks.before",
         "self.planner.preflight",
         "self.planner.plan",
-        "state.policy.clear",
+        "state.prepared.principal.policy.clear",
         "self.planner.describe",
         "self.locks.hold",
         "self.executors[state.prepared.scope.kind].execute",
@@ -34,7 +34,7 @@ EXPECTED = {
 # Public: what hooks are given, and a tool, which sets the attributes that every tool has.
 PUBLIC = {"hooking/callbacks.py: HookCall", "functions/function_tool.py: FunctionTool"}
 # Where the principal of a call is chosen.
-CHOOSES_PRINCIPAL = "principal.py"
+CHOOSES_PRINCIPAL = "prepare/preparer.py"
 
 
 def pipeline_functions():

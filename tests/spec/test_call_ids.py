@@ -5,7 +5,7 @@ import json
 import pytest
 
 import handrail.sync
-from handrail.core.call_ids import is_call_id
+from handrail.core.call import is_call_id
 from handrail.core.problems import ProblemRaised
 from handrail.engine.prepare.arguments import MAX_BYTES
 from handrail.engine.providers.message_calls import MAX_CALLS

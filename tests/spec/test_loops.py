@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.loop_guard import STOP_AT, WARN_AT
+from handrail.engine.batch.loop_guard import STOP_AT, WARN_AT
 
 
 @pytest.mark.feature("X02", "R-11")

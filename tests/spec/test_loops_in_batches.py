@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 import handrail
+from handrail.engine.batch.loop_guard import STOP_AT, WARN_AT
 from handrail.engine.hooking.callbacks import Rewrite
-from handrail.policy.loop_guard import STOP_AT, WARN_AT
 
 LOOK = {"name": "look"}
 WRITE = {"name": "write_file", "arguments": {"path": "a.txt", "content": "new\n"}}

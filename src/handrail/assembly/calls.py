@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -27,7 +28,8 @@ from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.read_review import ReadDenialCheck, read_rules_digest
-from handrail.engine.recording.recorder import Recorder, RecorderOptions, TruncationOptions
+from handrail.engine.recording.recorder import Recorder, RecorderOptions
+from handrail.engine.recording.truncation import TruncationOptions
 from handrail.engine.timing.deadlines import DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.state.process_identity import this_process
@@ -80,7 +82,7 @@ def open_pipeline(
     direct = DirectExecutor(recorder, timers)
     return Pipeline(
         recorder,
-        FailureTranslator(preparer, timers),
+        FailureTranslator(preparer.visibility, timers),
         CallHooks(preparer, recorder, files, freshness),
         planner,
         Locks(open_locks(machine.home)),
@@ -111,5 +113,8 @@ def recorder_options(
         settings.reads_without_store,
         read_rules_digest(denials),
         keep_reads=named,
-        truncation=TruncationOptions(settings.max_chars, None if strategy == "auto" else strategy),
+        truncation=TruncationOptions(
+            sys.maxsize if settings.max_chars is None else settings.max_chars,
+            None if strategy == "auto" else strategy,
+        ),
     )

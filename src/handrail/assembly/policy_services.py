@@ -17,7 +17,7 @@ from handrail.core.context import Session
 from handrail.core.ports.machine import Approver
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.engine.approval import Approval
-from handrail.engine.batch.loop_counter import LoopCounter
+from handrail.engine.batch.loop_guard import LoopGuard
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
 from handrail.engine.recording.dead_letters import DeadLetters
@@ -25,7 +25,6 @@ from handrail.host.clock import SystemClock
 from handrail.host.files.local_files import TopLinks
 from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.clearance import Clearance
-from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
 from handrail.policy.protected_names import LINK_NAMES, Guard, ProtectedNames
 from handrail.policy.rules.parse import CanonicalName
@@ -55,7 +54,7 @@ async def open_policy(
     return AgentPolicy(
         services,
         Approval(approver, services.grants),
-        LoopCounter(LoopGuard(settings.loop_guard, clock.monotonic, calls_together_s)),
+        LoopGuard(settings.loop_guard, clock.monotonic, calls_together_s),
         leases,
         CallQuotas(services.guardrails),
         settings.dry_run,

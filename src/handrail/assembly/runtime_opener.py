@@ -43,9 +43,7 @@ from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus
 from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare.call_factory import CallIds
-from handrail.engine.prepare.preparer import Preparer
-from handrail.engine.principal import Principals
+from handrail.engine.prepare.preparer import CallIds, Preparer, Principals
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.engine.recording.read_review import ReadReview
@@ -247,7 +245,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     commands, settings, plans = machine.commands, opening.settings, begun.plans
     first = await next_turn(begun.session, machine.store) if begun.resumed else 1
     ledger = answered_in(begun.session, machine.store, named=named)
-    ids = CallIds(ledger.prefix, first, policy.services.grants.end_turn)
+    ids = CallIds(ledger.prefix, first, policy.services.grants)
     timers = DeadlineTimer(clock, settings.heartbeat_s, partial(_beat, bus))
     options = recorder_options(settings, policy.services.denials, named=named)
     ended = None if keeper is None else keeper.keep_changes

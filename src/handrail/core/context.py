@@ -197,15 +197,13 @@ class Session:
         return self.read_states.for_agent(MAIN_AGENT)
 
 
+@dataclass(slots=True, eq=False)
 class CancelSignal:
     """Tells running code that its call is over; safe to look at from any thread."""
 
-    __slots__ = ("_event", "cancelled")
-
-    def __init__(self) -> None:
-        self.cancelled = False
-        # Made by the first waiter: most calls are over before anybody waits.
-        self._event: threading.Event | None = None
+    cancelled: bool = False
+    # Made by the first waiter: most calls are over before any thread waits.
+    _event: threading.Event | None = None
 
     def set(self) -> None:
         """Mark the call as over."""

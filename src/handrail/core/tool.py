@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Awaitable, Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,6 +15,7 @@ from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects, changes_anything
 from handrail.core.footprint import NOTHING, OPEN_ENDED, Footprint
 from handrail.core.plan import Plan
+from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk, Verdict
@@ -30,6 +32,8 @@ class Params(BaseModel):
 
 
 P = TypeVar("P", bound=BaseModel)
+# What every provider accepts as the name of a function.
+TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 class Group(StrEnum):
@@ -79,30 +83,18 @@ class Tool(ABC, Generic[P]):
     # with "x-handrail-path": "read", "write" or "tree" is a path argument.
     raw_schema: dict[str, Any] | None = None
 
-    _plans: ClassVar[bool] = False
-    _has_preflight: ClassVar[bool] = False
-    _has_opinion: ClassVar[bool] = False
+    # Set for each subclass: whether it changes files by returning a plan, ...
+    plans: ClassVar[bool] = False
+    # ... checks a call before anyone is asked, ...
+    has_preflight: ClassVar[bool] = False
+    # ... and may object to a call.
+    has_opinion: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._plans = cls.plan is not Tool.plan
-        cls._has_preflight = cls.preflight is not Tool.preflight
-        cls._has_opinion = cls.opinion is not Tool.opinion
-
-    @property
-    def plans(self) -> bool:
-        """Whether this tool changes files by returning a plan."""
-        return self._plans
-
-    @property
-    def has_preflight(self) -> bool:
-        """Whether this tool has a check of its own."""
-        return self._has_preflight
-
-    @property
-    def has_opinion(self) -> bool:
-        """Whether this tool has a say in who may call it."""
-        return self._has_opinion
+        cls.plans = cls.plan is not Tool.plan
+        cls.has_preflight = cls.preflight is not Tool.preflight
+        cls.has_opinion = cls.opinion is not Tool.opinion
 
     def footprint(self, args: P) -> Footprint | None:
         """What this call will touch; None: its path arguments, by their types, and whatever
@@ -179,3 +171,16 @@ class Tool(ABC, Generic[P]):
         """One line for the person about what is being called; None: a general one is made."""
         del args
         return None
+
+
+def check_name_list(names: object, field: str) -> None:
+    """Raise `invalid_arguments` if one text was given where a list of names belongs: a text is
+    a collection too, of letters.
+    """
+    if isinstance(names, str):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{field} is a list of names, not one text",
+            hint=f"write {field}=[{names!r:.200}]",
+            field=field,
+        )

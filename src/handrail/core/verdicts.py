@@ -11,25 +11,25 @@ from handrail.core.problems import ProblemTemplate
 
 
 class Risk(IntEnum):
-    """How much a call could harm, as one ladder (decides who is asked, nothing else)."""
+    """How much harm a call could do, in increasing order. `word` is the lower-case name."""
 
-    SAFE = 0
-    MODERATE = 1
-    DANGEROUS = 2
-    CRITICAL = 3
+    word: str
+
+    def __new__(cls, level: int, word: str) -> Self:
+        """The member of a level, with its word."""
+        member = int.__new__(cls, level)
+        member._value_, member.word = level, word
+        return member
+
+    SAFE = 0, "safe"
+    MODERATE = 1, "moderate"
+    DANGEROUS = 2, "dangerous"
+    CRITICAL = 3, "critical"
 
     @property
     def sensitive(self) -> bool:
         """Moderate and above: what some vocabularies call sensitive or risky."""
         return self >= Risk.MODERATE
-
-    @property
-    def word(self) -> str:
-        """The lower-case name."""
-        return _WORDS[self]
-
-
-_WORDS: Final = {risk: risk.name.lower() for risk in Risk}
 
 
 class Effect(StrEnum):

@@ -103,13 +103,19 @@ class Translated(NamedTuple):
     spelled: Mapping[str, str]
 
 
-class _Table(NamedTuple):
-    """What translating calls of one view needs, worked out once."""
+class ViewTable(NamedTuple):
+    """How the arguments of one view are translated, worked out once. Arguments that have no
+    `foreign` name need no translation, unless there are `defaults`.
+    """
 
     args: Mapping[str, Arg]
     foreign: frozenset[str]
+    # From canonical names to the names that the view shows.
     spelled: Mapping[str, str]
     defaults: Mapping[str, Any]
+
+
+_SAME_NAMES: Final = ViewTable(NOTHING, frozenset(), NOTHING, NOTHING)
 
 
 class Vocabulary:
@@ -124,7 +130,7 @@ class Vocabulary:
             self._exact.setdefault(view.name, view)
             self._by_tool.setdefault(view.tool, []).append(view)
         self._folded = _folded(self._exact)
-        self._tables: dict[View, _Table] = {}
+        self._tables: dict[View, ViewTable] = {}
 
     def resolve(self, name: str) -> View | None:
         """The view that a name means: in this dialect, canonically, in any other dialect.
@@ -154,13 +160,18 @@ class Vocabulary:
         own = [view for view in self.dialect.views if view.tool == tool]
         return own or [next((view for view in known if view.name == tool), known[0])]
 
-    def translate(self, view: View, arguments: Mapping[str, Any]) -> Translated:
-        """Canonical arguments; raises `invalid_arguments` if two spellings disagree."""
+    def table(self, view: View) -> ViewTable:
+        """How the arguments of a view are translated."""
         table = self._tables.get(view)
         if table is None:
             if view.tool not in self._by_tool:
-                return Translated(arguments, NOTHING, NOTHING)
+                return _SAME_NAMES
             table = self._tables[view] = self._table(view)
+        return table
+
+    def translate(self, view: View, arguments: Mapping[str, Any]) -> Translated:
+        """Canonical arguments; raises `invalid_arguments` if two spellings disagree."""
+        table = self.table(view)
         if not table.defaults and arguments.keys().isdisjoint(table.foreign):
             return Translated(arguments, NOTHING, table.spelled)
         return _translated(table, arguments)
@@ -176,7 +187,7 @@ class Vocabulary:
             spelled[arg.name] = arg.show(value) if arg.show else value
         return spelled
 
-    def _table(self, view: View) -> _Table:
+    def _table(self, view: View) -> ViewTable:
         args: dict[str, Arg] = {}
         for other in (view, *self._by_tool.get(view.tool, ())):
             for arg in other.args:
@@ -185,7 +196,7 @@ class Vocabulary:
         foreign = {name for name, arg in args.items() if arg.canonical != name or arg.read}
         # Canonical names pass as they are, but then `spelled` must say that they were used.
         foreign |= {name for name, shown in spelled.items() if name != shown}
-        return _Table(args, frozenset(foreign), spelled, view.defaults)
+        return ViewTable(args, frozenset(foreign), spelled, view.defaults)
 
 
 @lru_cache(maxsize=1024)
@@ -203,7 +214,7 @@ def _folded(exact: Mapping[str, View]) -> dict[str, View]:
     }
 
 
-def _translated(table: _Table, arguments: Mapping[str, Any]) -> Translated:
+def _translated(table: ViewTable, arguments: Mapping[str, Any]) -> Translated:
     canonical = dict(table.defaults)
     ignored: dict[str, Any] = {}
     used: dict[str, str] = {}

@@ -14,7 +14,7 @@ from handrail.core.results import Status
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
-from handrail.engine.batch.loop_counter import LoopCounter
+from handrail.engine.batch.loop_guard import LoopGuard
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_state import CallState, Decision
 from handrail.engine.planning.dry_run import approval_snapshot
@@ -131,7 +131,7 @@ class AgentPolicy:
 
     services: PolicyServices
     approval: Approval
-    loops: LoopCounter
+    loops: LoopGuard
     leases: PathLeases
     quotas: CallQuotas
     dry_run: bool
@@ -146,7 +146,8 @@ class AgentPolicy:
             self.approval.check_not_aborted(prepared)
         if prepared.problem is not None:
             raise ProblemRaised.of(prepared.problem)
-        self.loops.check(prepared)
+        if self.loops.refused:
+            self.loops.check(prepared)
         self.check_static_policy(state)
 
     def check_static_policy(self, state: CallState) -> None:
@@ -226,7 +227,7 @@ class AgentPolicy:
 
     def _safe_read_verdict(self, prepared: PreparedCall) -> Verdict | None:
         """The verdict on every plain read; None if the call must be judged by itself."""
-        return self.services.clearance.safe_read_verdict if prepared.scope.safe_read else None
+        return self.services.clearance.safe_read_verdict if prepared.scope.plain_read else None
 
     def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
         grants = self.services.grants

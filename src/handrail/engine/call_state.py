@@ -15,7 +15,6 @@ from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.verdicts import Verdict
 from handrail.engine.hooking.callbacks import HookFailure
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.principal import CallPolicy
 from handrail.engine.timing.deadlines import CallTimer
 from handrail.history.before_images import Hashing
 from handrail.history.commit import CommitResidue
@@ -54,21 +53,6 @@ class Outcome:
 
     status: Status
     output: Output
-
-    @classmethod
-    def from_output(cls, output: Output | None) -> Outcome:
-        """The outcome of a tool that returned; raises TypeError if that is no valid output."""
-        # Type hints of a tool are not enforced anywhere else.
-        if (
-            type(output) is not Output
-            or type(output.text) is not str
-            or type(output.modifiers) is not tuple
-            or type(output.images) is not tuple
-        ):
-            raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
-        if not isinstance(output.meta, Mapping):
-            raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
-        return cls(Status.OK if output.problem is None else Status.FAILED, output)
 
     @classmethod
     def from_problem(
@@ -166,8 +150,3 @@ class CallState:
     effects: CallEffects = field(default_factory=CallEffects)
     notes: CallNotes = field(default_factory=CallNotes)
     outcome: Outcome | None = None
-
-    @property
-    def policy(self) -> CallPolicy:
-        """The policy that applies to the call."""
-        return self.prepared.principal.policy

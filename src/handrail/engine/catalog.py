@@ -14,11 +14,10 @@ from handrail.core.context import Session
 from handrail.core.effects import Effects
 from handrail.core.ports.plan_mode import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool import Group, Tool
-from handrail.core.tool_names import check_name_list
+from handrail.core.tool import Group, Tool, check_name_list
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
-from handrail.engine.prepare.preparer import callable_tools
+from handrail.engine.prepare.visibility import callable_tools
 from handrail.engine.registry import Registry, ToolEntry
 
 

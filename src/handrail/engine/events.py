@@ -12,19 +12,17 @@ _log = logging.getLogger("handrail")
 class EventBus:
     """Hands events to listeners, in order, in the thread that emits."""
 
-    __slots__ = ("_listeners",)
+    __slots__ = ("_listeners", "idle")
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
-
-    @property
-    def idle(self) -> bool:
-        """Whether there is no listener, so that no event need be built."""
-        return not self._listeners
+        # Whether there is no listener, so that no event need be built.
+        self.idle = True
 
     def subscribe(self, listener: Listener) -> None:
         """Call the listener for every event from now on."""
         self._listeners.append(listener)
+        self.idle = False
 
     def emit(self, event: Event, first: Listener | None = None) -> None:
         """Call `first`, if there is one, then every listener; what one raises is only logged."""

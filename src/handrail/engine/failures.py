@@ -15,7 +15,7 @@ from handrail.engine import messages
 from handrail.engine.approval import RunAborted
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.prepare.visibility import ToolVisibility
 from handrail.engine.timing.deadlines import DeadlineTimer
 
 _log = logging.getLogger("handrail")
@@ -35,7 +35,7 @@ _PATH_ERRORS: Final[dict[int | None, Code]] = {
 class FailureTranslator:
     """The one place where exceptions of a call are caught."""
 
-    preparer: Preparer
+    visibility: ToolVisibility
     timers: DeadlineTimer
 
     async def capture(self, state: CallState, attempt: Awaitable[Outcome]) -> Outcome:
@@ -66,7 +66,7 @@ class FailureTranslator:
 
     def _from_problem(self, state: CallState, problem: Problem) -> Outcome:
         prepared, residue = state.prepared, state.effects.residue
-        problem = self.preparer.without_hidden_names(prepared, problem)
+        problem = self.visibility.without_hidden_names(prepared, problem)
         outcome = Outcome.from_problem(problem, prepared.parsed.caller_names)
         if residue is not None and residue.partially_applied:
             outcome.status = Status.UNKNOWN

@@ -38,23 +38,29 @@ class Pipeline:
         # On every exit: the `completed` row, the quotas, the timer.
         async with self.recorder.record(state) as recording:
             state.outcome = await self.failures.capture(state, self._attempt(state))
-            self.planner.apply_modifiers(state)
-            state.policy.count_for_loop_guard(state)
-            await self.hooks.after(state)
+            if state.outcome.output.modifiers:
+                self.planner.apply_modifiers(state)
+            state.prepared.principal.policy.count_for_loop_guard(state)
+            if self.hooks.hooks:
+                await self.hooks.after(state)
         return recording.result
 
     async def _attempt(self, state: CallState) -> Outcome:
         await self.recorder.write_requested(state)
-        state.policy.precheck(state)
+        state.prepared.principal.policy.precheck(state)
         # May replace the arguments once; `check_static_policy` runs again for them.
-        await self.hooks.before(state)
-        await self.planner.preflight(state)
+        if self.hooks.hooks:
+            await self.hooks.before(state)
+        # Nothing can be checked of a plain read before it runs.
+        if not state.prepared.scope.plain_read:
+            await self.planner.preflight(state)
         while True:
-            plan = await self.planner.plan(state)
-            decision = await state.policy.clear(state, plan)
+            planned = state.prepared.scope.kind is ExecutorKind.PLAN
+            plan = await self.planner.plan(state) if planned else None
+            decision = await state.prepared.principal.policy.clear(state, plan)
             if decision is not Decision.ALLOW:
                 return self.planner.describe(state, plan, decision)
-            async with self.locks.hold(state.prepared.scope.footprint, plan):
+            async with self.locks.hold(state.prepared.scope, plan):
                 outcome = await self.executors[state.prepared.scope.kind].execute(state, plan)
             # None: the plan had to be made again under the lock, and needs a new approval.
             if outcome is not None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
 from handrail.core.tool import Tool
-from handrail.policy.agents import AgentAccess, Agents
+from handrail.policy.agents import AgentAccess
 
 if TYPE_CHECKING:
     from handrail.engine.call_state import CallState, Decision
@@ -62,18 +61,3 @@ class Principal(NamedTuple):
     access: AgentAccess | None
     # The agent whose knowledge of files the call updates; None: the user, who may read everything.
     reader: str | None
-
-
-class Principals:
-    """Chooses the principal of each call."""
-
-    def __init__(self, agents: Agents, agent_policy: CallPolicy, user_policy: CallPolicy) -> None:
-        self.agents = agents
-        self._agent_policy = agent_policy
-        self._user = Principal(user_policy, None, None)
-
-    def of_call(self, call: ToolCall) -> Principal:
-        """The user for what they do themselves, else the agent that the call names."""
-        if call.by_person:
-            return self._user
-        return Principal(self._agent_policy, self.agents.of(call.agent), call.agent)

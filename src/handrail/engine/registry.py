@@ -16,8 +16,7 @@ from handrail.core.effects import Effects, base_footprint, check_statement
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.footprint import NOTHING, Footprint
 from handrail.core.paths import PathUse
-from handrail.core.tool import Group, Tool
-from handrail.core.tool_names import TOOL_NAME, check_name_list
+from handrail.core.tool import TOOL_NAME, Group, Tool, check_name_list
 from handrail.engine.events import EventBus
 
 
@@ -60,6 +59,8 @@ class FootprintSpec(NamedTuple):
     computed: bool
     # Whether a call touches its path arguments and nothing else.
     only_paths: bool
+    # Whether every call touches its path arguments only, and writes none of them.
+    reads_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,9 @@ class ToolEntry:
     origin: ToolOrigin
     arguments: ArgumentSpec
     touches: FootprintSpec
+    # Whether the tool decides itself when it can be used, and how risky a call is.
+    conditional: bool = True
+    rates_risk: bool = True
     # How often a call is tried if it fails in a way that may pass.
     attempts: int = 1
 
@@ -128,6 +132,7 @@ class Registry:
         if entry is None:
             raise ToolNotFoundError(name)
         self._entries[name] = replace(entry, attempts=_attempts(entry.tool, attempts))
+        self.version += 1
 
     def unregister(self, name: str) -> None:
         """Remove a tool; raises `ToolNotFoundError`."""
@@ -248,7 +253,7 @@ def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
         effects = _effects(tool, paths)
     except TypeError as error:
         raise TypeError(f"the tool {tool.name!r} {error}") from error
-    own_footprint = _has_own_footprint(tool)
+    own_footprint = _overrides(tool, "footprint")
     base = base_footprint(effects)
     if tool.plans and PathUse.WRITE not in paths.uses:
         # Only the plan will say what is written.
@@ -261,20 +266,27 @@ def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
         nested_paths=None if paths.nested is None else paths,
     )
     only_paths = not own_footprint and base is NOTHING
-    touches = FootprintSpec(effects, base, own_footprint, only_paths)
-    return ToolEntry(tool, origin, arguments, touches, _attempts(tool, tool.max_attempts))
+    reads_only = only_paths and PathUse.WRITE not in paths.uses
+    return ToolEntry(
+        tool,
+        origin,
+        arguments,
+        FootprintSpec(effects, base, own_footprint, only_paths, reads_only),
+        _overrides(tool, "enabled"),
+        _overrides(tool, "risk"),
+        _attempts(tool, tool.max_attempts),
+    )
 
 
 def _effects(tool: Tool[Any], paths: PathArguments) -> Effects:
-    own = _has_own_footprint(tool)
+    own = _overrides(tool, "footprint")
     return check_statement(tool.effects, paths.uses, plans=tool.plans, own_footprint=own)
 
 
-def _has_own_footprint(tool: Tool[Any]) -> bool:
-    """Whether the class or the object itself works out what a call touches."""
-    return type(tool).footprint is not Tool.footprint or "footprint" in getattr(
-        tool, "__dict__", ()
-    )
+def _overrides(tool: Tool[Any], method: str) -> bool:
+    """Whether the class or the object itself has its own version of a method of `Tool`."""
+    own = getattr(type(tool), method) is not getattr(Tool, method)
+    return own or method in getattr(tool, "__dict__", ())
 
 
 def _shown_schema(tool: Tool[Any], params: type[BaseModel]) -> dict[str, Any]:

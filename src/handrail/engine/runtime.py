@@ -26,8 +26,7 @@ from handrail.core.ports.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine import messages
-from handrail.engine.batch.batch_runner import BatchRunner
-from handrail.engine.batch.pacing import Pacer
+from handrail.engine.batch.batch_runner import BatchRunner, Call
 from handrail.engine.batch.scheduler import Ordering, order
 from handrail.engine.call_policy import AgentPolicy
 from handrail.engine.catalog import Catalog
@@ -37,7 +36,6 @@ from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
-from handrail.engine.prepare.call_factory import Call, CallFactory
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.providers.message_calls import MessagePreparer
@@ -104,7 +102,6 @@ class Runtime:
         self._session = session
         self._tools = tools
         self._calls = calls
-        self._factory = CallFactory(tools.preparer, calls.runner.ids)
         self._user = UserActions(
             calls.runner.pipeline, tools.preparer, calls.runner.ids, calls.policy.quotas.guardrails
         )
@@ -198,11 +195,15 @@ class Runtime:
 
         async def run() -> ToolResult:
             self._check_open()
-            turn = self._calls.runner.ids.turn()
-            call = self._factory.tool_call(id, name, arguments, turn, agent)
+            runner = self._calls.runner
+            call = runner.ids.make_call(id, name, arguments, runner.ids.turn(), agent)
             prepared = self._tools.preparer.prepare(call)
-            prepared.origin.has_client_id, prepared.origin.made = id is not None, made
-            result = await self._calls.runner.run(prepared, on_event)
+            prepared.origin.made = made
+            if id is None:
+                result = await runner.pipeline.run(prepared, on_event)
+            else:
+                prepared.origin.has_client_id = True
+                result = await runner.run(prepared, on_event)
             if result.modifiers:
                 self._apply([result], on_event)
             return result
@@ -218,8 +219,8 @@ class Runtime:
         """
         self._check_open()
         turn = self._calls.runner.ids.turn()
-        paced = self._factory.prepare_paced(calls, turn, agent, Pacer(self._calls.batches.clock))
-        return await self._run(await paced, turn, on_event)
+        prepared = await self._calls.batches.prepare_paced(calls, turn, agent)
+        return await self._run(prepared, turn, on_event)
 
     async def _run(
         self, prepared: list[PreparedCall], turn: int, on_event: Listener | None
@@ -229,7 +230,7 @@ class Runtime:
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
         """How a batch of these calls would be ordered; runs nothing."""
-        prepared = self._factory.prepare_all(calls, 0, agent)
+        prepared = self._calls.batches.prepare(calls, 0, agent)
         return order([one.call.id for one in prepared], [one.footprint for one in prepared])
 
     @asynccontextmanager
@@ -257,13 +258,13 @@ class Runtime:
         only what it may call. From then on `answer` refuses this agent what it was not shown;
         the last declaration counts. Raises `invalid_arguments` for a name that no tool has.
         """
-        preparer, catalog = self._tools.preparer, self._tools.catalog
+        visibility, catalog = self._tools.preparer.visibility, self._tools.catalog
         if allowed is not None:
-            catalog.check_names(allowed, preparer.callable_tools(agent))
-        visible = preparer.visible(agent, allowed)
+            catalog.check_names(allowed, visibility.list_callable(agent))
+        visible = visibility.list_declared(agent, allowed)
         declared, shown = catalog.declare(provider, allowed=visible, groups=groups)
         if provider != "mcp":
-            preparer.declared.record(agent, shown)
+            visibility.record_declared(agent, shown)
         return declared
 
     async def answer(
@@ -280,7 +281,7 @@ class Runtime:
             return []
         self._check_open()
         turn, name = self._calls.runner.ids.turn(), response_id(response)
-        message = MessagePreparer(self._factory).prepare(
+        message = MessagePreparer(self._tools.preparer, self._calls.runner.ids).prepare(
             asked.calls, read_end(response), response=name, turn=turn, agent=agent
         )
         results = message.answers(await self._run(list(message.prepared), turn, on_event))

@@ -13,8 +13,7 @@ from handrail.core.places import shown
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, ToolResult
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare.call_factory import CallIds
-from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.prepare.preparer import CallIds, Preparer
 from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.planmode.approval import PlanApproval
 from handrail.planmode.item import PlanItem

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool_names import check_name_list
+from handrail.core.tool import check_name_list
 from handrail.core.traits import READ_ONLY_PROFILES
 from handrail.policy import messages
 from handrail.policy.rules.parse import CanonicalName
@@ -98,6 +98,8 @@ class Agents:
         # Without a section unlisted agents may use every tool; with one, none.
         self._stranger = (self._default or NOTHING) if written else None
         self._limits: dict[str, _RuntimeLimit] = {}
+        # Counts changes of the limits, so that what is derived from them knows when it is stale.
+        self.version = 0
 
     def of(self, agent: str) -> AgentAccess | None:
         """The access of an agent; None means every tool."""
@@ -122,6 +124,7 @@ class Agents:
         check_name_list(tools, "tools")
         if tools is None and parent is None:
             self._limits.pop(agent, None)
+            self.version += 1
             return
         if parent is not None and agent in self._line(parent):
             raise messages.OWN_PARENT.error(agent=agent, field="parent")
@@ -129,6 +132,7 @@ class Agents:
         if tools is not None and ALL not in tools:
             listed = tuple(self._canonical(name) or name for name in tools)
         self._limits[agent] = _RuntimeLimit(listed, parent)
+        self.version += 1
 
     def same_chain(self, one: str, other: str) -> bool:
         """Whether both names are one agent, or one agent is an ancestor of the other."""

@@ -7,7 +7,7 @@ from tests.mcp.server.conftest import ERAS
 
 import handrail
 from handrail.core.results import Image, Output
-from handrail.policy.loop_guard import STOP_AT
+from handrail.engine.batch.loop_guard import STOP_AT
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 

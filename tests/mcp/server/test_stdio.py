@@ -12,7 +12,7 @@ from tests.mcp.server.conftest import SCRIPT
 from tests.mcp.server.traces import all_ended, pids_of
 from tests.support.waiting import wait_exit
 
-from handrail.core.call_ids import is_call_id
+from handrail.core.call import is_call_id
 from handrail.mcp.server.stdio import lines
 from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage
 

@@ -16,6 +16,7 @@ from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Held, ProcessLocks
 from handrail.engine.batch.footprint_index import Marks, find_marks
+from handrail.engine.prepare.prepared_call import CallScope
 
 
 class QueueEntry:
@@ -179,11 +180,14 @@ class Locks:
         self._queue = FootprintQueue()
         self._between = between_processes
 
-    def hold(self, footprint: Footprint, plan: Plan | None = None) -> LockScope:
-        """Everything the footprint names, for the length of an `async with` block; between
-        processes also the files of a plan whose footprint could not name them.
+    def hold(self, scope: CallScope, plan: Plan | None = None) -> LockScope:
+        """Everything the footprint of a call names, for the length of an `async with` block;
+        between processes also the files of a plan whose footprint could not name them.
         """
-        return LockScope(self._queue, self._between, footprint, plan)
+        # Most calls only read, and need no locks between processes.
+        writes = plan is not None or not scope.reads_only
+        between = self._between if writes else None
+        return LockScope(self._queue, between, scope.footprint, plan)
 
 
 class LockScope:
@@ -210,11 +214,9 @@ class LockScope:
         enclosing = _enclosing.get()
         self._entry = self._queue.enter(self._footprint, enclosing)
         try:
-            if not self._entry.ready:
+            if self._entry.pending:
                 await self._entry.wait()
-            # Most calls only read, and need not even be asked for names.
-            writes = self._plan is not None or not self._footprint.reads_only
-            if self._between is not None and writes and (keys := self._keys(enclosing)):
+            if self._between is not None and (keys := self._keys(enclosing)):
                 self._held = await self._between.acquire(keys)
         except BaseException:
             self._queue.leave(self._entry)

@@ -16,6 +16,7 @@ from handrail.engine import messages
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.confinement import CommandConfinement
+from handrail.engine.executors.direct_executor import check_output
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.engine.executors.protected_guard import ProtectedNamesGuard, tampering_text
 from handrail.engine.recording.recorder import Recorder
@@ -93,7 +94,7 @@ class CommandRunner:
             if (protection.has_jobs or starts) and approved and not starts:
                 baseline = await protection.job_snapshot(confinement.paths.allowed_protected)
             protection.watch_jobs(baseline, started=starts)
-        outcome = Outcome.from_output(output)
+        outcome = check_output(output)
         outcome.add_meta({"sandbox": confinement.sandbox.backend, **report.to_meta()})
         if job_tampering:
             outcome.append(f"[handrail: a background job {tampering_text(job_tampering)}]")
@@ -103,9 +104,7 @@ class CommandRunner:
     async def _run_read(self, state: CallState, analysis: CommandAnalysis) -> Outcome:
         approved = state.clearance.binding is not None
         state.context.confinement = await self.confinement.for_reading(analysis, approved=approved)
-        outcome = Outcome.from_output(
-            await state.prepared.tool.run(state.prepared.args, state.context)
-        )
+        outcome = check_output(await state.prepared.tool.run(state.prepared.args, state.context))
         outcome.add_meta({"sandbox": self.confinement.sandbox.backend, "undo": "full"})
         return outcome
 
@@ -153,12 +152,14 @@ class CommandExecutor:
         """Run the command of the call."""
         prepared = state.prepared
         if not prepared.reads_only:
-            await state.policy.check_leases(state, None)
+            await state.prepared.principal.policy.check_leases(state, None)
             intent = {"runs": prepared.name, **await self.runner.begin(state)}
             await self.recorder.write_intent(state, intent)
         self.timers.limit(state.timer, prepared.tool.timeout_s)
         outcome = await self.runner.run(state)
-        outcome.append(*(f"[{one}]" for one in state.policy.warnings(state, None)))
+        outcome.append(
+            *(f"[{one}]" for one in state.prepared.principal.policy.warnings(state, None))
+        )
         return outcome
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
-from handrail.core.results import Output
+from handrail.core.results import Output, Status
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.timing.deadlines import DeadlineTimer
@@ -65,6 +65,21 @@ async def retry(
         await asyncio.sleep(wait)
 
 
+def check_output(output: Output | None) -> Outcome:
+    """The outcome of a tool that returned; raises TypeError if that is no valid output."""
+    # Type hints of a tool are not enforced anywhere else.
+    if (
+        type(output) is not Output
+        or type(output.text) is not str
+        or type(output.modifiers) is not tuple
+        or type(output.images) is not tuple
+    ):
+        raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
+    if not isinstance(output.meta, Mapping):
+        raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
+    return Outcome(Status.OK if output.problem is None else Status.FAILED, output)
+
+
 class Executor(Protocol):
     """Carries out cleared calls of one kind, while their locks are held."""
 
@@ -82,21 +97,23 @@ class DirectExecutor:
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome:
         """Run the tool and return its output as the outcome."""
         prepared, context, timers = state.prepared, state.context, self.timers
-        tool = prepared.tool
+        entry, args = prepared.entry, prepared.parsed.model
+        if entry is None:
+            raise LookupError(f"there is no tool {prepared.call.name!r}")
+        tool = entry.tool
         if not prepared.scope.reads_only:
-            await state.policy.check_leases(state, None)
+            await state.prepared.principal.policy.check_leases(state, None)
             await self.recorder.write_intent(state, {"runs": prepared.name})
         timers.limit(state.timer, tool.timeout_s)
-        attempts = 1 if prepared.entry is None else prepared.entry.attempts
-        if attempts == 1:
-            return Outcome.from_output(await tool.run(prepared.args, context))
+        if entry.attempts == 1:
+            return check_output(await tool.run(args, context))
 
         async def run() -> Output:
             state.effects.attempts += 1
             timers.limit(state.timer, tool.timeout_s)
-            return await tool.run(prepared.args, context)
+            return await tool.run(args, context)
 
-        return Outcome.from_output(await retry(run, attempts, context.report))
+        return check_output(await retry(run, entry.attempts, context.report))
 
 
 class DeferredExecutor:

@@ -212,11 +212,11 @@ class PlanExecutor:
         unchanged = self.committer.files.unchanged
         if not all(unchanged(change) for change in plan.changes):
             plan = await self._make_plan_again(state)
-            if not state.policy.recheck_plan(state, plan):
+            if not state.prepared.principal.policy.recheck_plan(state, plan):
                 return None
         outcome = Outcome(Status.OK, Output(plan.text, plan.preview or None, plan.data))
         if plan.changes:
-            await state.policy.check_leases(state, plan)
+            await state.prepared.principal.policy.check_leases(state, plan)
             await self.committer.commit(state, plan)
             if state.prepared.principal.reader is not None:
                 self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
@@ -235,7 +235,7 @@ class PlanExecutor:
 
     async def _append_warnings(self, state: CallState, plan: Plan, outcome: Outcome) -> None:
         """Append what the model and the user should know about the committed changes."""
-        warnings = (*state.notes.user_notes, *state.policy.warnings(state, plan))
+        warnings = (*state.notes.user_notes, *state.prepared.principal.policy.warnings(state, plan))
         remarks = [f"[{one}]" for one in warnings]
         report = await syntax_report(plan, self.syntax)
         if report.faults:

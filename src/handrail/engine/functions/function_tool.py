@@ -20,8 +20,7 @@ from handrail.core.context import ToolContext
 from handrail.core.effects import Effects, check_statement, path_effects
 from handrail.core.paths import PathUse
 from handrail.core.results import Output
-from handrail.core.tool import Group, Tool
-from handrail.core.tool_names import TOOL_NAME
+from handrail.core.tool import TOOL_NAME, Group, Tool
 from handrail.core.verdicts import Risk
 from handrail.engine import messages
 from handrail.engine.functions.signature import read_signature

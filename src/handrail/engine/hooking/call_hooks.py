@@ -63,7 +63,7 @@ class CallHooks:
         if rewrite is not None and rewritten:
             clearance.rewritten, clearance.hook_approval = True, None
             self.recorder.replace_prepared(state, self._rewritten(state.prepared, rewrite))
-            state.policy.check_static_policy(state)
+            state.prepared.principal.policy.check_static_policy(state)
         if verdict is not None and verdict.effect is Effect.ALLOW and opinion.may_allow:
             clearance.hook_approval = verdict
         return rewritten

@@ -27,6 +27,7 @@ from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.confinement import CommandConfinement
 from handrail.engine.hooking.file_changes import current_hook_tracker
 from handrail.engine.hooking.hook_input import HookPayload
+from handrail.engine.prepare.prepared_call import CallScope
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.hooks.output import HookProcessResult
 from handrail.hooks.spec import HookSpec
@@ -36,6 +37,8 @@ _NO_NETWORK: Final = (
     "hooks have no network access, which is probably why it failed; a user can run it "
     "outside of the sandbox with unconfined = true"
 )
+# A hook may change any file.
+_ANYTHING: Final = CallScope(footprint=OPEN_ENDED, reads_only=False)
 _SHELL_OPTIONS: Final = ("--norc", "--noprofile", "-c")
 
 
@@ -73,7 +76,7 @@ class HookRunner:
                 return process_result(await self._run(spec, message, self._free()))
             if spec.background or self.read_only():
                 return await self._run_held(spec, message, self._looking(spec))
-            async with self.locks.hold(OPEN_ENDED):
+            async with self.locks.hold(_ANYTHING):
                 return await self._run_watched(spec, message)
         except ProblemRaised as raised:
             return HookProcessResult(error=raised.problem.message, not_run=True)

@@ -16,7 +16,6 @@ from handrail.engine.executors.freshness import Freshness
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.preview import call_preview
-from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.payloads import one_line
 from handrail.engine.registry import ToolOrigin
 from handrail.engine.timing.deadlines import DeadlineTimer
@@ -41,17 +40,15 @@ class CallPlanner:
     async def preflight(self, state: CallState) -> None:
         """Start the time limit and run the tool's own check."""
         tool = state.prepared.tool
-        self.timers.limit(state.timer, state.policy.time_limit(tool))
+        self.timers.limit(state.timer, state.prepared.principal.policy.time_limit(tool))
         if tool.has_preflight:
             await tool.preflight(state.prepared.args, state.context)
 
     async def plan(self, state: CallState) -> Plan | None:
-        """The plan of the call; None if its tool makes none, or if the call can only be planned
-        after a queued call has run.
+        """The plan of a call whose tool makes plans; None if the call can only be planned after a
+        queued call has run.
         """
         prepared = state.prepared
-        if prepared.scope.kind is not ExecutorKind.PLAN:
-            return None
         try:
             return await self.make_plan(state)
         except ProblemRaised:

@@ -21,6 +21,7 @@ from handrail.core.arguments.path_arguments import read_path_arguments
 from handrail.core.arguments.schema import Schema, full_schema
 from handrail.core.problems import ProblemRaised
 from handrail.engine.prepare.arguments import check_plain, load_json
+from handrail.engine.registry import ArgumentSpec
 
 _UNREPAIRED: Final = object()
 _WORDS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -35,6 +36,24 @@ class CoercedArguments(NamedTuple):
 
     arguments: dict[str, Any]
     notes: tuple[str, ...]
+
+
+def validate_coerced(
+    spec: ArgumentSpec, arguments: Mapping[str, Any]
+) -> tuple[CoercedArguments, BaseModel]:
+    """The arguments with harmless mistakes repaired, and as the tool takes them; raises pydantic's
+    ValidationError for any other mistake.
+    """
+    repaired = coerce(spec.model, arguments)
+    try:
+        return repaired, spec.validate(repaired.arguments)
+    except ValidationError:
+        try:
+            # What JSON has no word for (a tuple, a date) is accepted in its JSON form.
+            return repaired, spec.model.model_validate_json(json.dumps(repaired.arguments))
+        except ValidationError:
+            pass
+        raise
 
 
 def coerce(model: type[BaseModel], arguments: Mapping[str, Any]) -> CoercedArguments:

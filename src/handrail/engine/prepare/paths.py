@@ -21,22 +21,25 @@ from handrail.engine.registry import ToolEntry, ToolOrigin
 
 
 def resolve_nested(
-    entry: ToolEntry, args: BaseModel | None, files: Files
-) -> tuple[dict[str, Place], list[Touch]]:
-    """The paths inside other arguments by name (`paths[0]`, `edits[1].path`), and what they
-    make the call touch. Raises what `Files.locate` raises, naming the path's place.
+    entry: ToolEntry,
+    args: BaseModel | None,
+    files: Files,
+    places: dict[str, Place],
+    touches: list[Touch],
+) -> None:
+    """Add the paths inside other arguments by name (`paths[0]`, `edits[1].path`), and what they
+    make the call touch. Raises what `Files.locate` raises, naming the argument.
     """
-    places: dict[str, Place] = {}
-    touches: list[Touch] = []
     if entry.arguments.nested_paths is None or args is None:
-        return places, touches
+        return
     for value in entry.arguments.nested_paths.collect(args):
-        place = _locate(value, files)
-        places[value.name] = place
+        place = places[value.name] = _locate(value, files)
         for use in value.uses:
-            check_tree(value.name, use, place)
-            touches.append(path_touch(use, place))
-    return places, touches
+            if use is PathUse.TREE:
+                touches.append(tree_touch(value.name, place))
+            else:
+                access = Access.READ if use is PathUse.READ else Access.WRITE
+                touches.append(Touch(f"file:{place.absolute}", access))
 
 
 def _locate(value: PathValue, files: Files) -> Place:
@@ -50,47 +53,22 @@ def _locate(value: PathValue, files: Files) -> Place:
         raise ProblemRaised.of(replace(problem, field=field)) from raised
 
 
-def resolve_direct(
-    entry: ToolEntry, args: BaseModel | None, files: Files
-) -> tuple[dict[str, Place], list[Touch]]:
-    """The plain path arguments by name, and what they make the call touch. A handle of an
-    earlier result has no place. Raises what `Files.locate` raises.
-    """
-    places: dict[str, Place] = {}
-    touches: list[Touch] = []
-    for name, use in entry.arguments.paths:
-        given = getattr(args, name)
-        if given is None:
-            continue
-        if output_call_id(given) is not None:
-            if not entry.tool.reads_outputs:
-                raise _no_file(given, name)
-            touches.append(Touch(given, Access.READ))
-            continue
-        place = places[name] = files.locate(given)
-        if use is PathUse.READ:
-            touches.append(Touch(f"file:{place.absolute}", Access.READ))
-            continue
-        check_tree(name, use, place)
-        touches.append(path_touch(use, place))
-    return places, touches
+def output_touch(entry: ToolEntry, name: str, handle: str) -> Touch:
+    """What a call touches that reads an earlier result; raises if its tool cannot."""
+    if not entry.tool.reads_outputs:
+        raise _no_file(handle, name)
+    return Touch(handle, Access.READ)
+
+
+def tree_touch(name: str, place: Place) -> Touch:
+    """What a call touches that searches a folder. The plan file lies in no tree: it is refused."""
+    if place.root == ASIDE:
+        raise messages.PATH_NOT_SEARCHABLE.error(path=place.path, field=name)
+    return Touch(f"tree:{place.absolute}", Access.READ)
 
 
 def _no_file(given: str, name: str) -> ProblemRaised:
     return messages.OUTPUT_HANDLE_AS_PATH.error(given=given, field=name)
-
-
-def path_touch(use: PathUse, place: Place) -> Touch:
-    """What is touched when a path is used in a way."""
-    if use is PathUse.TREE:
-        return Touch(f"tree:{place.absolute}", Access.READ)
-    return Touch(f"file:{place.absolute}", Access.READ if use is PathUse.READ else Access.WRITE)
-
-
-def check_tree(name: str, use: PathUse, place: Place) -> None:
-    """Refuse to search the plan file: it is a file to read and write, and lies in no tree."""
-    if use is PathUse.TREE and place.root == ASIDE:
-        raise messages.PATH_NOT_SEARCHABLE.error(path=place.path, field=name)
 
 
 def call_footprint(

@@ -16,10 +16,10 @@ from handrail.core.plan import Plan
 from handrail.core.problems import Problem
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
+from handrail.engine.batch.loop_guard import BatchPosition
 from handrail.engine.principal import Principal
 from handrail.engine.registry import ToolEntry
 from handrail.planmode.approval import PlanApproval
-from handrail.policy.loop_guard import BatchPosition
 from handrail.policy.policy_input import PolicyInput
 
 
@@ -56,8 +56,8 @@ class CallScope(NamedTuple):
     reads_only: bool = True
     risk: Risk = Risk.SAFE
     kind: ExecutorKind = ExecutorKind.DIRECT
-    # Whether the call is a plain read: without risk, command or a policy of its tool.
-    safe_read: bool = False
+    # Whether the call is a plain read: without risk, command, preflight or policy of its tool.
+    plain_read: bool = False
     # Whether a program that the call starts must not be able to change any file.
     writes_nothing: bool = False
 

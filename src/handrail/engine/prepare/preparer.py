@@ -7,85 +7,133 @@ a batch and in the record.
 
 from __future__ import annotations
 
-import json
+import itertools
 import logging
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
-from difflib import get_close_matches
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from handrail.core.call import ToolCall
+from handrail.core.call import ToolCall, check_call_id
 from handrail.core.context import Session
-from handrail.core.footprint import Footprint, Touch
+from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.outputs import OUTPUT_PREFIX
+from handrail.core.paths import PathUse
 from handrail.core.places import Place
 from handrail.core.ports.machine import Files
-from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.dialects.base import Translated, View, Vocabulary
+from handrail.dialects.base import Translated, View, ViewTable, Vocabulary
 from handrail.engine import messages
 from handrail.engine.prepare.arguments import check_plain, parse_arguments
-from handrail.engine.prepare.coerce import coerce, explain_errors
-from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
+from handrail.engine.prepare.coerce import explain_errors, validate_coerced
+from handrail.engine.prepare.paths import (
+    call_footprint,
+    output_touch,
+    resolve_nested,
+    tree_touch,
+)
 from handrail.engine.prepare.prepared_call import (
     CallScope,
     ExecutorKind,
     ParsedArguments,
     PreparedCall,
 )
-from handrail.engine.principal import Principals
+from handrail.engine.prepare.visibility import ToolVisibility
+from handrail.engine.principal import CallPolicy, Principal
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
-from handrail.policy.agents import AgentAccess, AgentAction
-
-# A shown tool that leads to others: these may be called although no array names them.
-DOORS: Final[Mapping[str, tuple[str, ...]]] = {ENTER: (LEAVE,)}
-_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
-
-
-def callable_tools(shown: Iterable[str]) -> frozenset[str]:
-    """Return the tools that a model may call that is shown these: they, and what they lead to."""
-    names = set(shown)
-    for name in tuple(names):
-        names.update(DOORS.get(name, ()))
-    return frozenset(names)
-
-
-class DeclaredTools:
-    """The canonical names that the last `declare` of each agent lets its model call.
-
-    They bind the calls of a model's message. An agent that nothing was declared for, and a
-    call that a program makes itself, are not bound.
-    """
-
-    def __init__(self) -> None:
-        self._shown: dict[str, frozenset[str]] = {}
-
-    def record(self, agent: str, tools: frozenset[str]) -> None:
-        """Note what the model of an agent may call from now on."""
-        self._shown[agent] = tools
-
-    def allows(self, call: ToolCall, tool: str) -> bool:
-        """Whether a call may name a tool, by its canonical name."""
-        if not call.from_model:
-            return True
-        shown = self._shown.get(call.agent)
-        return shown is None or tool in shown
-
-
-def drop_hidden_names(problem: Problem, hidden: frozenset[str]) -> Problem:
-    """The problem without its hint, if that names a tool that the caller was not shown.
-
-    Only names with an underscore are looked for: the others are words of the language.
-    """
-    if problem.hint is None or hidden.isdisjoint(_NAME.findall(problem.hint)):
-        return problem
-    return replace(problem, hint=None)
-
+from handrail.policy.agents import AgentAction, Agents
+from handrail.policy.approval.grants import SessionGrants
 
 _log = logging.getLogger("handrail")
+_CONSTANTS: Final = frozenset({bool, type(None)})
+# Names under which tools were called are remembered up to this number.
+_MOST_NAMES: Final = 1_024
+_MOST_AGENTS: Final = 256
+
+
+class CallIds:
+    """Gives out call ids and turn numbers. Grants for one turn end when the next turn begins."""
+
+    def __init__(self, prefix: str, first_turn: int, grants: SessionGrants) -> None:
+        # Ids of our own must be new even where a named session goes on in another process.
+        self._prefix = prefix
+        self._ids = itertools.count(1)
+        self._turns = itertools.count(first_turn)
+        self._turn: ContextVar[int | None] = ContextVar("handrail_turn", default=None)
+        self._grants = grants
+
+    def make_call(
+        self, id: Any, name: Any, arguments: Mapping[str, Any] | str | None, turn: int, agent: str
+    ) -> ToolCall:
+        """A call; without an id it gets a new one. Raises `invalid_arguments` for an id that cannot
+        be used.
+        """
+        call_id = check_call_id(id) if id is not None else f"{self._prefix}.{next(self._ids)}"
+        given = {} if arguments is None else arguments
+        return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
+
+    def fresh_id(self) -> str:
+        """An id that no call has."""
+        return f"{self._prefix}.{next(self._ids)}"
+
+    def repeated_id(self, given: str) -> str:
+        """A unique id for a call whose own id belongs to an earlier one."""
+        return f"{given}#{self.fresh_id()}"
+
+    def turn(self) -> int:
+        """The turn of a call that is made in this context: the enclosing turn, or a new one."""
+        current = self._turn.get()
+        return current if current is not None else self._new_turn()
+
+    @contextmanager
+    def same_turn(self) -> Iterator[int]:
+        """One turn for all calls made inside; follows the calling thread or task."""
+        number = self._new_turn()
+        token = self._turn.set(number)
+        try:
+            yield number
+        finally:
+            self._turn.reset(token)
+
+    def _new_turn(self) -> int:
+        if self._grants.has_turn_grants:
+            self._grants.end_turn()
+        return next(self._turns)
+
+
+class Principals:
+    """Chooses the principal of each call."""
+
+    def __init__(self, agents: Agents, agent_policy: CallPolicy, user_policy: CallPolicy) -> None:
+        self.agents = agents
+        self._agent_policy = agent_policy
+        self._user = Principal(user_policy, None, None)
+        # Valid for one state of the agents' limits.
+        self._known: dict[str, Principal] = {}
+        self._version = agents.version
+
+    def of_call(self, call: ToolCall) -> Principal:
+        """The user for what they do themselves, else the agent that the call names."""
+        if call.by_person:
+            return self._user
+        if self._version != self.agents.version or len(self._known) > _MOST_AGENTS:
+            self._known, self._version = {}, self.agents.version
+        known = self._known.get(call.agent)
+        if known is None:
+            known = Principal(self._agent_policy, self.agents.of(call.agent), call.agent)
+            self._known[call.agent] = known
+        return known
+
+
+class CallTarget(NamedTuple):
+    """The tool that a name means, and how its arguments are translated."""
+
+    view: View
+    table: ViewTable
+    entry: ToolEntry
 
 
 class Preparer:
@@ -102,32 +150,11 @@ class Preparer:
         self._registry = registry
         self._vocabulary = vocabulary
         self._files = files
-        self._session = session
         self.principals = principals
-        self.declared = DeclaredTools()
-
-    def visible(self, agent: str, allowed: Collection[str] | None) -> Collection[str] | None:
-        """The tools to declare to an agent: of those allowed, what it may call; None: all that
-        the dialect shows.
-        """
-        access = self.principals.agents.of(agent)
-        if access is None:
-            return allowed
-        named = allowed
-        if named is None:
-            dialect = self._vocabulary.dialect
-            named = [
-                tool.name
-                for tool in self._registry.list_all()
-                if access.lists_tools or not dialect.hides(tool.name, tool.traits)
-            ]
-        found = [view.tool if (view := self._vocabulary.resolve(one)) else one for one in named]
-        return [name for name in found if _open_to(access, self._registry.entry(name))]
-
-    def callable_tools(self, agent: str) -> list[str]:
-        """The canonical names of all tools that an agent may call."""
-        access, entry = self.principals.agents.of(agent), self._registry.entry
-        return [name for name in self._registry.names if _open_to(access, entry(name))]
+        self.visibility = ToolVisibility(registry, vocabulary, session, principals.agents)
+        # By the name that was called; valid for one state of the registry.
+        self._targets: dict[str, CallTarget] = {}
+        self._version = registry.version
 
     def prepare(self, call: ToolCall) -> PreparedCall:
         """Prepare the call; never raises: what is wrong becomes the problem of the result."""
@@ -157,47 +184,62 @@ class Preparer:
             prepared.problem = Problem("internal", message[:2000])
 
     def _parse_and_validate(self, prepared: PreparedCall) -> None:
-        call = prepared.call
-        if isinstance(call.arguments, str):
-            given: Mapping[str, Any] = parse_arguments(call.arguments)
-        elif not isinstance(call.arguments, Mapping):
-            raise messages.ARGUMENTS_NOT_OBJECT.error(kind=type(call.arguments).__name__)
-        else:
-            check_plain(call.arguments)
-            given = dict(call.arguments)
+        given = plain_arguments(prepared.call)
         try:
-            view, prepared.entry = self._find(prepared)
-            translated = self._vocabulary.translate(view, given)
+            target = self._find(prepared)
+            prepared.entry, table = target.entry, target.table
+            if not table.defaults and given.keys().isdisjoint(table.foreign):
+                translated = Translated(given, {}, table.spelled)
+            else:
+                translated = self._vocabulary.translate(target.view, given)
         except ProblemRaised:
             prepared.parsed = ParsedArguments(given)
             raise
-        prepared.parsed = _validated_or_coerced(translated, prepared.entry, view)
+        prepared.parsed = _validated(translated, target)
         self._resolve(prepared)
-        self._check_writes(prepared)
+        if prepared.scope.footprint.command is not None and prepared.principal.access is not None:
+            self._check_writes(prepared)
 
-    def _find(self, prepared: PreparedCall) -> tuple[View, ToolEntry]:
+    def _find(self, prepared: PreparedCall) -> CallTarget:
+        """The tool of a call; raises `unknown_tool` if there is none that the caller may use."""
         call = prepared.call
-        view = self._vocabulary.resolve(call.name)
-        entry = self._registry.entry(call.name)
-        # A tool of the user's own wins over another vocabulary's word for one of ours.
+        if self._version != self._registry.version:
+            self._targets, self._version = {}, self._registry.version
+        target = self._targets.get(call.name) or self._look_up(call.name)
+        if target is None:
+            raise self.visibility.unknown_tool(prepared, exists=False)
+        entry = target.entry
+        limited = call.from_model or prepared.principal.access is not None
+        if limited and not self.visibility.allows(prepared, entry):
+            raise self.visibility.unknown_tool(prepared, exists=True)
+        if entry.conditional and not entry.tool.enabled(self.visibility.session):
+            raise messages.TOOL_DISABLED.error(tool=call.name)
+        return target
+
+    def _look_up(self, name: str) -> CallTarget | None:
+        view = self._vocabulary.resolve(name)
+        entry = self._registry.entry(name)
+        # A tool of the user's own wins over another vocabulary's word for a built-in tool.
         own = entry is not None and entry.origin is not ToolOrigin.BUILTIN
         if view is None or (own and not self._vocabulary.shows(view)):
-            view = self._vocabulary.shown(call.name)
+            view = self._vocabulary.shown(name)
         else:
             entry = self._registry.entry(view.tool)
-        if entry is None or not self._open_to(prepared, entry):
-            raise self._unknown(prepared, known=entry is not None)
-        if not entry.tool.enabled(self._session):
-            raise messages.TOOL_DISABLED.error(tool=call.name)
-        return view, entry
+        if entry is None:
+            return None
+        target = CallTarget(view, self._vocabulary.table(view), entry)
+        # Bounded: models make up spellings.
+        if len(self._targets) < _MOST_NAMES:
+            self._targets[name] = target
+        return target
 
     def _check_writes(self, prepared: PreparedCall) -> None:
-        """An agent that may not change files may not let a command do it either: what its text
-        shows is refused here, and the sandbox keeps it from writing anything else.
+        """Refuse a command of an agent that may not change files if the text of the command shows
+        that it would; the sandbox prevents any other write.
         """
         call, analysis, access = (
             prepared.call,
-            prepared.footprint.command,
+            prepared.scope.footprint.command,
             prepared.principal.access,
         )
         if analysis is None or access is None or access.may(AgentAction.PATCH):
@@ -209,117 +251,101 @@ class Preparer:
                 would = f"write {analysis.effects.writes[0]!r}"
             raise messages.AGENT_MAY_NOT_WRITE.error(agent=call.agent, would=would)
 
-    def _open_to(self, prepared: PreparedCall, entry: ToolEntry | None) -> bool:
-        """Whether the caller may use a tool: by the limits of its agent, and if it is a model,
-        by what it was shown.
-        """
-        if entry is None or not _open_to(prepared.principal.access, entry):
-            return False
-        return self.declared.allows(prepared.call, entry.tool.name)
-
-    def without_hidden_names(self, prepared: PreparedCall, problem: Problem) -> Problem:
-        """The problem as its caller may read it: no hint names a tool that it cannot use."""
-        if problem.hint is None:
-            return problem
-        hint = problem.hint
-        hidden = frozenset(
-            name
-            for name in self._registry.names
-            if name in hint and not self._open_to(prepared, self._registry.entry(name))
-        )
-        return drop_hidden_names(problem, hidden) if hidden else problem
-
-    def _unknown(self, prepared: PreparedCall, *, known: bool) -> ProblemRaised:
-        name = prepared.call.name
-        shown = sorted(
-            self._vocabulary.shown(tool.name).name
-            for tool in self._registry.list_all()
-            if self._open_to(prepared, self._registry.entry(tool.name))
-            and tool.shown(self._session)
-        )
-        if not name:
-            return messages.NO_TOOL_NAME.error(field="name")
-        if known:
-            listed = f"tools: {', '.join(shown)}"
-            message = f"the tool {name!r:.200} is switched off here"
-            return ProblemRaised("unknown_tool", message, hint=listed)
-        close = get_close_matches(name[:100], shown, n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
-        return ProblemRaised("unknown_tool", f"there is no tool named {name!r:.200}", hint=hint)
-
     def _resolve(self, prepared: PreparedCall) -> None:
-        entry, args = prepared.entry, prepared.args
+        """Resolve the paths of a call and work out what it touches; raises what `Files.locate`
+        raises.
+        """
+        entry, args, files = prepared.entry, prepared.parsed.model, self._files
         if entry is None:
             return
-        files, touches = self._files, list[Touch]()
-        places: Mapping[str, Place] = {}
-        if entry.arguments.paths:
-            places, touches = resolve_direct(entry, args, files)
+        places: dict[str, Place] = {}
+        touches: list[Touch] = []
+        for name, use in entry.arguments.paths:
+            given = getattr(args, name)
+            if given is None:
+                continue
+            if given.startswith(OUTPUT_PREFIX):
+                # The handle of an earlier result has no place.
+                touches.append(output_touch(entry, name, given))
+                continue
+            place = places[name] = files.locate(given)
+            if use is PathUse.TREE:
+                touches.append(tree_touch(name, place))
+            else:
+                access = Access.READ if use is PathUse.READ else Access.WRITE
+                touches.append(Touch(f"file:{place.absolute}", access))
         if entry.arguments.nested_paths is not None:
-            nested, further = resolve_nested(entry, args, files)
-            places, touches = {**places, **nested}, [*touches, *further]
+            resolve_nested(entry, args, files, places, touches)
         if entry.touches.only_paths:
             footprint = Footprint(tuple(touches))
         else:
             footprint = call_footprint(entry, args, touches, files)
-        tool, kind = entry.tool, ExecutorKind.DIRECT
-        if tool.plans:
-            kind = ExecutorKind.PLAN
-        elif footprint.command is not None:
-            kind = ExecutorKind.COMMAND
-        # A plan is shown to the user before it is committed; it is never only a read.
-        reads_only = kind is not ExecutorKind.PLAN and footprint.reads_only
-        risk = tool.risk(args)
-        if risk is None:
-            risk = Risk.SAFE if reads_only else Risk.MODERATE
-        direct_read = reads_only and risk is Risk.SAFE and kind is ExecutorKind.DIRECT
-        prepared.scope = CallScope(
-            places,
-            footprint,
-            reads_only,
-            risk,
-            kind,
-            direct_read and not tool.has_opinion,
-            prepared.scope.writes_nothing,
-        )
+        prepared.scope = _scope(entry, args, places, footprint, prepared.scope)
 
 
-def _validated_or_coerced(translated: Translated, entry: ToolEntry, view: View) -> ParsedArguments:
+def _scope(
+    entry: ToolEntry,
+    args: Any,
+    places: Mapping[str, Place],
+    footprint: Footprint,
+    earlier: CallScope,
+) -> CallScope:
+    tool, kind = entry.tool, ExecutorKind.DIRECT
+    if tool.plans:
+        kind = ExecutorKind.PLAN
+    elif footprint.command is not None:
+        kind = ExecutorKind.COMMAND
+    # A plan is shown to the user before it is committed; it is never only a read.
+    reads_only = kind is not ExecutorKind.PLAN and (
+        entry.touches.reads_only or footprint.reads_only
+    )
+    risk = tool.risk(args) if entry.rates_risk else None
+    if risk is None:
+        risk = Risk.SAFE if reads_only else Risk.MODERATE
+    safe_read = reads_only and risk is Risk.SAFE and kind is ExecutorKind.DIRECT
+    plain = safe_read and not tool.has_opinion and not tool.has_preflight
+    return CallScope(places, footprint, reads_only, risk, kind, plain, earlier.writes_nothing)
+
+
+def plain_arguments(call: ToolCall) -> dict[str, Any]:
+    """A copy of the arguments, which could have come from JSON text; raises `invalid_arguments`."""
+    if isinstance(call.arguments, str):
+        return parse_arguments(call.arguments)
+    if not isinstance(call.arguments, Mapping):
+        raise messages.ARGUMENTS_NOT_OBJECT.error(kind=type(call.arguments).__name__)
+    given = dict(call.arguments)
+    for key, value in given.items():
+        kind = type(value)
+        # Most arguments are short ASCII texts, constants or numbers, which JSON can always hold.
+        if type(key) is not str or not key.isascii():
+            break
+        if not (
+            (kind is str and value.isascii())
+            or kind in _CONSTANTS
+            or (kind is int and -(2**63) <= value < 2**63)
+        ):
+            break
+    else:
+        return given
+    check_plain(given)
+    return given
+
+
+def _validated(translated: Translated, target: CallTarget) -> ParsedArguments:
     """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`."""
-    arguments, ignored = translated.arguments, tuple(translated.ignored)
+    entry, view = target.entry, target.view
+    given, ignored = translated.arguments, tuple(translated.ignored)
     try:
-        model = entry.arguments.validate(arguments)
+        model = entry.arguments.validate(given)
     except ValidationError:
-        parsed = ParsedArguments(arguments, None, (), ignored, translated.spelled, view.openings)
-        return _coerced(parsed, entry, view)
-    return ParsedArguments(arguments, model, (), ignored, translated.spelled, view.openings)
-
-
-def _coerced(parsed: ParsedArguments, entry: ToolEntry, view: View) -> ParsedArguments:
-    """The arguments with harmless mistakes repaired; raises `invalid_arguments` for others."""
-    repaired = coerce(entry.arguments.model, parsed.arguments)
+        pass
+    else:
+        return ParsedArguments(given, model, (), ignored, translated.spelled, view.openings)
     try:
-        model = _validated(entry, repaired.arguments)
+        repaired, model = validate_coerced(entry.arguments, given)
     except ValidationError as error:
         shown = view.shown_args(entry.arguments.schema.get("properties", ()))
-        raise explain_errors(error, parsed.caller_names, [arg.name for arg in shown]) from error
-    return parsed._replace(arguments=repaired.arguments, model=model, coerced=repaired.notes)
-
-
-def _validated(entry: ToolEntry, arguments: Mapping[str, Any]) -> BaseModel:
-    """The arguments as the tool takes them; raises pydantic's ValidationError."""
-    try:
-        return entry.arguments.validate(arguments)
-    except ValidationError:
-        try:
-            # What JSON has no word for (a tuple, a date) is accepted in its JSON form.
-            return entry.arguments.model.model_validate_json(json.dumps(arguments))
-        except ValidationError:
-            pass
-        raise
-
-
-def _open_to(access: AgentAccess | None, entry: ToolEntry | None) -> bool:
-    if access is None or entry is None:
-        return entry is not None
-    return access.may_call(entry.tool.name, edits_files=entry.edits_files)
+        raise explain_errors(error, translated.spelled, [arg.name for arg in shown]) from error
+    return ParsedArguments(
+        repaired.arguments, model, repaired.notes, ignored, translated.spelled, view.openings
+    )

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from handrail.core.call_ids import is_call_id, safe_call_id
+from handrail.core.call import is_call_id, safe_call_id
 from handrail.core.ports.models import Finish
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine import messages
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
-from handrail.engine.prepare.call_factory import CallFactory
 from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import CallIds, Preparer
 from handrail.engine.providers.response_end import ResponseEnd
 
 # More calls than any model makes in one message, few enough to be run and recorded.
@@ -57,7 +57,8 @@ class MessageCalls:
 class MessagePreparer:
     """Prepares the calls of messages for one runtime."""
 
-    calls: CallFactory
+    preparer: Preparer
+    ids: CallIds
 
     def prepare(
         self,
@@ -78,7 +79,7 @@ class MessagePreparer:
                 if _hold_effects(one, end):
                     # A call that is not run leaves its id free: nothing happened under it.
                     one.origin.has_client_id = False
-                    one.call = one.call._replace(id=self.calls.numbers.fresh_id())
+                    one.call = one.call._replace(id=self.ids.fresh_id())
             else:
                 one = self._refuse(call, problem, turn, agent)
             one.origin.response = response
@@ -91,9 +92,9 @@ class MessagePreparer:
         self, call: Mapping[str, Any], position: int, response: str | None, turn: int, agent: str
     ) -> PreparedCall:
         name = _internal_id(call["id"], position, response)
-        made = self.calls.tool_call(name, call["name"], call["arguments"], turn, agent)
+        made = self.ids.make_call(name, call["name"], call["arguments"], turn, agent)
         made = made._replace(from_model=True)
-        prepared = self.calls.preparer.prepare(made)
+        prepared = self.preparer.prepare(made)
         prepared.origin.has_client_id = name is not None
         return prepared
 
@@ -101,8 +102,8 @@ class MessagePreparer:
         self, call: Mapping[str, Any], problem: Problem, turn: int, agent: str
     ) -> PreparedCall:
         """The call with a problem; its arguments are not parsed."""
-        made = self.calls.tool_call(None, call["name"], None, turn, agent)
-        return self.calls.preparer.refuse(made, problem)
+        made = self.ids.make_call(None, call["name"], None, turn, agent)
+        return self.preparer.refuse(made, problem)
 
 
 def _internal_id(given: Any, position: int, response: str | None) -> str | None:

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from handrail.core.call_ids import safe_call_id
+from handrail.core.call import safe_call_id
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Image, ToolResult
 from handrail.engine import messages

@@ -23,8 +23,8 @@ from handrail.core.results import ToolResult
 from handrail.engine import messages
 from handrail.engine.batch.scheduler import collect_into, release_slot_while
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare.call_factory import CallIds
 from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import CallIds
 from handrail.engine.recording.payloads import replay
 from handrail.history.undo.recorded_changes import find_undone_paths
 

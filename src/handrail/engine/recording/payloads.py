@@ -1,4 +1,6 @@
-"""What is written down of a call, and a result read back from it. Shapes are append-only."""
+"""Calls in short: a call in one line, the changes of a command in one line; and the result that was
+recorded for a call.
+"""
 
 from __future__ import annotations
 
@@ -9,68 +11,9 @@ from handrail.core.places import shown
 from handrail.core.ports.records import CallRecord
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Status, ToolResult
-from handrail.engine.call_state import CallState
 from handrail.engine.prepare.prepared_call import PreparedCall
 
 _WIDEST: Final = 80
-
-
-def requested(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
-    """The payload of a `requested` row: what was asked, by whom, as it was understood."""
-    payload = {
-        "tool": prepared.name,
-        "called": prepared.call.name,
-        "arguments": prepared.arguments,
-        "agent": prepared.call.agent,
-        "dialect": dialect,
-        "risk": prepared.risk.word,
-    }
-    if prepared.parsed.coerced:
-        payload["coerced"] = prepared.parsed.coerced
-    if prepared.parsed.ignored:
-        payload["ignored"] = prepared.parsed.ignored
-    if prepared.origin.response is not None:
-        payload["response"] = prepared.origin.response
-    return payload
-
-
-def completed(state: CallState, result: ToolResult) -> dict[str, Any]:
-    """The payload of a `completed` row: what came of it and who cleared it by which rule."""
-    verdict = state.clearance.verdict
-    payload = {
-        "tool": state.prepared.name,
-        # Words, not members: the JSON is the same, and an enumeration takes as long as a text.
-        "status": str(result.status),
-        "is_error": result.is_error,
-        "text": result.text,
-        "data": result.data,
-        "problem": result.problem.to_dict() if result.problem else None,
-        "changes": [
-            [change.path, change.operation, change.before_hash, change.after_hash]
-            for change in result.changes
-        ],
-        "cleared": None if verdict is None else [str(verdict.effect), verdict.rule],
-        "asked": state.clearance.asked,
-        "meta": result.meta,
-    }
-    if state.clearance.answered_by is not None:
-        payload["answered_by"] = state.clearance.answered_by
-    if state.effects.recorded is not None:
-        payload["effects"] = state.effects.recorded
-    linked = [place.absolute for place in state.prepared.places.values() if place.via]
-    if linked:
-        # Where links led; they may lead elsewhere when the result is read again.
-        payload["linked"] = linked
-    if state.notes.hook_failures:
-        payload["hook_failures"] = state.notes.hook_failures
-    if state.clearance.rewritten:
-        payload["rewritten"] = state.prepared.arguments
-    return payload
-
-
-def reads_of_call(state: CallState) -> dict[str, Any]:
-    """What the model knows of files since this call, and which agent it is that knows."""
-    return {"agent": state.prepared.call.agent, "files": dict(state.notes.reads)}
 
 
 def replay(record: CallRecord) -> ToolResult | None:

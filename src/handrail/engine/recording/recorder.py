@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal
 
 from handrail.core.context import Session, ToolContext, current_reads
 from handrail.core.events import (
@@ -23,37 +23,28 @@ from handrail.core.events import (
     FileChanged,
     Listener,
 )
-from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import shown
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.processes import OnOutput, Stream
 from handrail.core.ports.records import Durability, Row, Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.results import Output, ToolResult
-from handrail.core.tool import Keep
+from handrail.core.results import Output, Status, ToolResult
 from handrail.engine.call_state import CallState, Outcome, current_session
 from handrail.engine.events import EventBus
 from handrail.engine.failures import ended_problem
 from handrail.engine.hooking.callbacks import current_hook_failures
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.recording import payloads
-from handrail.engine.recording.payloads import change_summary
-from handrail.engine.recording.truncation import truncate
+from handrail.engine.recording.payloads import change_summary, one_line
+from handrail.engine.recording.truncation import (
+    TRUNCATED_BY_TOOL,
+    TruncationOptions,
+    truncate,
+    truncate_result,
+)
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.recovery.pending_cleanup import mark_pending_cleanup
 
 _log = logging.getLogger("handrail")
-
-
-class TruncationOptions(NamedTuple):
-    """How long texts are shortened; None: as each tool declares."""
-
-    max_chars: int | None = None
-    # Which part is kept.
-    keep: Keep | None = None
-
-
-_TRUNCATED_BY_TOOL: Final = TruncationOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ class RecorderOptions:
     read_rules: str | None = None
     # Whether the record says which files were read: a named session may be resumed.
     keep_reads: bool = False
-    truncation: TruncationOptions = _TRUNCATED_BY_TOOL
+    truncation: TruncationOptions = TRUNCATED_BY_TOOL
 
 
 class Recorder:
@@ -96,7 +87,10 @@ class Recorder:
 
     def begin(self, prepared: PreparedCall, listener: Listener | None) -> CallState:
         """The state of a call that begins now, with its timer."""
-        timer = self._timers.start(prepared.call.id, prepared.name, listener)
+        entry, name = prepared.entry, prepared.call.name
+        if entry is not None:
+            name = entry.tool.name
+        timer = self._timers.start(prepared.call.id, name, listener)
         context = ToolContext(
             prepared.call,
             self.session,
@@ -122,13 +116,13 @@ class Recorder:
     async def write_requested(self, state: CallState) -> None:
         """Write the `requested` row; raises `store_unavailable` if that is impossible."""
         prepared = state.prepared
-        payload = payloads.requested(prepared, self._options.dialect)
+        payload = requested_payload(prepared, self._options.dialect)
         try:
             self._store.append(self._row(state, "requested", payload))
         except ProblemRaised:
             await self._recover(state)
-        if self._has_listener(state.timer):
-            call, line = prepared.call, payloads.one_line(prepared)
+        if state.timer.listener is not None or not self._bus.idle:
+            call, line = prepared.call, one_line(prepared)
             started = CallStarted(call.id, prepared.name, call.turn, call.agent, line)
             self._bus.emit(started, state.timer.listener)
 
@@ -157,12 +151,12 @@ class Recorder:
 
     def report(self, timer: CallTimer, text: str) -> None:
         """Send the progress that a tool reports to the listeners."""
-        if self._has_listener(timer):
+        if timer.listener is not None or not self._bus.idle:
             self._bus.emit(CallProgress(timer.call_id, timer.tool, text), timer.listener)
 
     def _output_listener(self, timer: CallTimer) -> OnOutput | None:
         """Sends the output of a running program to the listeners; None if there are none."""
-        if not self._has_listener(timer):
+        if timer.listener is None and self._bus.idle:
             return None
 
         def send(stream: Stream, data: bytes) -> None:
@@ -173,12 +167,12 @@ class Recorder:
 
     def replayed(self, prepared: PreparedCall, own_id: str, result: ToolResult) -> None:
         """Record that a call was repeated and got the recorded result; nothing ran."""
-        asked = {**payloads.requested(prepared, self._options.dialect), "repeats": result.call_id}
-        told = {"tool": prepared.name, "status": result.status, "repeats": result.call_id}
+        asked = {**requested_payload(prepared, self._options.dialect), "repeats": result.call_id}
+        answered = {"tool": prepared.name, "status": result.status, "repeats": result.call_id}
         turn, now = prepared.call.turn, self._clock.now_ns()
         with suppress(ProblemRaised):
             self._store.append(Row(self.session.id, "requested", own_id, turn, now, asked))
-            self._store.append(Row(self.session.id, "completed", own_id, turn, now, told))
+            self._store.append(Row(self.session.id, "completed", own_id, turn, now, answered))
 
     def settle(self, state: CallState) -> ToolResult:
         """The one exit of every call: its result, its `completed` row, its events."""
@@ -191,7 +185,7 @@ class Recorder:
             # and writes it as soon as it can.
             name = shown(state.prepared.name)
             _log.error("the record of %s waits: %s", name, raised.problem.message)
-        if self._has_listener(state.timer):
+        if state.timer.listener is not None or not self._bus.idle:
             for change in result.changes:
                 event = FileChanged(result.call_id, change.path, change.operation)
                 self._bus.emit(event, state.timer.listener)
@@ -210,16 +204,18 @@ class Recorder:
         if residue is not None and residue.partially_applied:
             # Without a `completed` row, recovery finishes the call as after a crash.
             return
-        payload = payloads.completed(state, result)
+        payload = completed_payload(state, result)
         if self._options.read_rules is not None:
             payload["read_rules"] = self._options.read_rules
         if state.notes.reads and self._options.keep_reads:
-            payload["reads"] = payloads.reads_of_call(state)
+            # What the agent knows of files since this call.
+            agent = state.prepared.call.agent
+            payload["reads"] = {"agent": agent, "files": dict(state.notes.reads)}
         self._store.append(self._row(state, "completed", payload))
 
     def close(self, state: CallState) -> None:
         """Release what a call holds, after its record was written."""
-        state.policy.settle(state)
+        state.prepared.principal.policy.settle(state)
         if self._on_call_ended is not None:
             self._on_call_ended()
         self._timers.unregister(state.timer)
@@ -239,8 +235,14 @@ class Recorder:
             meta["coerced"] = list(prepared.parsed.coerced)
         if prepared.parsed.ignored:
             meta["ignored"] = list(prepared.parsed.ignored)
-        text = self._truncated(state, _apply_dialect_prefix(prepared, output), meta)
-        line = change_summary(changes, meta) if output.display is None else None
+        text, entry, most = output.text, prepared.entry, self._options.truncation.max_chars
+        if prepared.parsed.result_prefixes:
+            text = _apply_dialect_prefix(prepared, output)
+        if entry is not None and len(text) > min(entry.tool.max_chars, most):
+            text = truncate_result(prepared, text, self._options.truncation, self.session, meta)
+        line = None
+        if output.display is None and "undo" in meta:
+            line = change_summary(changes, meta)
         return ToolResult(
             prepared.call.id,
             outcome.status,
@@ -256,31 +258,16 @@ class Recorder:
 
     def fits(self, state: CallState, text: str) -> bool:
         """Whether `text` fits the limit untruncated."""
-        return state.prepared.entry is None or len(text) <= self._limit(state)
+        entry, most = state.prepared.entry, self._options.truncation.max_chars
+        return entry is None or len(text) <= min(entry.tool.max_chars, most)
 
     def cut(self, text: str, state: CallState) -> str:
         """The truncated text, as the model would see it; the rest is not saved."""
         if self.fits(state, text):
             return text
-        keep = self._options.truncation.keep or state.prepared.tool.keep
-        return truncate(text, self._limit(state), keep, None, "").text
-
-    def _limit(self, state: CallState) -> int:
-        limit = state.prepared.tool.max_chars
-        configured = self._options.truncation.max_chars
-        return limit if configured is None else min(limit, configured)
-
-    def _truncated(self, state: CallState, text: str, meta: dict[str, Any]) -> str:
-        if self.fits(state, text):
-            return text
-        prepared, command = state.prepared, state.prepared.footprint.command
-        named = [place.rel for place in prepared.places.values()]
-        named += command.effects.reads if command is not None else ()
-        artifacts = None if any(map(is_sensitive, named)) else self.session.artifacts
-        keep = self._options.truncation.keep or prepared.tool.keep
-        truncated = truncate(text, self._limit(state), keep, artifacts, prepared.call.id)
-        meta["oversize"] = {"cut": truncated.cut, "saved": truncated.saved}
-        return truncated.text
+        tool, options = state.prepared.tool, self._options.truncation
+        limit = min(tool.max_chars, options.max_chars)
+        return truncate(text, limit, options.keep or tool.keep, None, "").text
 
     def _row(
         self,
@@ -290,10 +277,6 @@ class Recorder:
     ) -> Row:
         call = state.prepared.call
         return Row(self.session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
-
-    def _has_listener(self, timer: CallTimer) -> bool:
-        """Whether events of the call have a listener; if not, they are not built."""
-        return timer.listener is not None or not self._bus.idle
 
 
 class CallRecording:
@@ -331,7 +314,7 @@ class CallRecording:
             finally:
                 self.result = self._recorder.settle(state)
             if error is None and self.result.problem is not None:
-                failed_calls = state.policy.failed_calls
+                failed_calls = state.prepared.principal.policy.failed_calls
                 if failed_calls is not None:
                     await failed_calls.note(state, self.result)
         finally:
@@ -339,6 +322,58 @@ class CallRecording:
             current_session.reset(session)
             current_reads.reset(reads)
             current_hook_failures.reset(hook_failures)
+
+
+def requested_payload(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
+    """The payload of a `requested` row: the call as it was made and parsed. Append-only."""
+    call, entry, parsed = prepared.call, prepared.entry, prepared.parsed
+    payload = {
+        "tool": call.name if entry is None else entry.tool.name,
+        "called": call.name,
+        "arguments": parsed.arguments,
+        "agent": call.agent,
+        "dialect": dialect,
+        "risk": prepared.scope.risk.word,
+    }
+    if parsed.coerced:
+        payload["coerced"] = parsed.coerced
+    if parsed.ignored:
+        payload["ignored"] = parsed.ignored
+    if prepared.origin.response is not None:
+        payload["response"] = prepared.origin.response
+    return payload
+
+
+def completed_payload(state: CallState, result: ToolResult) -> dict[str, Any]:
+    """The payload of a `completed` row: the result, and which rule cleared the call. Append-only."""
+    clearance, prepared, changes = state.clearance, state.prepared, result.changes
+    verdict, status = clearance.verdict, result.status
+    payload = {
+        "tool": state.timer.tool,
+        # Words, not members: the JSON is the same, and an enumeration takes as long as a text.
+        "status": status._value_,
+        "is_error": status is not Status.OK and status is not Status.PLANNED,
+        "text": result.text,
+        "data": result.data,
+        "problem": result.problem.to_dict() if result.problem else None,
+        "changes": [[one.path, one.operation, one.before_hash, one.after_hash] for one in changes],
+        "cleared": None if verdict is None else [verdict.effect._value_, verdict.rule],
+        "asked": clearance.asked,
+        "meta": result.meta,
+    }
+    if clearance.answered_by is not None:
+        payload["answered_by"] = clearance.answered_by
+    if state.effects.recorded is not None:
+        payload["effects"] = state.effects.recorded
+    linked = [place.absolute for place in prepared.scope.places.values() if place.via]
+    if linked:
+        # Where links led; they may lead elsewhere when the result is read again.
+        payload["linked"] = linked
+    if state.notes.hook_failures:
+        payload["hook_failures"] = state.notes.hook_failures
+    if clearance.rewritten:
+        payload["rewritten"] = prepared.parsed.arguments
+    return payload
 
 
 def _apply_dialect_prefix(prepared: PreparedCall, output: Output) -> str:

@@ -6,14 +6,29 @@ Cuts fall on line boundaries where one is near, never inside a character.
 from __future__ import annotations
 
 import logging
-from typing import Literal, NamedTuple
+import sys
+from typing import Any, Final, Literal, NamedTuple
 
+from handrail.core.context import Session
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.outputs import output_handle
 from handrail.core.ports.machine import Artifacts
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Keep
+from handrail.engine.prepare.prepared_call import PreparedCall
 
 _log = logging.getLogger("handrail")
+
+
+class TruncationOptions(NamedTuple):
+    """How long texts are shortened, beyond what each tool declares; `keep` None: as it declares."""
+
+    max_chars: int = sys.maxsize
+    # Which part is kept.
+    keep: Keep | None = None
+
+
+TRUNCATED_BY_TOOL: Final = TruncationOptions()
 
 
 class TruncatedText(NamedTuple):
@@ -40,6 +55,26 @@ def truncate(
     marker = f"[{cut} characters cut here; {where}]"
     shown = "\n".join(part for part in (head.rstrip("\n"), marker, tail.lstrip("\n")) if part)
     return TruncatedText(shown, cut, saved)
+
+
+def truncate_result(
+    prepared: PreparedCall,
+    text: str,
+    options: TruncationOptions,
+    session: Session,
+    meta: dict[str, Any],
+) -> str:
+    """The text of a result that is too long, truncated; `meta` gets how much is missing. The full
+    text is kept, unless the call reads a file that may hold secrets.
+    """
+    tool, command = prepared.tool, prepared.footprint.command
+    named = [place.rel for place in prepared.places.values()]
+    named += command.effects.reads if command is not None else ()
+    artifacts = None if any(map(is_sensitive, named)) else session.artifacts
+    limit, keep = min(tool.max_chars, options.max_chars), options.keep or tool.keep
+    truncated = truncate(text, limit, keep, artifacts, prepared.call.id)
+    meta["oversize"] = {"cut": truncated.cut, "saved": truncated.saved}
+    return truncated.text
 
 
 def _window(text: str, limit: int, keep: Keep) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import anyio
 from mcp.server.session import ServerSession
 from mcp_types import LoggingLevel
 
-from handrail.core.call_ids import safe_call_id
+from handrail.core.call import safe_call_id
 from handrail.core.events import Event, ToolRegistered, ToolUnregistered
 from handrail.core.results import ToolResult
 from handrail.mcp.server.config import ServerConfig, restrict_tools

@@ -65,6 +65,9 @@ class SessionGrants:
         self._fits = fits
         self._obstacle = obstacle
         self._grants: list[RuleGrant] = []
+        # Whether anything was granted, and whether some of it ends with the turn.
+        self.any = False
+        self.has_turn_grants = False
         self._foreseen: tuple[PlannedPermission, ...] = ()
         # Which calls would not have happened without a grant, by its text.
         self._used: dict[str, set[str]] = {}
@@ -79,11 +82,6 @@ class SessionGrants:
     def ignores_reads(self) -> bool:
         """Whether no rule can stop a call that only reads; grants cannot change that."""
         return self._base.ignores_reads
-
-    @property
-    def any(self) -> bool:
-        """Whether anything was granted."""
-        return bool(self._grants)
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the rules and the grants that have not expired; None if none matches."""
@@ -217,5 +215,6 @@ class SessionGrants:
 
     def _keep(self, grants: list[RuleGrant]) -> None:
         if grants != self._grants:
-            self._grants = grants
+            self._grants, self.any = grants, bool(grants)
+            self.has_turn_grants = Scope.TURN in [one.scope for one in grants]
             self._current = self._base.with_rules(one.rule for one in grants)

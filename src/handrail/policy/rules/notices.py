@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from handrail.core.tool_names import TOOL_NAME
+from handrail.core.tool import TOOL_NAME
 from handrail.core.verdicts import Effect
 from handrail.policy.rules import messages
 from handrail.policy.rules.parse import CanonicalName

@@ -125,7 +125,7 @@ def _read_lines(file: str) -> Iterator[str]:
 
 
 def _parse_line(text: str) -> BatchLine:
-    from handrail.core.call_ids import check_call_id
+    from handrail.core.call import check_call_id
     from handrail.engine.prepare.arguments import check_plain, exceeds_limit, load_json, too_large
 
     if exceeds_limit(text):

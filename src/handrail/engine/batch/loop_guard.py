@@ -1,14 +1,21 @@
-"""Detects a model that repeats one call with one outcome.
+"""Detects a model that repeats one call with one outcome: warns first, then refuses the call for a
+minute. Different outcomes are progress, and every change of a file restarts the count.
 
-The guard warns first, then refuses the call for a minute. Different outcomes are progress, and
-every change of a file restarts the count. Equal calls that were made before
-one of them ended count once: the model had not seen its outcome.
+Equal calls that were made before one of them ended count once: the model had not seen its outcome.
+Calls of a batch are checked and warned by the counts from before the batch. Their outcomes are
+counted in call order when the batch ends, so parallel execution does not change the counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.engine.call_state import CallState
+    from handrail.engine.prepare.prepared_call import PreparedCall
 
 Strictness = Literal["off", "warn", "stop"]
 WARN_AT: Final = 4
@@ -57,27 +64,82 @@ class LoopGuard:
         """`together_s`: an equal call that is made within this time after the last one ended was
         made together with it.
         """
+        # Whether calls are counted at all.
+        self.enabled = strictness != "off"
         self._strictness = strictness
         self._clock = clock
         self._together_s = together_s
         # By agent and call; newest last.
         self._agents: dict[str, dict[Hashable, RepeatCount]] = {}
         # Refused calls and the end of the refusal: files may have changed by then.
-        self._refused: dict[tuple[str, Hashable], float] = {}
+        self.refused: dict[tuple[str, Hashable], float] = {}
 
-    @property
-    def enabled(self) -> bool:
-        """Whether calls are counted at all."""
-        return self._strictness != "off"
+    def begin_batch(self, calls: Sequence[PreparedCall]) -> list[CallRepeat | None]:
+        """Give every call of a batch its position; returns the list to pass to `end_batch`."""
+        outcomes: list[CallRepeat | None] = [None] * len(calls)
+        for number, one in enumerate(calls):
+            one.origin.batch = BatchPosition(outcomes, number)
+        return outcomes
 
-    @property
-    def refuses_any(self) -> bool:
-        """Whether any call may be refused now."""
-        return bool(self._refused)
+    def end_batch(self, outcomes: Sequence[CallRepeat | None]) -> None:
+        """Count the outcomes of a batch in call order; equal calls with equal outcomes count
+        once, unless a file was changed between them.
+        """
+        counted: set[tuple[str, Hashable, int]] = set()
+        for one in outcomes:
+            if one is None:
+                continue
+            if one.changed:
+                counted.clear()
+            elif (same := (one.agent, one.key, one.outcome)) in counted:
+                continue
+            else:
+                counted.add(same)
+            self.count(one)
+
+    def check(self, prepared: PreparedCall) -> None:
+        """Raise `blocked` if the call was repeated too often."""
+        refusal = self.refusal(prepared.call.agent, prepared.name, prepared.arguments)
+        if refusal is not None:
+            hint = (
+                "look at what it said, and try something else; the refusal ends after a minute, "
+                "or when a file is changed (setting loop_guard)"
+            )
+            raise ProblemRaised("blocked", refusal, hint=hint)
+
+    def record_outcome(self, state: CallState) -> None:
+        """Count the outcome, or keep it until the batch ends; append a warning to its text."""
+        prepared, outcome, entry = state.prepared, state.outcome, state.prepared.entry
+        if not self.enabled or outcome is None:
+            return
+        name = prepared.call.name
+        if entry is not None:
+            if entry.tool.polls:
+                # Repeating a call is how a polling tool is used.
+                return
+            name = entry.tool.name
+        key = call_key(name, prepared.parsed.arguments)
+        changed = bool(state.effects.changes)
+        batch, made = prepared.origin.batch, prepared.origin.made
+        repeat = CallRepeat(
+            prepared.call.agent,
+            name,
+            key,
+            hash(outcome.output.text),
+            changed,
+            state.timer.started if made is None else made,
+        )
+        if batch is None:
+            warning = self.count(repeat)
+        else:
+            warning = self.preview(repeat)
+            batch.outcomes[batch.number] = repeat
+        if warning is not None:
+            outcome.append(f"[handrail: {warning}]")
 
     def refusal(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """Why the call is refused, None if it is not."""
-        if not self._refused:
+        if not self.refused:
             return None
         if not self._is_refused(agent, call_key(tool, arguments)):
             return None
@@ -105,7 +167,7 @@ class LoopGuard:
         if len(past) > _REMEMBERED:
             del past[next(iter(past))]
         if self._strictness == "stop" and times >= STOP_AT - 1:
-            self._refused[call.agent, call.key] = self._clock() + STOPPED_S
+            self.refused[call.agent, call.key] = self._clock() + STOPPED_S
         return self._warning(call.tool, times)
 
     def preview(self, call: CallRepeat) -> str | None:
@@ -115,11 +177,11 @@ class LoopGuard:
         return self._warning(call.tool, self._times(call))
 
     def _is_refused(self, agent: str, key: Hashable) -> bool:
-        if not self._refused:
+        if not self.refused:
             return False
-        if self._refused.get((agent, key), 0.0) > self._clock():
+        if self.refused.get((agent, key), 0.0) > self._clock():
             return True
-        self._refused.pop((agent, key), None)
+        self.refused.pop((agent, key), None)
         return False
 
     def _times(self, call: CallRepeat) -> int:
@@ -148,9 +210,9 @@ class LoopGuard:
     def _forget(self, agent: str) -> None:
         """A file changed, so calls of the agent may have other outcomes: start all counts again."""
         self._agents.pop(agent, None)
-        if self._refused:
-            others = {one: until for one, until in self._refused.items() if one[0] != agent}
-            self._refused = others
+        if self.refused:
+            others = {one: until for one, until in self.refused.items() if one[0] != agent}
+            self.refused = others
 
 
 def call_key(tool: str, arguments: Mapping[str, Any]) -> Hashable:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from handrail.policy.loop_guard import STOP_AT, STOPPED_S, WARN_AT, CallRepeat, LoopGuard, call_key
+from handrail.engine.batch.loop_guard import (
+    STOP_AT,
+    STOPPED_S,
+    WARN_AT,
+    CallRepeat,
+    LoopGuard,
+    call_key,
+)
 
 
 class Clock:
