@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from handrail.core.call_ids import safe_call_id
+from handrail.core.call import safe_call_id
 from handrail.core.ports.models import (
     Block,
     CallBlock,
