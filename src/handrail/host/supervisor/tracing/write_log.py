@@ -7,8 +7,6 @@ and logged.
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import json
 import os
 import platform
@@ -20,9 +18,9 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.roots import real_path
+from handrail.host.supervisor.tracing.process_memory import ProcessMemory
 from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
 
-_PAGE: Final = 4096
 # Limits of the log; later writes are attributed to no program.
 _MOST: Final = 200_000
 _MOST_BYTES: Final = 64 << 20
@@ -41,7 +39,7 @@ class WriteLog:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         self._file = os.open(path, flags, 0o600)
         self._calls = TRACED_SYSCALLS.get(platform.machine(), {})
-        self._memory = _ProcessMemory()
+        self._memory = ProcessMemory()
         self._known: set[str] = set()
         self._trees: set[str] = set()
         self._room = _MOST_BYTES
@@ -139,36 +137,6 @@ class WriteLog:
         if known is None:
             known = self._leads[folder] = real_path(folder)
         return known
-
-
-class _ProcessMemory:
-    """Reads strings from the memory of other processes."""
-
-    def __init__(self) -> None:
-        self._call = ctypes.CDLL(None, use_errno=True).process_vm_readv
-        self._buffer = ctypes.create_string_buffer(_PAGE)
-
-    def text(self, pid: int, address: int) -> bytes | None:
-        """The bytes up to the next NUL; None if the address is not readable, as it is for the
-        kernel. Raises PermissionError if reading is not allowed.
-        """
-        text = b""
-        while len(text) <= _PAGE:
-            # Not across a page boundary: the next page may be unmapped.
-            count = _PAGE - address % _PAGE
-            local = struct.pack("@PN", ctypes.addressof(self._buffer), count)
-            remote = struct.pack("@PN", address, count)
-            got = self._call(pid, local, 1, remote, 1, 0)
-            if got <= 0:
-                if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
-                    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-                return None
-            part, zero, _ = self._buffer.raw[:got].partition(b"\0")
-            text += part
-            if zero:
-                return text
-            address += got
-        return None
 
 
 def _link(path: str) -> str | None:
