@@ -5,6 +5,8 @@ is JSON; prints JSON, attack → None if it got through, else the error.
 """
 
 import ctypes
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -20,6 +22,7 @@ CLONE_NEWUSER = 0x10000000
 def main(given):
     attacks = {
         **files(given),
+        **metadata(given),
         **network(given),
         **protected(given),
         **as_root(given),
@@ -65,9 +68,6 @@ def files(given):
         "fs_write:through /proc/PID/cwd": lambda: write(f"/proc/{given['victim']}/cwd/by_cwd"),
         "fs_write:make a device": lambda: os.mkfifo(f"{outside}/fifo"),
         "metadata:shared memory": lambda: os.close(os.open(given["shared"], os.O_WRONLY)),
-        "metadata:chmod": lambda: os.chmod(f"{outside}/chmod", 0o606),
-        "metadata:utime": lambda: os.utime(f"{outside}/utime", (1, 1)),
-        "metadata:setxattr": lambda: os.setxattr(f"{outside}/setxattr", "user.x", b"1"),
         "fs_read:a secret": lambda: read(f"{outside}/secret"),
         "fs_read:names": lambda: os.listdir(outside),
         "fs_read:home": lambda: read(f"{given['home']}/.ssh/id"),
@@ -77,6 +77,129 @@ def files(given):
             read(f"{given['second']}/moved/to/hidden/secret"),
         ),
     }
+
+
+def remove_xattr(file):
+    try:
+        os.removexattr(file, "user.there")
+    except OSError as error:
+        # Removed by an earlier attack: nothing would have stopped this one.
+        if error.errno != errno.ENODATA:
+            raise
+
+
+CHANGES = {
+    "chmod": lambda file: os.chmod(file, 0o606),
+    "chown": lambda file: os.chown(file, -1, os.getegid()),
+    "utime": lambda file: os.utime(file, (1, 1)),
+    "setxattr": lambda file: os.setxattr(file, "user.x", b"1"),
+    "removexattr": remove_xattr,
+}
+# Numbers that only x86-64 has, each with what follows the path.
+OLD_CALLS = {"chmod": (90, 0o606), "chown": (92, -1, -1), "lchown": (94, -1, -1)}
+OLD_CALLS |= {"utime": (132, 0), "utimes": (235, 0)}
+HERE, EMPTY_PATH = -100, 0x1000
+READ_FLAGS, WRITE_FLAGS = 0x80086601, 0x40086602
+
+
+def metadata(given):
+    """Each change of a file that is only seen, and of one that is not, by every way to name it."""
+    attacks = {}
+    for place in ("outside", "shown"):
+        top = given[place]
+        for call, change in CHANGES.items():
+            file = f"{top}/{call}"
+            attacks |= {
+                f"metadata:{call} {place} by {way}": lambda way=way, file=file, change=change: WAYS[
+                    way
+                ](given, file, change)
+                for way in WAYS
+            }
+        attacks |= {
+            f"metadata:{call} {place} by number": lambda given=numbers, top=top: syscall(
+                given[0], f"{top}/utime".encode(), *given[1:]
+            )
+            for call, numbers in OLD_CALLS.items()
+            if os.uname().machine == "x86_64"
+        }
+        attacks |= newest(place, f"{top}/setxattr")
+    return attacks
+
+
+def newest(place, file):
+    value = ctypes.create_string_buffer(b"1", 1)
+    given = struct.pack("=QII", ctypes.addressof(value), 1, 0)
+    return {
+        f"metadata:fchmodat2 {place}": lambda: by_handle(
+            file, lambda handle: syscall(452, handle, b"", 0o604, EMPTY_PATH)
+        ),
+        f"metadata:setxattrat {place}": lambda: by_handle(
+            file,
+            lambda handle: (value, syscall(463, handle, b"", EMPTY_PATH, b"user.y", given, 16)),
+        ),
+        f"metadata:removexattrat {place}": lambda: syscall(
+            466, HERE, file.encode(), 0, b"user.there"
+        ),
+        f"metadata:file_setattr {place}": lambda: syscall(
+            469, HERE, file.encode(), bytes(24), 24, 0
+        ),
+        f"metadata:flags {place}": lambda: by_reading(None, file, same_flags),
+    }
+
+
+def same_flags(handle):
+    flags = bytearray(8)
+    fcntl.ioctl(handle, READ_FLAGS, flags)
+    fcntl.ioctl(handle, WRITE_FLAGS, bytes(flags))
+
+
+def by_link(given, file, change):
+    link = f"{given['workspace']}/link"
+    os.symlink(file, link)
+    try:
+        change(link)
+    finally:
+        os.unlink(link)
+
+
+def by_handle(file, change):
+    handle = os.open(file, os.O_PATH)
+    try:
+        change(handle)
+    finally:
+        os.close(handle)
+
+
+def by_reading(given, file, change):
+    del given
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        change(handle)
+    finally:
+        os.close(handle)
+
+
+def by_folder(given, file, change):
+    del given
+    folder, name = os.path.split(file)
+    by_handle(folder, lambda handle: change(f"/proc/self/fd/{handle}/{name}"))
+
+
+def by_directory(given, file, change):
+    """From the directory of the process, upwards."""
+    change(os.path.relpath(file, given["workspace"]))
+
+
+WAYS = {
+    "path": lambda given, file, change: change(file),
+    "link": by_link,
+    "handle": lambda given, file, change: by_handle(
+        file, lambda handle: change(f"/proc/self/fd/{handle}")
+    ),
+    "read-only handle": by_reading,
+    "folder": by_folder,
+    "directory": by_directory,
+}
 
 
 def network(given):

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -128,14 +128,15 @@ def _run(sandbox, job, argv):
 def _attack(job):
     base = Path(job["base"])
     world = _world(base)
-    before = _seen(base / "outside")
+    before = {**_seen(base / "outside"), **_seen(base / "shown")}
     with ExitStack() as ends:
         given = {**world, **_sockets(ends, base), **_victim(ends, base)}
         given["shared"] = f"/dev/shm/{base.name}"
         Path(given["shared"]).write_text("untouched")
         ends.callback(Path(given["shared"]).unlink)
         job |= {
-            "roots": [world["workspace"], world["second"]],
+            "roots": [world["workspace"], world["second"], world["shown"]],
+            "writable": [world["workspace"], world["second"]],
             "home": world["home"],
             "hidden": [f"{world['second']}/hidden", f"{world['second']}/way/to/hidden"],
             "read_only": [
@@ -153,14 +154,14 @@ def _attack(job):
             "measured": dict(sandbox.measured),
             "attacks": json.loads(out),
             "before": before,
-            "after": _seen(base / "outside"),
+            "after": {**_seen(base / "outside"), **_seen(base / "shown")},
             "names": sorted(os.listdir(world["workspace"])),
         }
 
 
 def _world(base):
     for folder in (
-        *("workspace/.git/hooks", "workspace/sub/.git", "workspace/.venv/bin", "outside"),
+        *("workspace/.git/hooks", "workspace/sub/.git", "workspace/.venv/bin", "outside", "shown"),
         *("second/hidden", "second/way/to/hidden", "home/.ssh"),
     ):
         (base / folder).mkdir(parents=True)
@@ -170,13 +171,16 @@ def _world(base):
         *(f"outside/{name}" for name in _OUTSIDE),
     ):
         (base / file).write_text("untouched")
-    return {name: str(base / name) for name in ("workspace", "second", "outside", "home")}
+    for place in ("outside", "shown"):
+        for name in _CHANGED:
+            (base / place / name).write_text("untouched")
+            with suppress(OSError):
+                os.setxattr(base / place / name, "user.there", b"1")
+    return {name: str(base / name) for name in ("workspace", "second", "outside", "shown", "home")}
 
 
-_OUTSIDE = (
-    "append", "truncate", "unlink", "rename", "move", "link", "symlink", "chmod", "utime",
-    "setxattr", "secret",
-)  # fmt: skip
+_OUTSIDE = ("append", "truncate", "unlink", "rename", "move", "link", "symlink", "secret")
+_CHANGED = ("chmod", "chown", "utime", "setxattr", "removexattr")
 
 
 def _sockets(ends, base):
@@ -240,7 +244,7 @@ def _seen(folder):
     for path in sorted(folder.iterdir()):
         info = path.lstat()
         content = path.read_text() if stat.S_ISREG(info.st_mode) else "?"
-        seen[path.name] = [content, info.st_mode, info.st_mtime_ns, os.listxattr(path)]
+        seen[str(path)] = [content, info.st_mode, info.st_mtime_ns, os.listxattr(path)]
     return seen
 
 

@@ -190,7 +190,7 @@ def test_a_memory_that_is_not_understood_is_measured_anew(tmp_path, monkeypatch,
 
     measured = open_sandbox([str(tmp_path)], backend="landlock").measured
 
-    assert measured["fs_write"] is Strength.PARTIAL
+    assert measured["fs_write"] is Strength.ENFORCED
 
 
 @pytest.mark.needs_bubblewrap

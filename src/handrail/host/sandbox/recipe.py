@@ -11,7 +11,7 @@ FILTER_HANDLE: Final = "{filter}"
 
 class LandlockRules(NamedTuple):
     """Readable (and executable) and writable trees; everything else is closed. The other fields
-    are inodes (`inode_key`).
+    are inodes (`inode_key`), unless they say otherwise.
     """
 
     read: tuple[str, ...]
@@ -23,6 +23,9 @@ class LandlockRules(NamedTuple):
     ways: tuple[str, ...] = ()
     # Those of `ways` that may be listed.
     listed: tuple[str, ...] = ()
+    # Paths of the trees in which modes, owners, times and attributes of files may be changed;
+    # empty: nowhere.
+    attributes: tuple[str, ...] = ()
 
 
 class Recipe(NamedTuple):

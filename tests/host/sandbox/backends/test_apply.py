@@ -82,7 +82,9 @@ def test_writing_reading_and_running_are_what_was_granted(tmp_path):
 
 @pytest.mark.needs_landlock
 def test_the_filter_stands_when_the_recipe_brings_one():
-    recipe = Recipe(("/bin/true",), {}, "/", filter=command_filter(inet=False, ipc=False))
+    recipe = Recipe(
+        ("/bin/true",), {}, "/", filter=command_filter(inet=False, ipc=False, attributes=False)
+    )
 
     def restricted():
         restrict_thread(recipe)

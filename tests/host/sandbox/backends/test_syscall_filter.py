@@ -15,9 +15,11 @@ STREAM, DGRAM, RAW, SEQPACKET = 1, 2, 3, 5
 CLOEXEC, NONBLOCK = 0o2000000, 0o4000
 
 
-def verdict(machine, number, *arguments, inet=False, ipc=False, audit=None):
+def verdict(machine, number, *arguments, inet=False, ipc=False, attributes=False, audit=None):
     """What the kernel would do with a call: ALLOWED, or the name of the error."""
-    program = seccomp.assemble(syscall_filter._lines(machine, inet=inet, ipc=ipc))
+    program = seccomp.assemble(
+        syscall_filter._lines(machine, inet=inet, ipc=ipc, attributes=attributes)
+    )
     padded = [*arguments, 0, 0, 0, 0, 0, 0][:6]
     data = struct.pack("=IIQ6Q", number, audit or machine.audit, 0, *padded)
     at = accumulator = 0
@@ -46,7 +48,8 @@ machines = pytest.mark.parametrize("machine", [X86, ARM], ids=["x86_64", "aarch6
 def test_no_jump_leaves_the_program(machine):
     for inet in (False, True):
         for ipc in (False, True):
-            program = seccomp.assemble(syscall_filter._lines(machine, inet=inet, ipc=ipc))
+            given = syscall_filter._lines(machine, inet=inet, ipc=ipc, attributes=ipc)
+            program = seccomp.assemble(given)
             lines = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
             for index, (code, to, otherwise, _) in enumerate(lines):
                 assert otherwise == 0
@@ -100,6 +103,24 @@ def test_nobody_types_for_the_person(machine):
     assert verdict(machine, machine.ioctl, 0, 0x5401) == ALLOWED
 
 
+# FS_IOC_SETFLAGS and SETVERSION for 64 and 32 bits, FSSETXATTR, ENABLE_VERITY,
+# SET_ENCRYPTION_POLICY, BTRFS_IOC_SUBVOL_CREATE, FAT_IOCTL_SET_ATTRIBUTES, FIDEDUPERANGE
+CHANGING_IOCTLS = (0x40086602, 0x40046602, 0x40087602, 0x40047602, 0x401C5820, 0x40806685,
+                   0x800C6613, 0x5000940E, 0x40047211, 0xC0189436)  # fmt: skip
+# TCGETS, FIONREAD, FS_IOC_GETFLAGS, FSGETXATTR, FIEMAP, FICLONE, SIOCGIFNAME
+READING_IOCTLS = (0x5401, 0x541B, 0x80086601, 0x801C581F, 0xC020660B, 0x40049409, 0x8910)
+
+
+@pytest.mark.finding("F32")
+@machines
+def test_an_open_file_is_not_enough_to_change_its_attributes(machine):
+    for number in CHANGING_IOCTLS:
+        assert verdict(machine, machine.ioctl, 3, number) == "EPERM"
+        assert verdict(machine, machine.ioctl, 3, number, attributes=True) == ALLOWED
+    for number in READING_IOCTLS:
+        assert verdict(machine, machine.ioctl, 3, number) == ALLOWED
+
+
 @machines
 def test_shared_memory_is_there_only_where_it_is_private(machine):
     assert {verdict(machine, number) for number in machine.ipc} == {"EPERM"}
@@ -126,6 +147,6 @@ def test_an_unknown_machine_gets_no_filter(monkeypatch):
     syscall_filter.command_filter.cache_clear()
     monkeypatch.setattr(syscall_filter.platform, "machine", lambda: "sparc64")
     try:
-        assert syscall_filter.command_filter(inet=True, ipc=True) == b""
+        assert syscall_filter.command_filter(inet=True, ipc=True, attributes=True) == b""
     finally:
         syscall_filter.command_filter.cache_clear()

@@ -8,6 +8,7 @@ from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
 from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
 from handrail.host.sandbox.probe import measure, run_probe
 from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.tracing import syscall_tracer
 
 HERE = visible_paths.find_visible_paths([])
 ENFORCED, PARTIAL, ABSENT = Strength.ENFORCED, Strength.PARTIAL, Strength.ABSENT
@@ -66,11 +67,10 @@ def test_without_a_proc_of_its_own_programs_outside_are_seen_but_not_read():
 
 
 @pytest.mark.needs_landlock
-def test_landlock_holds_contents_but_not_attributes():
+def test_landlock_alone_keeps_writes_inside():
     measured = measure.measure_backend(LandlockBackend(), HERE)
 
     assert {name: strength for name, strength in measured.items() if strength != ENFORCED} == {
-        "fs_write": PARTIAL,
         "fs_hide": PARTIAL,
         "proc_view": PARTIAL,
         "protected_names": Strength.REPAIRED,
@@ -95,6 +95,25 @@ def test_a_missing_filter_is_seen():
     # MPTCP reaches who listens for TCP, so that neither is held.
     assert {measured[name] for name in ("mptcp", "tcp")} == {ABSENT}
     assert measured["fs_read"] == ENFORCED
+
+
+@pytest.mark.finding("F32")
+@pytest.mark.needs_landlock
+def test_attributes_that_can_be_changed_outside_are_seen():
+    class Careless(LandlockBackend):
+        def recipe(self, launch, scene):
+            recipe = super().recipe(launch, scene)
+            return recipe._replace(landlock=recipe.landlock._replace(attributes=("/",)))
+
+    assert measure.measure_backend(Careless(), HERE)["fs_write"] == PARTIAL
+
+
+@pytest.mark.finding("F32")
+@pytest.mark.needs_landlock
+def test_writes_stay_inside_without_a_listener_too(monkeypatch):
+    monkeypatch.setattr(syscall_tracer, "_new_listener", lambda **_: -1)
+
+    assert measure.measure_backend(LandlockBackend(), HERE)["fs_write"] == ENFORCED
 
 
 def test_missing_rules_are_seen():

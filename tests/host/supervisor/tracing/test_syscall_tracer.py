@@ -13,11 +13,12 @@ from tests.support.ordinary import USER, run_as_ordinary_user
 from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
-from handrail.host.supervisor.tracing.syscall_tracer import SyscallTracer
+from handrail.host.supervisor.tracing.process_memory import ProcessMemory
+from handrail.host.supervisor.tracing.syscall_tracer import start_service
 from handrail.host.supervisor.tracing.traced_syscalls import _AT
 from handrail.host.supervisor.tracing.write_log import WriteLog
 
-EVERYWHERE = LandlockRules(("/",), ("/",), True)
+EVERYWHERE = LandlockRules(("/",), ("/",), True, attributes=("/",))
 CONFINED = {
     "alone": lambda launch, notes: Recipe(launch.argv, launch.env, launch.cwd, notes=notes),
     "landlock": lambda launch, notes: Recipe(
@@ -114,10 +115,12 @@ async def test_what_is_done_over_and_over_is_noted_once(programs, watched):
 
 def test_a_program_that_writes_without_end_does_not_fill_the_disk_with_notes(tmp_path, monkeypatch):
     monkeypatch.setattr("handrail.host.supervisor.tracing.write_log._MOST_BYTES", 10_000)
-    write_log = WriteLog(str(tmp_path / "notes"))
+    memory = ProcessMemory()
+    write_log = WriteLog(str(tmp_path / "notes"), memory)
     unlink = next(number for number, call in write_log._calls.items() if call.names == (_AT,))
     for count in range(1000):
         name = ctypes.create_string_buffer(f"{tmp_path}/{count}".encode())
+        memory.forget()
         write_log.note(os.getpid(), unlink, [0, ctypes.addressof(name)])
     write_log.close()
 
@@ -196,7 +199,7 @@ UNLINK = 87 if os.uname().machine == "x86_64" else 35
 
 
 def test_a_text_that_is_not_there_is_nothing_to_note(tmp_path):
-    write_log = WriteLog(str(tmp_path / "notes"))
+    write_log = WriteLog(str(tmp_path / "notes"), ProcessMemory())
 
     write_log.note(os.getpid(), UNLINK, [8, 8, 0, 0, 0, 0])
     write_log.note(2**22 - 1, UNLINK, [8, 8, 0, 0, 0, 0])
@@ -211,7 +214,7 @@ def test_where_we_may_not_look_the_notes_say_so(tmp_path, monkeypatch):
 
     monkeypatch.setattr("handrail.host.supervisor.tracing.write_log.Path.readlink", refused)
     text = ctypes.create_string_buffer(b"relative")
-    write_log = WriteLog(str(tmp_path / "notes"))
+    write_log = WriteLog(str(tmp_path / "notes"), ProcessMemory())
 
     address = ctypes.addressof(text)
     write_log.note(os.getpid(), UNLINK, [address, address, 0, 0, 0, 0])
@@ -222,9 +225,10 @@ def test_where_we_may_not_look_the_notes_say_so(tmp_path, monkeypatch):
 
 
 def test_a_tracer_that_could_not_begin_says_so(tmp_path):
-    tracer = SyscallTracer(str(tmp_path / "notes"))
+    recipe = Recipe(("/bin/true",), {}, "/", notes=str(tmp_path / "notes"))
+    service = start_service(recipe)
 
-    tracer.finish()
+    service.finish()
 
     assert (tmp_path / "notes").read_text() == "null\n"
 

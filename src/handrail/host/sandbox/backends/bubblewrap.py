@@ -90,7 +90,7 @@ class BubblewrapBackend:
     def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
         """The recipe for a launch."""
         wanted = launch.confinement
-        code = command_filter(inet=True, ipc=True)
+        code = command_filter(inet=True, ipc=True, attributes=True)
         mounts = self._mounts(launch, shared_mounts)
         apart = (*_APART, *(() if wanted.network else ("--unshare-net",)))
         mounted = tuple(_arguments(mounts))

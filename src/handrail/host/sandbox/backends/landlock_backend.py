@@ -20,9 +20,6 @@ from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, lis
 
 # Not the terminals, whose screens belong to the user.
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-# POSIX semaphores live there; shared with all programs of this user.
-_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - there is no private one without a mount
-
 # Each grant costs microseconds at every program start.
 _MOST_GRANTS: Final = 4000
 
@@ -49,12 +46,12 @@ class LandlockBackend:
             cwd=launch.cwd,
             landlock=_rules(
                 readable,
-                (*_DEVICES, _SHARED_MEMORY, shared_mounts.temporary, *writable),
+                (*_DEVICES, shared_mounts.temporary, *writable),
                 hidden,
                 withheld,
                 network=wanted.network,
-            ),
-            filter=command_filter(inet=wanted.network, ipc=False),
+            )._replace(attributes=(shared_mounts.temporary, *writable) if writable else ()),
+            filter=command_filter(inet=wanted.network, ipc=False, attributes=False),
             drop_capabilities=True,
         )
 

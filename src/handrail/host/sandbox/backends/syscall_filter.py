@@ -37,6 +37,16 @@ _TYPE_MASK: Final = 0xF
 # Inserts input into a terminal, controls the console.
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
+_IOCTL_TYPE: Final = 0xFF00
+# ext4 and others (flags, encryption, verity), XFS and others (project, flags), versions, btrfs.
+_FILE_IOCTL_TYPES: Final = (ord("f"), ord("X"), ord("v"), 0x94)
+# FS_IOC_GETFLAGS and GETVERSION, each for 64 and 32 bits, FIEMAP, FSGETXATTR; FICLONE and
+# FICLONERANGE, which need a file opened for writing.
+_READING_IOCTLS: Final = (
+    0x80086601, 0x80046601, 0x80087601, 0x80047601, 0xC020660B, 0x801C581F,
+    0x40049409, 0x4020940D,
+)  # fmt: skip
+_FAT_SET_ATTRIBUTES: Final = 0x40047211
 # CLONE_NEW: NS, CGROUP, UTS, IPC, USER, PID, NET; in `unshare` also TIME.
 _NEW_NAMESPACES: Final = 0x7E020000
 _NEW_TIME: Final = 0x80
@@ -97,19 +107,22 @@ _MACHINES: Final = {
 
 
 @cache
-def command_filter(*, inet: bool, ipc: bool) -> bytes:
+def command_filter(*, inet: bool, ipc: bool, attributes: bool) -> bytes:
     """The filter for a command; empty if there is none for this machine.
 
     `inet`: IP sockets are allowed, because of a network namespace or because the network is open.
-    `ipc`: System V and POSIX queues are allowed, because of an IPC namespace.
+    `ipc`: System V and POSIX queues are allowed, because of an IPC namespace. `attributes`: so are
+    ioctls that change files, because of read-only mounts.
     """
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
         return b""
-    return assemble(_lines(machine, inet=inet, ipc=ipc))
+    return assemble(_lines(machine, inet=inet, ipc=ipc, attributes=attributes))
 
 
-def _lines(machine: _SyscallNumbers, *, inet: bool, ipc: bool) -> list[FilterLine]:
+def _lines(
+    machine: _SyscallNumbers, *, inet: bool, ipc: bool, attributes: bool
+) -> list[FilterLine]:
     denied = machine.denied + _SHARED + (() if ipc else machine.ipc)
     return [
         *opening(machine.audit),
@@ -132,12 +145,25 @@ def _lines(machine: _SyscallNumbers, *, inet: bool, ipc: bool) -> list[FilterLin
         FilterLine(LOAD_WORD, _argument(1), name="ioctl"),
         FilterLine(JUMP_IF_EQUAL, _TIOCSTI, to="deny"),
         FilterLine(JUMP_IF_EQUAL, _TIOCLINUX, to="deny"),
+        *(() if attributes else _file_ioctl_lines()),
         FilterLine(RETURN, ALLOW),
         *_socket_lines(inet=inet),
         FilterLine(RETURN, ALLOW, name="allow"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT), name="family"),
         FilterLine(RETURN, error(errno.ENOSYS), name="unknown"),
         FilterLine(RETURN, error(errno.EPERM), name="deny"),
+    ]
+
+
+def _file_ioctl_lines() -> list[FilterLine]:
+    """Deny ioctls of file systems except those that only read: an open file is enough for them,
+    also one opened for reading.
+    """
+    return [
+        *(FilterLine(JUMP_IF_EQUAL, number, to="allow") for number in _READING_IOCTLS),
+        FilterLine(JUMP_IF_EQUAL, _FAT_SET_ATTRIBUTES, to="deny"),
+        FilterLine(AND_WITH, _IOCTL_TYPE),
+        *(FilterLine(JUMP_IF_EQUAL, kind << 8, to="deny") for kind in _FILE_IOCTL_TYPES),
     ]
 
 

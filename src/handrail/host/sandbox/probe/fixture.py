@@ -36,6 +36,7 @@ class ProbeFixture(NamedTuple):
     mark: str
     victim: StartedProgram
     sockets: dict[str, socket.socket]
+    attributes: dict[str, object]
 
     @property
     def workspace(self) -> str:
@@ -78,6 +79,7 @@ class ProbeFixture(NamedTuple):
         return {
             "write_open_outside": _changed(self.top / "outside"),
             "write_open_shown": _changed(self.top / "shown"),
+            "meta_seen": _attributes(self.top) != self.attributes,
             "tcp": _heard(self.sockets["tcp"]),
             "udp": _heard(self.sockets["udp"]),
             "unix_path": _heard(self.sockets["stream"]),
@@ -132,7 +134,18 @@ def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
         ends.callback(os.close, null)
         recipe = Recipe((sleep, _sleep_seconds(mark)), {"HANDRAIL_PROBE": mark}, "/")
         victim = ends.enter_context(run_probe.start_probe_program(recipe, OutputPipes(null, null)))
-        yield ProbeFixture(top, mark, victim, sockets)
+        yield ProbeFixture(top, mark, victim, sockets, _attributes(top))
+
+
+def _attributes(top: Path) -> dict[str, object]:
+    """Mode, owner, times and attributes of the files whose attributes are attacked."""
+    found: dict[str, object] = {}
+    for folder in ("shown", "outside"):
+        file = top / folder / "attributes"
+        info = file.stat()
+        names = os.listxattr(file)
+        found[folder] = info.st_mode, info.st_gid, info.st_mtime_ns, info.st_ctime_ns, names
+    return found
 
 
 def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.socket]:

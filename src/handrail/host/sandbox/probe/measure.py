@@ -117,7 +117,8 @@ def _judge(
         return any(inside.get(name, name not in outside) or outside.get(name) for name in names)
 
     def first(prefix: str) -> tuple[str, ...]:
-        return tuple(name for name in inside if name.startswith(prefix)) or (f"{prefix}none",)
+        inner = tuple(name for name in inside if name.startswith(prefix)) or (f"{prefix}none",)
+        return (*inner, *(name for name in outside if name.startswith(prefix)))
 
     def graded(full: tuple[str, ...], some: tuple[str, ...] = ()) -> Strength:
         if through(*full):

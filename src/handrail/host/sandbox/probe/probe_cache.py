@@ -69,8 +69,12 @@ def _load(directory: Path | None) -> dict[str, Any]:
 
 
 def _own_code() -> Iterator[str]:
-    """The source files of the sandbox: another version may measure or confine differently."""
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    """The source files of the sandbox and of the service that answers system calls: another
+    version may measure or confine differently.
+    """
+    sandbox = Path(__file__).parents[1]
+    folders = (sandbox, sandbox.with_name("supervisor") / "tracing")
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         info = path.stat()
         yield f"{path} {info.st_size} {info.st_mtime_ns}"
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import signal
 import socket
+import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +27,9 @@ _WAIT_S: Final = 0.5
 _HERE: Final = -100
 _EXCHANGE: Final = 2
 _DETACH: Final = 2
+_GET_FLAGS: Final = 0x80086601
+_SET_FLAGS: Final = 0x40086602
+_RACES: Final = 50
 
 
 def main(given: dict[str, Any]) -> dict[str, bool]:
@@ -81,12 +87,89 @@ def _writing(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object
 
 
 def _metadata(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    file = Path(given[where], "attributes")
-    return {
-        f"meta_mode_{where}": lambda: file.chmod(0o640),
-        f"meta_times_{where}": lambda: os.utime(file, (1, 1)),
-        f"meta_attribute_{where}": lambda: os.setxattr(file, "user.probe", b"1"),
+    """Each change of a file's attributes, by every way to name the file."""
+    file = f"{given[where]}/attributes"
+    attempts: dict[str, Callable[[], object]] = {
+        f"meta_flags_{where}": lambda: _opened(file, os.O_RDONLY, _set_same_flags),
+        f"meta_fchmodat2_{where}": lambda: _system_call(452, _HERE, file, 0o640, 0),
+        f"meta_setxattrat_{where}": lambda: _set_attribute_at(file),
+        f"meta_removexattrat_{where}": lambda: _system_call(466, _HERE, file, 0, "user.probe"),
+        f"meta_file_setattr_{where}": lambda: _system_call(469, _HERE, file, bytes(24), 24, 0),
+        f"meta_race_{where}": lambda: _race(file, f"{given['workspace']}/{where}.race"),
     }
+    for name, change in _CHANGES.items():
+        for way, named in _WAYS.items():
+            link = f"{given['workspace']}/{where}.link"
+            attempts[f"meta_{name}_{way}_{where}"] = partial(named, file, link, change)
+    return attempts
+
+
+_CHANGES: Final[dict[str, Callable[[Any], object]]] = {
+    "mode": lambda file: os.chmod(file, 0o640),  # noqa: PTH101 - also by handle
+    "owner": lambda file: os.chown(file, -1, os.getegid()),
+    "times": lambda file: os.utime(file, (1, 1)),
+    "attribute": lambda file: os.setxattr(file, "user.probe", b"1"),
+}
+
+
+def _opened(file: str, flags: int, change: Callable[[int], object]) -> None:
+    handle = os.open(file, flags)
+    try:
+        change(handle)
+    finally:
+        os.close(handle)
+
+
+def _by_link(file: str, link: str, change: Callable[[Any], object]) -> None:
+    Path(link).symlink_to(file)
+    try:
+        change(link)
+    finally:
+        Path(link).unlink()
+
+
+_WAYS: Final[dict[str, Callable[[str, str, Callable[[Any], object]], object]]] = {
+    "path": lambda file, _, change: change(file),
+    "link": _by_link,
+    "handle": lambda file, _, change: _opened(
+        file, os.O_PATH, lambda handle: change(f"/proc/self/fd/{handle}")
+    ),
+    "read_only": lambda file, _, change: _opened(file, os.O_RDONLY, change),
+}
+
+
+def _set_same_flags(handle: int) -> None:
+    flags = bytearray(8)
+    fcntl.ioctl(handle, _GET_FLAGS, flags)
+    fcntl.ioctl(handle, _SET_FLAGS, bytes(flags))
+
+
+def _set_attribute_at(file: str) -> None:
+    value = ctypes.create_string_buffer(b"1", 1)
+    given = struct.pack("=QII", ctypes.addressof(value), 1, 0)
+    _system_call(463, _HERE, file, 0, "user.probe", given, len(given))
+
+
+def _race(file: str, link: str) -> bool:
+    """Change a file of the workspace while its name is made to lead to another."""
+    inside, other = Path(f"{link}.inside"), Path(f"{link}.other")
+    inside.touch()
+    Path(link).symlink_to(inside)
+    other.symlink_to(file)
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            while True:
+                _exchange(Path(link), other)
+        os._exit(0)
+    try:
+        for _ in range(_RACES):
+            with contextlib.suppress(OSError):
+                os.chmod(link, 0o604)  # noqa: PTH101 - often
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return os.stat(file).st_mode & 0o777 == 0o604  # noqa: PTH116 - likewise
 
 
 def _reading(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
@@ -225,6 +308,20 @@ def _call(name: str, *arguments: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if getattr(libc, name)(*arguments) < 0:
         raise OSError(ctypes.get_errno() or errno.EPERM, name)
+
+
+def _system_call(number: int, *arguments: int | str | bytes) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    given = [
+        ctypes.c_long(one)
+        if isinstance(one, int)
+        else one.encode()
+        if isinstance(one, str)
+        else one
+        for one in arguments
+    ]
+    if libc.syscall(ctypes.c_long(number), *given) < 0:
+        raise OSError(ctypes.get_errno(), str(number))
 
 
 def _kill(victim: int) -> None:

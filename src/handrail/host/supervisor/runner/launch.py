@@ -17,7 +17,11 @@ from typing import Final, NamedTuple
 from handrail.host.sandbox.backends.apply import restrict_thread
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
 from handrail.host.supervisor.runner.root_handles import ResolvedLaunch, RootHandles
-from handrail.host.supervisor.tracing.syscall_tracer import can_trace, start_tracer
+from handrail.host.supervisor.tracing.syscall_tracer import (
+    deny_attribute_calls,
+    has_service,
+    start_service,
+)
 
 # The descriptor on which a program reports its last directory.
 REPORT_HANDLE: Final = 9
@@ -57,7 +61,7 @@ def start_program(
         os.dup2(outputs.report, REPORT_HANDLE, inheritable=False)
     try:
         with root_handles.open(recipe) as ready:
-            if not _needs_thread(recipe) and not can_trace(recipe):
+            if not _needs_thread(recipe) and not has_service(recipe):
                 return StartedProgram(_popen(recipe, ready, outputs), lambda: None)
             return _start_restricted(recipe, ready, outputs, root_handles)
     finally:
@@ -100,20 +104,21 @@ class _StarterThread(threading.Thread):
         self._ready = ready
         self._root_handles = root_handles
         self._outputs = outputs
-        self._tracer = start_tracer(recipe)
+        self._service = start_service(recipe, root_handles.open_top)
 
     def release(self) -> None:
         """End the thread: the program has ended or was not started."""
         self.over.set()
-        if self._tracer is not None:
-            self._tracer.finish()
+        if self._service is not None:
+            self._service.finish()
 
     def run(self) -> None:
         try:
             # Opened now, because the restricted thread will not be allowed to.
             with Path(os.devnull).open("rb") as nothing:
-                if self._tracer is not None:
-                    self._tracer.install()
+                mediated = self._service is not None and self._service.install()
+                if self._recipe.landlock is not None and not mediated:
+                    deny_attribute_calls()
                 restrict_thread(self._recipe, self._root_handles.open_top)
                 self.process = _popen(self._recipe, self._ready, self._outputs, nothing.fileno())
         except (OSError, ValueError) as error:

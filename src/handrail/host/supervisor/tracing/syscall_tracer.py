@@ -1,14 +1,16 @@
-"""Traces which files a program's processes are about to write, to attribute changes to the
-program.
+"""The service that answers system calls of one program, through a seccomp listener.
 
-The kernel stops a process in the few system calls that change a name or open a file for writing,
-notifies the tracer, and lets the call continue unchanged. A program that races with the tracer can
-hide a write, which is then attributed to no program: the log is evidence, not enforcement.
+The kernel stops a process in the few system calls that the listener's filter names. Of these the
+service notes which files are about to be written, to attribute changes to the program, and lets
+the call continue; a program that races with it can hide a write, so the log is evidence, not
+enforcement. Where Landlock alone confines the program, the service also performs the calls that
+Landlock does not restrict, see `call_mediator`: these never continue.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import logging
 import os
@@ -18,13 +20,25 @@ import stat
 import struct
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
+from handrail.host.processes import seccomp
 from handrail.host.processes.landlock import no_new_privileges
+from handrail.host.sandbox.backends.apply import drop_capabilities
+from handrail.host.sandbox.backends.landlock_grants import OpenTree, open_without_links
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, filter_for
+from handrail.host.supervisor.tracing.call_mediator import CallAnswer, CallMediator
+from handrail.host.supervisor.tracing.process_memory import ProcessMemory
+from handrail.host.supervisor.tracing.traced_syscalls import (
+    TRACED_SYSCALLS,
+    denial_filter,
+    filter_for,
+)
+from handrail.host.supervisor.tracing.writable_trees import WritableTrees
 from handrail.host.supervisor.tracing.write_log import WriteLog
 
 _SYS_SECCOMP: Final = 317 if platform.machine() == "x86_64" else 277
@@ -34,59 +48,95 @@ _NEW_LISTENER: Final = 1 << 3
 _WAIT_KILLABLE: Final = 1 << 5
 _RECEIVE: Final = 0xC0502100
 _ANSWER: Final = 0xC0182101
+_STILL_WAITS: Final = 0x40082102
+_ADD_HANDLE: Final = 0x40182103
+# The handle's number is the result of the call.
+_AND_ANSWER: Final = 1 << 1
 _GO_ON: Final = 1
 _NOTICE: Final = struct.Struct("=QIIiIQ6Q")
 _REPLY: Final = struct.Struct("=QqiI")
+_ADDED: Final = struct.Struct("=Q4I")
 _IDLE_MS: Final = 500
 _LAST_WORDS_S: Final = 5.0
 _log = logging.getLogger("handrail")
 
 
-def can_trace(recipe: Recipe) -> bool:
-    """Whether a program with this recipe can be traced. Tracing would disable the setuid bit, so
-    setuid programs are not traced.
+def has_service(recipe: Recipe) -> bool:
+    """Whether a program with this recipe needs the thread of a service."""
+    return _can_note(recipe) or _changes_attributes(recipe)
+
+
+def start_service(recipe: Recipe, open_top: OpenTree | None = None) -> SyscallService | None:
+    """A service for a program about to be started; None if it needs none. `open_top` opens the
+    trees in which the program may change attributes.
     """
-    if not recipe.notes or sys.platform != "linux" or platform.machine() not in TRACED_SYSCALLS:
-        return False
-    try:
-        return not Path(recipe.argv[0]).stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
-    except OSError:
-        return False
-
-
-def start_tracer(recipe: Recipe) -> SyscallTracer | None:
-    """A tracer for a program about to be started; None if tracing is not possible."""
-    if not can_trace(recipe):
+    memory = ProcessMemory()
+    write_log, mediator = None, None
+    if _can_note(recipe):
+        with suppress(OSError):
+            write_log = WriteLog(recipe.notes, memory)
+    if recipe.landlock is not None and _changes_attributes(recipe):
+        trees = WritableTrees(recipe.landlock, open_top or open_without_links)
+        mediator = CallMediator(trees, memory)
+    if write_log is None and mediator is None:
         return None
-    try:
-        return SyscallTracer(recipe.notes)
-    except OSError:
-        return None
+    return SyscallService(write_log, mediator, memory, drops=recipe.drop_capabilities)
 
 
-class SyscallTracer:
-    """Traces one program: `install` on the thread that will start it, `finish` at its end."""
+def deny_attribute_calls() -> None:
+    """Make the calls that change attributes fail on this thread and in all that it starts. Raises
+    OSError if the kernel refuses.
+    """
+    machine = platform.machine()
+    if machine in TRACED_SYSCALLS and not seccomp.apply(denial_filter(machine)):
+        raise OSError(errno.EINVAL, "the kernel refused the filter for attributes")
 
-    def __init__(self, path: str) -> None:
-        self._write_log = WriteLog(path)
+
+@cache
+def can_listen() -> bool:
+    """Whether programs of this process can have a listener. The kernel refuses a second one, as
+    inside another sandbox of this kind.
+    """
+    handles: list[int] = []
+    thread = threading.Thread(target=lambda: handles.append(_new_listener(attributes=True)))
+    thread.start()
+    thread.join()
+    if handles[0] < 0:
+        return False
+    os.close(handles[0])
+    return True
+
+
+class SyscallService:
+    """Serves one program: `install` on the thread that will start it, `finish` at its end."""
+
+    def __init__(
+        self,
+        write_log: WriteLog | None,
+        mediator: CallMediator | None,
+        memory: ProcessMemory,
+        *,
+        drops: bool,
+    ) -> None:
+        """`drops`: the program has no capabilities, so the service gives up its own."""
+        self._write_log = write_log
+        self._mediator = mediator
+        self._memory = memory
+        self._drops = drops
         self._ready = threading.Event()
         self._handle = -1
         self._thread = threading.Thread(target=self._watch, name="handrail-witness", daemon=True)
         # Started before the filter is installed, because a new thread would inherit it.
         self._thread.start()
 
-    def install(self) -> None:
-        """Trace this thread and everything it starts. If the kernel cannot, the log is marked
-        incomplete.
+    def install(self) -> bool:
+        """Serve this thread and everything it starts; whether calls are mediated. If the kernel
+        cannot, the log is marked incomplete.
         """
-        code = filter_for(platform.machine())
-        buffer = ctypes.create_string_buffer(code, len(code))
-        program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
-        flags = _NEW_LISTENER | _WAIT_KILLABLE
-        if no_new_privileges():
-            call = ctypes.CDLL(None, use_errno=True).syscall
-            self._handle = call(_SYS_SECCOMP, _SET_MODE_FILTER, flags, program)
+        mediates = self._mediator is not None
+        self._handle = _new_listener(notes=self._write_log is not None, attributes=mediates)
         self._ready.set()
+        return mediates and self._handle >= 0
 
     def finish(self) -> None:
         """Write the rest of the log; called when the program has ended."""
@@ -96,17 +146,22 @@ class SyscallTracer:
     def _watch(self) -> None:
         self._ready.wait()
         try:
-            if self._handle < 0:
-                self._write_log.give_up()
-            else:
+            if self._drops:
+                drop_capabilities()
+            if self._handle >= 0:
                 self._serve()
-            self._write_log.close()
+            elif self._write_log is not None:
+                self._write_log.give_up()
+            if self._write_log is not None:
+                self._write_log.close()
         except OSError:
-            _log.exception("what a program writes could not be noted")
+            _log.exception("the system calls of a program could not be served")
         finally:
             if self._handle >= 0:
-                # Closing it lets processes continue that wait for an answer.
+                # Calls that wait for an answer, and all later ones, fail.
                 os.close(self._handle)
+            if self._mediator is not None:
+                self._mediator.close()
 
     def _serve(self) -> None:
         poll = select.poll()
@@ -116,7 +171,8 @@ class SyscallTracer:
         while True:
             ready = poll.poll(_IDLE_MS)
             if not ready:
-                self._write_log.flush()
+                if self._write_log is not None:
+                    self._write_log.flush()
                 continue
             if not ready[0][1] & select.POLLIN:
                 return
@@ -127,6 +183,85 @@ class SyscallTracer:
                 # The process was killed meanwhile.
                 continue
             number, pid, _, call, _, _, *arguments = _NOTICE.unpack(buffer)
-            self._write_log.note(pid, call, arguments)
+            self._memory.forget()
+            if self._write_log is not None:
+                self._write_log.note(pid, call, arguments)
+            answer = self._mediate(number, pid, call, arguments)
+            # The process may have been killed meanwhile.
             with suppress(FileNotFoundError):
-                fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, 0, _GO_ON))
+                self._reply(number, answer)
+
+    def _mediate(
+        self, number: int, pid: int, call: int, arguments: Sequence[int]
+    ) -> CallAnswer | None:
+        if self._mediator is None:
+            return None
+        return self._mediator.answer(pid, call, arguments, self._waits(number))
+
+    def _waits(self, number: int) -> Callable[[], bool]:
+        def waits() -> bool:
+            try:
+                fcntl.ioctl(self._handle, _STILL_WAITS, struct.pack("=Q", number))
+            except FileNotFoundError:
+                return False
+            return True
+
+        return waits
+
+    def _reply(self, number: int, answer: CallAnswer | None) -> None:
+        if answer is None:
+            fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, 0, _GO_ON))
+        elif answer.handle < 0:
+            fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -answer.error, 0))
+        else:
+            self._hand_over(number, answer)
+
+    def _hand_over(self, number: int, answer: CallAnswer) -> None:
+        flags = os.O_CLOEXEC if answer.close_on_exec else 0
+        added = _ADDED.pack(number, _AND_ANSWER, answer.handle, 0, flags)
+        try:
+            fcntl.ioctl(self._handle, _ADD_HANDLE, added)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            code = error.errno or errno.EMFILE
+            fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -code, 0))
+        finally:
+            os.close(answer.handle)
+
+
+def _can_note(recipe: Recipe) -> bool:
+    """Whether the writes of a program can be noted. A listener would disable the setuid bit, so
+    those of setuid programs are not.
+    """
+    if not recipe.notes or not _is_supported():
+        return False
+    try:
+        return not Path(recipe.argv[0]).stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
+    except OSError:
+        return False
+
+
+def _changes_attributes(recipe: Recipe) -> bool:
+    """Whether calls that change attributes are performed for the program. One that may write
+    nothing does not need them.
+    """
+    return recipe.landlock is not None and bool(recipe.landlock.attributes) and _is_supported()
+
+
+def _is_supported() -> bool:
+    return sys.platform == "linux" and platform.machine() in TRACED_SYSCALLS
+
+
+def _new_listener(*, notes: bool = False, attributes: bool = False) -> int:
+    """A listener for the calls of this thread and of everything it starts; -1 if the kernel
+    refuses.
+    """
+    code = filter_for(platform.machine(), notes=notes, attributes=attributes)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
+    if not no_new_privileges():
+        return -1
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    handle: int = call(_SYS_SECCOMP, _SET_MODE_FILTER, _NEW_LISTENER | _WAIT_KILLABLE, program)
+    return handle

@@ -1,13 +1,15 @@
-"""The traced system calls, the meaning of their arguments, and the seccomp filter for them."""
+"""The traced system calls, the meaning of their arguments, and the filters of the listener."""
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import cache
 from typing import Final, NamedTuple
 
 from handrail.host.processes.seccomp import (
     ALLOW,
+    AND_WITH,
     ARCHITECTURE,
     ARGUMENTS,
     JUMP_IF_ANY_BIT,
@@ -17,10 +19,17 @@ from handrail.host.processes.seccomp import (
     RETURN,
     FilterLine,
     assemble,
+    error,
 )
+from handrail.host.supervisor.tracing.attribute_calls import ATTRIBUTE_CALLS
+from handrail.host.supervisor.tracing.shared_memory import SHARED_MEMORY_CALLS
 
 _ASK: Final = 0x7FC00000
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_O_NOFOLLOW_AND_LARGEFILE: Final = {
+    "x86_64": (0o400000, 0o100000),
+    "aarch64": (0o100000, 0o400000),
+}
 _AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
@@ -94,24 +103,71 @@ TRACED_SYSCALLS: Final[dict[str, dict[int, TracedSyscall]]] = {
 
 
 @cache
-def filter_for(machine: str) -> bytes:
-    """The seccomp filter that notifies the tracer of these calls and allows all others."""
-    calls = TRACED_SYSCALLS[machine]
-    opens = {number: call.flags for number, call in calls.items() if call.flags >= 0}
+def filter_for(machine: str, *, notes: bool, attributes: bool) -> bytes:
+    """The seccomp filter of the listener; it allows all other calls.
+
+    `notes`: the listener gets all calls of `TRACED_SYSCALLS`. `attributes`: it gets the calls that
+    change attributes, and those that may name shared memory.
+    """
+    flags_of: dict[int, int] = {}
+    if notes:
+        flags_of |= {number: call.flags for number, call in TRACED_SYSCALLS[machine].items()}
+    if attributes:
+        flags_of |= {number: call.flags for number, call in SHARED_MEMORY_CALLS[machine].items()}
+        flags_of |= dict.fromkeys(ATTRIBUTE_CALLS[machine], -1)
+    opens = {number: flags for number, flags in flags_of.items() if flags >= 0}
+    writing = _WRITING if notes else os.O_RDWR
     lines = [
-        FilterLine(LOAD_WORD, ARCHITECTURE),
-        FilterLine(JUMP_IF_EQUAL, _AUDIT[machine], to="known"),
-        FilterLine(RETURN, ALLOW),
-        FilterLine(LOAD_WORD, NUMBER, name="known"),
+        *_for_this(machine),
         *(FilterLine(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in opens.items()),
-        *(FilterLine(JUMP_IF_EQUAL, number, to="ask") for number in calls if number not in opens),
+        *(
+            FilterLine(JUMP_IF_EQUAL, number, to="ask")
+            for number in flags_of
+            if number not in opens
+        ),
         FilterLine(RETURN, ALLOW),
     ]
     for flags in sorted(set(opens.values())):
         lines += [
             FilterLine(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
-            FilterLine(JUMP_IF_ANY_BIT, _WRITING, to="ask"),
+            FilterLine(JUMP_IF_ANY_BIT, writing, to="ask"),
+            *(_shared_memory_lines(machine) if attributes else ()),
             FilterLine(RETURN, ALLOW),
         ]
     lines.append(FilterLine(RETURN, _ASK, name="ask"))
     return assemble(lines)
+
+
+@cache
+def denial_filter(machine: str) -> bytes:
+    """The seccomp filter for programs without a listener: calls that change attributes fail."""
+    return assemble(
+        [
+            *_for_this(machine),
+            *(FilterLine(JUMP_IF_EQUAL, number, to="deny") for number in ATTRIBUTE_CALLS[machine]),
+            FilterLine(RETURN, ALLOW),
+            FilterLine(RETURN, error(errno.EPERM), name="deny"),
+        ]
+    )
+
+
+def _for_this(machine: str) -> list[FilterLine]:
+    """Allow the calls of other architectures, which the filter for commands denies."""
+    return [
+        FilterLine(LOAD_WORD, ARCHITECTURE),
+        FilterLine(JUMP_IF_EQUAL, _AUDIT[machine], to="known"),
+        FilterLine(RETURN, ALLOW),
+        FilterLine(LOAD_WORD, NUMBER, name="known"),
+    ]
+
+
+def _shared_memory_lines(machine: str) -> list[FilterLine]:
+    """`shm_open` for reading has flags of its own, so that no other file opened for reading is
+    passed to the listener.
+    """
+    nofollow, large_file = _O_NOFOLLOW_AND_LARGEFILE[machine]
+    ignored = os.O_NONBLOCK | large_file
+    return [
+        FilterLine(AND_WITH, 0xFFFFFFFF & ~ignored),
+        FilterLine(JUMP_IF_EQUAL, nofollow | os.O_CLOEXEC, to="ask"),
+    ]

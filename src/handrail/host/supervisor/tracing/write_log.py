@@ -11,13 +11,13 @@ import json
 import os
 import platform
 import stat
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.roots import real_path
+from handrail.host.supervisor.tracing.call_mediator import signed
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory
 from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
 
@@ -35,11 +35,11 @@ class WriteLog:
     `[path]` for a moved directory, and `null` if the log is incomplete.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, memory: ProcessMemory) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         self._file = os.open(path, flags, 0o600)
         self._calls = TRACED_SYSCALLS.get(platform.machine(), {})
-        self._memory = ProcessMemory()
+        self._memory = memory
         self._known: set[str] = set()
         self._trees: set[str] = set()
         self._room = _MOST_BYTES
@@ -112,7 +112,7 @@ class WriteLog:
         the call will fail. Raises PermissionError.
         """
         if named.handle:
-            return _link(f"/proc/{pid}/fd/{_signed(arguments[named.path])}")
+            return _link(f"/proc/{pid}/fd/{signed(arguments[named.path])}")
         text = self._memory.text(pid, arguments[named.path])
         if text is None:
             return None
@@ -129,7 +129,7 @@ class WriteLog:
         return real_path(full) if named.follows and _is_link(full) else full
 
     def _start(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
-        handle = _HERE if named.directory < 0 else _signed(arguments[named.directory])
+        handle = _HERE if named.directory < 0 else signed(arguments[named.directory])
         return _link(f"/proc/{pid}/cwd" if handle == _HERE else f"/proc/{pid}/fd/{handle}")
 
     def _lead(self, folder: str) -> str:
@@ -163,7 +163,3 @@ def _is_link(path: str) -> bool:
 def _is_folder(path: str) -> bool:
     info = _lstat(path)
     return info is not None and stat.S_ISDIR(info.st_mode)
-
-
-def _signed(argument: int) -> int:
-    return struct.unpack("=i", struct.pack("=I", argument & 0xFFFFFFFF))[0]  # type: ignore[no-any-return]

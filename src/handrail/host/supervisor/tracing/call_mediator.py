@@ -1,0 +1,162 @@
+"""Performs system calls for a program that Landlock alone confines.
+
+The program itself may not make these calls. The supervising process makes them for it, with no
+more rights than the program has, on handles of its own that lie in the program's writable trees.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from handrail.host.supervisor.tracing.attribute_calls import (
+    ATTRIBUTE_CALLS,
+    AttributeCall,
+    ChangeKind,
+    ChangeReader,
+)
+from handrail.host.supervisor.tracing.process_memory import ProcessMemory
+from handrail.host.supervisor.tracing.shared_memory import (
+    PREFIX,
+    SHARED_MEMORY_CALLS,
+    PrivateSharedMemory,
+)
+from handrail.host.supervisor.tracing.writable_trees import WritableTrees
+
+_HERE: Final = -100
+_NOFOLLOW: Final = 0x100
+_EMPTY_PATH: Final = 0x1000
+_LOOK: Final = os.O_PATH | os.O_CLOEXEC
+_CREATE: Final = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
+# Without a path these calls mean the open file.
+_TIMES: Final = (ChangeKind.MICROSECONDS, ChangeKind.NANOSECONDS)
+# Paths that mean the process that uses them.
+_OWN: Final = (
+    (b"/proc/self/", b"/proc/%d/"),
+    (b"/proc/thread-self/", b"/proc/%d/"),
+    (b"/dev/fd/", b"/proc/%d/fd/"),
+)
+
+
+class CallAnswer(NamedTuple):
+    """The result of a call: an errno (0: success), or a handle that the process gets instead."""
+
+    error: int = 0
+    handle: int = -1
+    close_on_exec: bool = False
+
+
+class CallMediator:
+    """Answers the calls of one program."""
+
+    def __init__(self, trees: WritableTrees, memory: ProcessMemory) -> None:
+        self._trees = trees
+        self._memory = memory
+        self._changes = ChangeReader(memory)
+        self._calls = ATTRIBUTE_CALLS[platform.machine()]
+        self._shared_calls = SHARED_MEMORY_CALLS[platform.machine()]
+        self._shared = PrivateSharedMemory()
+
+    def answer(
+        self, pid: int, number: int, arguments: Sequence[int], waits: Callable[[], bool]
+    ) -> CallAnswer | None:
+        """Perform a call; None: the process may make it itself. `waits` says whether the call is
+        still waiting: a process that ended may have passed its pid on to another.
+        """
+        try:
+            call = self._calls.get(number)
+            if call is None:
+                return self._answer_shared(pid, number, arguments)
+            self._change(pid, call, arguments, waits)
+        except OSError as error:
+            return CallAnswer(error.errno or errno.EPERM)
+        except ValueError:
+            return CallAnswer(errno.EINVAL)
+        return CallAnswer()
+
+    def close(self) -> None:
+        """Release the shared memory and the handles of the trees."""
+        self._shared.close()
+        self._trees.close()
+
+    def _change(
+        self,
+        pid: int,
+        call: AttributeCall,
+        arguments: Sequence[int],
+        waits: Callable[[], bool],
+    ) -> None:
+        change = self._changes.read(pid, call, arguments)
+        named = self._open(pid, call, arguments)
+        try:
+            if not waits():
+                raise OSError(errno.ESRCH, os.strerror(errno.ESRCH))
+            target = self._trees.reach(named)
+        finally:
+            os.close(named)
+        try:
+            change(b"/proc/self/fd/%d" % target)
+        finally:
+            os.close(target)
+
+    def _open(self, pid: int, call: AttributeCall, arguments: Sequence[int]) -> int:
+        """A handle on the file that a call names, wherever it lies."""
+        flags = arguments[call.flags] & 0xFFFFFFFF if call.flags >= 0 else 0
+        if flags & ~(_NOFOLLOW | _EMPTY_PATH):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        start = _HERE if call.directory < 0 else signed(arguments[call.directory])
+        folder = b"/proc/%d/cwd" % pid if start == _HERE else b"/proc/%d/fd/%d" % (pid, start)
+        if call.path < 0:
+            return _open_file(folder)
+        text = self._memory.text(pid, arguments[call.path])
+        if not text:
+            nothing = text is None and not arguments[call.path]
+            by_handle = nothing and call.kind in _TIMES and start != _HERE
+            if by_handle or (flags & _EMPTY_PATH and (nothing or text is not None)):
+                return _open_file(folder)
+            code = errno.EFAULT if text is None else errno.ENOENT
+            raise OSError(code, os.strerror(code))
+        follows = call.follows and not flags & _NOFOLLOW
+        path = _own_path(pid, text) if text.startswith(b"/") else folder + b"/" + text
+        return os.open(path, _LOOK if follows else _LOOK | os.O_NOFOLLOW)
+
+    def _answer_shared(self, pid: int, number: int, arguments: Sequence[int]) -> CallAnswer | None:
+        """Perform a call that names shared memory; None if it names something else."""
+        call = self._shared_calls.get(number)
+        if call is None:
+            return None
+        paths = [self._memory.text(pid, arguments[index]) or b"" for index in call.paths]
+        if not any(path.startswith(PREFIX) for path in paths):
+            return None
+        if len(paths) > 1:
+            self._shared.link(paths[0], paths[1])
+        elif call.mode < 0:
+            self._shared.unlink(paths[0])
+        else:
+            flags = _CREATE if call.flags < 0 else arguments[call.flags]
+            handle = self._shared.open(paths[0], flags, arguments[call.mode])
+            return CallAnswer(handle=handle, close_on_exec=bool(flags & os.O_CLOEXEC))
+        return CallAnswer()
+
+
+def signed(argument: int) -> int:
+    """An argument that is a descriptor."""
+    number = argument & 0xFFFFFFFF
+    return number - (1 << 32) if number >> 31 else number
+
+
+def _open_file(path: bytes) -> int:
+    with suppress(FileNotFoundError):
+        return os.open(path, _LOOK)
+    raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def _own_path(pid: int, path: bytes) -> bytes:
+    for prefix, own in _OWN:
+        if path.startswith(prefix):
+            return own % pid + path[len(prefix) :]
+    return path
