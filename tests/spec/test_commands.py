@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -319,6 +320,35 @@ async def test_allowed_protected_names_stay(open_runtime, workspace):
 
     assert result.ok, result.text
     assert workspace.tree() == {".envrc": b"mine"}
+
+
+TEST_OF_MODES = """
+import os
+def test_a(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    file.chmod(0o600)
+    os.utime(file, (1, 1))
+    assert (file.stat().st_mode & 0o777, file.stat().st_mtime) == (0o600, 1)
+"""
+
+
+@pytest.mark.finding("F32")
+@pytest.mark.needs_landlock
+async def test_landlock_alone_is_enough_for_the_mode_sandboxed(open_runtime, workspace, tmp_path):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("before")
+    outside.chmod(0o644)
+    workspace.write("test_a.py", TEST_OF_MODES)
+    code = f"import os; os.chmod({str(outside)!r}, 0o600)"
+    async with open_runtime(mode="sandboxed", sandbox="landlock") as rt:
+        tested = await rt.call("run_command", {"command": f"{sys.executable} -m pytest -q"})
+        changed = await rt.call("execute_code", {"language": "python", "code": code})
+
+    assert "1 passed" in tested.text
+    assert changed.problem.code == "command_failed"
+    assert "Operation not permitted" in changed.text
+    assert outside.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.needs_bubblewrap

@@ -62,7 +62,7 @@ def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
     rows = {"backend": _backend(confinement)}
     rows |= {
         name: str(confinement[name])
-        for name in ("path", "sha256", "landlock_abi", "proc")
+        for name in ("path", "sha256", "landlock_abi", "listener", "proc")
         if name in confinement
     }
     for name, why in confinement.get("passed_over", {}).items():

@@ -19,12 +19,18 @@ from handrail.host.processes.binaries import find_binary, sha256
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles
 from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
 from handrail.host.sandbox.failure_hints import explain_failure
-from handrail.host.sandbox.messages import BACKEND_FAILED, NO_TEMP_DIRECTORY, UNKNOWN_BACKEND
+from handrail.host.sandbox.messages import (
+    BACKEND_FAILED,
+    NO_LISTENER,
+    NO_TEMP_DIRECTORY,
+    UNKNOWN_BACKEND,
+)
 from handrail.host.sandbox.probe import measure, probe_cache
 from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.sandbox.temp_dirs import TempDirectory
 from handrail.host.sandbox.visible_paths import SharedMounts, VisiblePaths, find_visible_paths
+from handrail.host.supervisor.tracing.syscall_tracer import can_listen
 
 BACKENDS: Final = ("bubblewrap", "landlock", "none")
 _SYSTEM_BWRAP: Final = "/usr/bin"
@@ -220,7 +226,8 @@ def _candidates(
     if name == "landlock":
         if not landlock.abi():
             raise measure.BackendUnusable("this kernel has no Landlock")
-        yield LandlockBackend(), {"landlock_abi": landlock.abi()}
+        listener = "available" if can_listen() else NO_LISTENER
+        yield LandlockBackend(), {"landlock_abi": landlock.abi(), "listener": listener}
         return
     # The distributions' path, for which their own security profiles are written.
     program = find_binary("bwrap", roots, search_path=_SYSTEM_BWRAP) or find_binary("bwrap", roots)

@@ -26,3 +26,8 @@ UNKNOWN_BACKEND: Final = ProblemTemplate(
     "there is no sandbox {backend!r}",
     hint="sandbox is one of: auto, {names}",
 )
+# Shown by `handrail doctor`.
+NO_LISTENER: Final = (
+    "not available: commands cannot change modes, owners, times and attributes of files, and have no"
+    " /dev/shm (the kernel refuses a second seccomp listener)"
+)

@@ -44,9 +44,23 @@ def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
 
     assert "  backend         confined by landlock\n" in out
     assert "  not bubblewrap  bubblewrap (bwrap) is" in out
-    (approval,) = [line for line in out.splitlines() if line.startswith("  approval ")]
-    assert "fs_write" in approval
-    assert "installing bubblewrap" in approval
+    assert "  fs write        enforced  " in out
+    assert "  proc view       partial   " in out
+    assert "  listener        available\n" in out
+    assert "  approval" not in out
+
+
+@pytest.mark.finding("F32")
+@pytest.mark.needs_landlock
+def test_a_machine_without_a_listener_is_told_what_fails(handrail, monkeypatch, tmp_path):
+    from handrail.host.sandbox import local_sandbox
+
+    monkeypatch.setattr(local_sandbox, "can_listen", lambda: False)
+    (tmp_path / "own.toml").write_text('sandbox = "landlock"\n')
+
+    report = handrail("--config", tmp_path / "own.toml", "doctor", "--json").json["commands"]
+
+    assert report["listener"].startswith("not available: commands cannot change modes")
 
 
 def test_a_forced_backend_that_does_not_work_is_a_problem(handrail, monkeypatch, tmp_path):
