@@ -1,10 +1,8 @@
-"""The service that answers system calls of one program, through a seccomp listener.
+"""The service that receives system calls of one program through a seccomp listener.
 
-The kernel stops a process in the few system calls that the listener's filter names. Of these the
-service notes which files are about to be written, to attribute changes to the program, and lets
-the call continue; a program that races with it can hide a write, so the log is evidence, not
-enforcement. Where Landlock alone confines the program, the service also performs the calls that
-Landlock does not restrict, see `call_mediator`: these never continue.
+It notes which files are about to be written and lets these calls continue: evidence that a program
+can race with, not enforcement. Where Landlock alone confines the program, it performs the calls that
+Landlock does not restrict (`call_mediator`); these never continue.
 """
 
 from __future__ import annotations
