@@ -15,11 +15,11 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from handrail.core.context import Session
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import ContextModified, Listener
 from handrail.core.ports.processes import Job
 from handrail.core.ports.records import Store

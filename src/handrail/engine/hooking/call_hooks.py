@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult

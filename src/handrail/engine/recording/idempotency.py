@@ -10,10 +10,11 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.outputs import Outputs
 from handrail.core.places import shown

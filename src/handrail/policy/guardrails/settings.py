@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
+
+from handrail.core.deferred_dataclass import dataclass
 
 Omissions = Literal["off", "warn", "block"]
 
@@ -65,7 +66,7 @@ class GuardrailSettings:
     protected: tuple[FilePattern, ...] = ()
     sensitive: tuple[FilePattern, ...] = ()
     commands: CommandSettings = CommandSettings()
-    limits: Limits = Limits()  # noqa: RUF009 - an immutable value
+    limits: Limits = Limits()
     code: tuple[CodeRule, ...] = ()
     omissions: Omissions = "block"
     gates: tuple[QualityGate, ...] = ()
