@@ -9,7 +9,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from handrail.agent.agent import Agent
+    from handrail.agent.budget import Budget
     from handrail.assembly.runtime_opener import open
+    from handrail.core.agent_results import AgentReport, AgentResult, Usage
     from handrail.core.approval import Answer, ApprovalRequest, Reply
     from handrail.core.call import ToolCall
     from handrail.core.context import ToolContext
@@ -41,6 +44,11 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "open": "handrail.assembly.runtime_opener",
+    "Agent": "handrail.agent.agent",
+    "AgentReport": "handrail.core.agent_results",
+    "AgentResult": "handrail.core.agent_results",
+    "Budget": "handrail.agent.budget",
+    "Usage": "handrail.core.agent_results",
     "Answer": "handrail.core.approval",
     "ApprovalRequest": "handrail.core.approval",
     "Reply": "handrail.core.approval",
@@ -87,9 +95,13 @@ _PUBLIC = {
 
 __all__ = [
     "Access",
+    "Agent",
+    "AgentReport",
+    "AgentResult",
     "Answer",
     "ApprovalRequest",
     "Approver",
+    "Budget",
     "Change",
     "DuplicateToolError",
     "Effect",
@@ -125,6 +137,7 @@ __all__ = [
     "ToolResult",
     "Touch",
     "TreePath",
+    "Usage",
     "Verdict",
     "WritePath",
     "__version__",

@@ -12,11 +12,6 @@ from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports.machine import Blobs, Clock, Files
 from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
-from handrail.history.recovery.pending_cleanup import (
-    JOB_PREFIX,
-    NO_SESSION,
-    list_pending_cleanup,
-)
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.state.process_identity import may_still_run
 from handrail.host.supervisor.orphans import wait_for_orphans
@@ -51,7 +46,9 @@ async def recover_session(
     store, commands, recovered = machine.store, machine.commands, list[RecoveredCall]()
     if machine.home.directory is not None:
         await wait_for_orphans(machine.home.directory)
-    if await list_pending_cleanup(store) or await store.unfinished():
+    # Notes about background jobs and unfinished cleanup belong to no session.
+    notes = await store.load_state("")
+    if notes or await store.unfinished():
         from handrail.history.recovery.unfinished_plans import Recovery
 
         def compare(intent: Mapping[str, Any]) -> EffectsReport | None:
@@ -60,8 +57,7 @@ async def recover_session(
 
         recovery = Recovery(store, files, blobs, clock, may_still_run, compare)
         recovered += await recovery.run(session)
-    notes = await store.load_state(NO_SESSION)
-    if commands is not None and any(notes[key] for key in notes if key.startswith(JOB_PREFIX)):
+    if notes and commands is not None:
         recovered += await _settle_jobs(commands, machine, clock, session)
     await close_abandoned_sessions(store, clock, may_still_run)
     return recovered

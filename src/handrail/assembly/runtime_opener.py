@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+from handrail.assembly.agent_services import open_agent_services
 from handrail.assembly.approver import ApproverChoice, approver_for
 from handrail.assembly.calls import SessionParts, open_pipeline, recorder_options
 from handrail.assembly.machine import Machine, open_blobs, open_machine
@@ -28,11 +29,11 @@ from handrail.assembly.session import (
 from handrail.assembly.settings_files import config_file, load_from
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import CallHeartbeat
 from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.machine import Approver, Blobs, Clock, Files
+from handrail.core.ports.models import Model
 from handrail.core.ports.undo import UndoService
 from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Tool
@@ -81,6 +82,7 @@ def open(
     durability: str | None = None,
     sandbox: str | None = None,
     tools: Iterable[Tool[Any]] = (),
+    model: str | Model | None = None,
 ) -> RuntimeOpener:
     """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
 
@@ -109,7 +111,7 @@ def open(
     # A tool that cannot be registered is refused before anything is opened.
     Registry.of(own)
     asked = approver_for(approver, root)
-    return RuntimeOpener(Path(root), loaded, file, store, session, asked, tools=own)
+    return RuntimeOpener(Path(root), loaded, file, store, session, asked, tools=own, model=model)
 
 
 @dataclass(slots=True)
@@ -124,6 +126,7 @@ class RuntimeOpener:
     approver: Approver | None
     runtime: Runtime | None = None
     tools: tuple[Tool[Any], ...] = ()
+    model: str | Model | None = None
     # Equal calls made within this time after one ended count once for the loop guard.
     calls_together_s: float = 0.0
     # Told what a crash had left, if anything.
@@ -262,6 +265,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
             begun.recovered,
             BackgroundJobs(None if commands is None else commands.processes),
             begun.letters,
+            open_agent_services(Path(machine.files.roots[0]), clock, opening.model),
             close,
         ),
         ToolServices(registry, catalog, preparer),

@@ -7,9 +7,8 @@ raised inside Handrail is a bug of ours. The list of codes is closed: it is publ
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
-
-from handrail.core.deferred_dataclass import dataclass
 
 Code = Literal[
     "unknown_tool",
@@ -35,6 +34,9 @@ Code = Literal[
     "unavailable",
     "duplicate_id",
     "store_unavailable",
+    "needs_answer",
+    "budget_exceeded",
+    "untrusted",
     "internal",
 ]
 CODES: Final[tuple[str, ...]] = get_args(Code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from handrail.core.arguments.path_arguments import PathArguments, read_path_arguments
 from handrail.core.arguments.schema import schema_of
 from handrail.core.arguments.schema_paths import copy_schema, has_path_keyword
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.effects import Effects, base_footprint, check_statement
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.footprint import NOTHING, Footprint

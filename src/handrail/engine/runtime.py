@@ -15,12 +15,13 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import dataclass
-from handrail.core.events import ContextModified, Listener
+from handrail.core.events import ContextModified, Event, Listener
+from handrail.core.ports.agents import AgentServices, RunningAgent
 from handrail.core.ports.processes import Job
 from handrail.core.ports.records import Store
 from handrail.core.results import QueueCommand, ToolResult
@@ -38,16 +39,10 @@ from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
-from handrail.engine.providers.message_calls import MessagePreparer
-from handrail.engine.providers.provider_messages import (
-    Provider,
-    read_calls,
-    response_id,
-    tool_messages,
-)
-from handrail.engine.providers.response_end import read_end
+from handrail.engine.providers.model_calls import ModelCalls
+from handrail.engine.providers.provider_messages import Provider, tool_messages
 from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
+from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.engine.registry import Registry
 from handrail.engine.timing.deadlines import DeadlineTimer
 from handrail.engine.user_actions import QueuedCallRunner, UserActions, undo_arguments
@@ -66,6 +61,7 @@ class SessionServices:
     recovered: Sequence[RecoveredCall]
     jobs: BackgroundJobs
     dead_letters: DeadLetters
+    agents: AgentServices
     # Saves and releases everything.
     close: Callable[[], Awaitable[None]]
 
@@ -108,6 +104,7 @@ class Runtime:
         calls.plan_mode.queue.runner = QueuedCallRunner(calls.runner, tools.preparer)
         letters = session.dead_letters
         letters.caller, letters.knows = self.call, tools.registry.has_tool
+        self.model_calls = ModelCalls(tools.preparer, calls.runner, self._run)
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
@@ -276,18 +273,19 @@ class Runtime:
         Empty if the response has no tool call. Calls that change something run only if the
         response ended with its tool calls; every call gets one answer.
         """
-        asked = read_calls(response)
-        if not asked.calls:
-            return []
         self._check_open()
-        turn, name = self._calls.runner.ids.turn(), response_id(response)
-        message = MessagePreparer(self._tools.preparer, self._calls.runner.ids).prepare(
-            asked.calls, read_end(response), response=name, turn=turn, agent=agent
-        )
-        results = message.answers(await self._run(list(message.prepared), turn, on_event))
-        if name is None:
-            results = [mark_replayed(one) for one in results]
-        return tool_messages(results, asked.provider)
+        return await self.model_calls.answer(response, agent=agent, on_event=on_event)
+
+    def agent(self, **options: Any) -> RunningAgent:
+        """An agent that works with this runtime's tools; takes the options of `handrail.Agent`."""
+        self._check_open()
+        agent: RunningAgent = self._session.agents.create(self, **options)
+        return agent
+
+    @property
+    def agent_services(self) -> AgentServices:
+        """What agents of this runtime share: models, the clock, the identity of the process."""
+        return self._session.agents
 
     def tool_messages(
         self, results: Sequence[ToolResult], provider: Provider
@@ -363,6 +361,10 @@ class Runtime:
     ) -> None:
         """Let an agent use only these tools, and no more than its parent may; None lifts it."""
         self.agents.limit(agent, tools, parent=parent)
+
+    def emit(self, event: Event, listener: Listener | None = None) -> None:
+        """Report an event to `listener` and to every subscriber."""
+        self._calls.bus.emit(event, listener)
 
     def subscribe(self, listener: Listener) -> None:
         """Call the listener for every event of this runtime."""

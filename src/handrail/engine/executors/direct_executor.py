@@ -6,9 +6,9 @@ import asyncio
 import errno
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult

@@ -10,11 +10,10 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.outputs import Outputs
 from handrail.core.places import shown
@@ -183,6 +182,10 @@ class CallIdLedger:
         if self._responses.setdefault(call_id, response) == response:
             return call_id
         return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
+
+    async def is_recorded(self, call_id: str) -> bool:
+        """Whether a call of this id has completed."""
+        return await self._past.find(call_id) is not None
 
     async def claim(self, prepared: PreparedCall) -> IdClaim:
         """Claim the id for this call, or return the conflict or the previous call. Who claims it settles it."""

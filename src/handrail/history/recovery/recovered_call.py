@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import CallRecord, Row
 from handrail.core.text.listing import first_few
 from handrail.history.command_effects.effects_report import EffectsReport

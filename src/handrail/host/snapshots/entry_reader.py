@@ -10,9 +10,9 @@ import errno
 import hashlib
 import os
 import stat
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.roots import READ

@@ -1,0 +1,43 @@
+"""One process at a time works in a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.agent import messages
+from handrail.core.ports.records import Store
+
+_LEASE: Final = "lease"
+# The holder of a lease that was given back.
+_NOBODY: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLease:
+    """The right to extend a conversation. A lease ends with its process, or when it is released."""
+
+    store: Store
+    conversation: str
+    owner: str
+    is_alive: Callable[[str], bool]
+
+    async def acquire(self) -> None:
+        """Take the lease; raises `unavailable` if another process that is alive has it."""
+        session = f"conversation:{self.conversation}"
+        held = await self.store.claim(session, _LEASE, _LEASE, self.owner)
+        if held is None or held.owner == self.owner:
+            return
+        if held.owner != _NOBODY and self.is_alive(held.owner):
+            raise self._in_use(held.owner)
+        if not await self.store.take_over(session, _LEASE, held.owner, self.owner):
+            raise self._in_use("which was faster")
+
+    async def release(self) -> None:
+        """Give the lease back."""
+        session = f"conversation:{self.conversation}"
+        await self.store.take_over(session, _LEASE, self.owner, _NOBODY)
+
+    def _in_use(self, holder: str) -> Exception:
+        return messages.CONVERSATION_IN_USE.error(session=self.conversation, holder=holder)

@@ -1,0 +1,118 @@
+"""One turn: the stream of a model's message, its calls, and their results in the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from handrail.agent.conversation import Conversation
+from handrail.agent.report import CommandFacts
+from handrail.core.commands import CommandAnalysis
+from handrail.core.events import Listener
+from handrail.core.ports.models import (
+    CallBlock,
+    Finish,
+    Message,
+    MessageDone,
+    ModelEvent,
+    ModelFailed,
+    Picture,
+    ResultBlock,
+    Text,
+)
+from handrail.core.problems import Problem
+from handrail.core.results import ToolResult
+from handrail.engine.providers.model_calls import RecordedCall
+from handrail.engine.runtime import Runtime
+from handrail.policy.guardrails.test_commands import runs_tests
+
+
+class ExecutedTurn(NamedTuple):
+    """A model's message with the results of its calls, in call order."""
+
+    message: Message
+    finish: Finish
+    reason: str = ""
+    results: tuple[ToolResult, ...] = ()
+    commands: tuple[CommandFacts | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRunner:
+    """Runs the turns of one agent in its runtime."""
+
+    rt: Runtime
+    agent: str
+    refuse_call: Callable[[], Problem | None]
+    listener: Listener | None = None
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the user has aborted the run."""
+        return self.rt.aborted
+
+    async def run(
+        self,
+        events: AsyncIterator[ModelEvent],
+        conversation: Conversation,
+        turn: int,
+        report: Callable[[ModelEvent], None],
+    ) -> ExecutedTurn:
+        """Read a message, keep it, run its calls, keep their results; raises `ModelFailed`."""
+        done = await self._read(events, report)
+        message, ids = done.message, call_ids(conversation.id, turn, done.message.calls)
+        conversation.append(message, turn, ids)
+        if not message.calls:
+            return ExecutedTurn(message, done.finish, done.reason)
+        await conversation.flush()
+        asked = [
+            RecordedCall(own, call.name, call.arguments_json)
+            for (_, own), call in zip(ids, message.calls, strict=True)
+        ]
+        answered = await self.rt.model_calls.run(
+            asked,
+            done.finish,
+            done.reason,
+            agent=self.agent,
+            refuse=self.refuse_call,
+            on_event=self.listener,
+        )
+        results = tuple(one.result for one in answered)
+        conversation.append(result_message(message.calls, results), turn)
+        commands = tuple(_command_facts(one.command) for one in answered)
+        return ExecutedTurn(message, done.finish, done.reason, results, commands)
+
+    async def _read(
+        self, events: AsyncIterator[ModelEvent], report: Callable[[ModelEvent], None]
+    ) -> MessageDone:
+        async for event in events:
+            report(event)
+            if isinstance(event, MessageDone):
+                return event
+        raise ModelFailed("cut", "the stream ended without its finish", retryable=True)
+
+
+def call_ids(
+    conversation: str, turn: int, calls: Sequence[CallBlock]
+) -> tuple[tuple[str, str], ...]:
+    """The provider's id of each call and the id under which it is recorded. The latter is unique
+    in the store: providers number their calls anew in each response.
+    """
+    return tuple((call.id, f"{conversation}.{turn}.{n}") for n, call in enumerate(calls, 1))
+
+
+def result_message(calls: Sequence[CallBlock], results: Sequence[ToolResult]) -> Message:
+    """The message that answers the calls of an assistant message."""
+    return Message("tool", tuple(map(_result_block, calls, results)))
+
+
+def _result_block(call: CallBlock, result: ToolResult) -> ResultBlock:
+    pictures = tuple(Picture(one.media_type, one.data) for one in result.images)
+    return ResultBlock(call.id, (Text(result.text), *pictures), is_error=result.is_error)
+
+
+def _command_facts(analysis: CommandAnalysis | None) -> CommandFacts | None:
+    if analysis is None:
+        return None
+    return CommandFacts(analysis.text, runs_tests(analysis))

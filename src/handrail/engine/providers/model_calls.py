@@ -1,0 +1,104 @@
+"""Runs the calls of models' messages: of a provider's response, or of an agent's turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from handrail.core.commands import CommandAnalysis
+from handrail.core.events import Listener
+from handrail.core.ports.models import Finish
+from handrail.core.problems import Problem
+from handrail.core.results import ToolResult
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.providers.message_calls import MessagePreparer
+from handrail.engine.providers.provider_messages import read_calls, response_id, tool_messages
+from handrail.engine.providers.response_end import ResponseEnd, read_end
+from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
+
+# Runs prepared calls as one turn.
+RunTurn = Callable[[list[PreparedCall], int, Listener | None], Awaitable[list[ToolResult]]]
+
+
+class RecordedCall(NamedTuple):
+    """A call as the model made it, with the id under which it is recorded."""
+
+    id: str
+    name: str
+    arguments_json: str
+
+
+class AnsweredCall(NamedTuple):
+    """The result of a call, and the command that it was to run, if any."""
+
+    result: ToolResult
+    command: CommandAnalysis | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalls:
+    """Runs the calls of messages in one runtime."""
+
+    preparer: Preparer
+    runner: IdempotentRunner
+    run_turn: RunTurn
+
+    async def run(
+        self,
+        calls: Sequence[RecordedCall],
+        finish: Finish,
+        reason: str,
+        *,
+        agent: str,
+        refuse: Callable[[], Problem | None],
+        on_event: Listener | None = None,
+    ) -> list[AnsweredCall]:
+        """Run the calls of one message as one turn and return their results in order. `refuse` is
+        asked before each call that would run; its problem becomes the result.
+        """
+        turn = self.runner.ids.turn()
+        message = MessagePreparer(self.preparer, self.runner.ids).prepare(
+            [{"id": one.id, "name": one.name, "arguments": one.arguments_json} for one in calls],
+            ResponseEnd(finish, reason),
+            response=None,
+            turn=turn,
+            agent=agent,
+        )
+        for prepared in message.prepared:
+            if prepared.problem is None:
+                prepared.problem = refuse()
+        commands = [one.scope.footprint.command for one in message.prepared]
+        commands += [None] * (len(calls) - len(commands))
+        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event))
+        return [AnsweredCall(*pair) for pair in zip(results, commands, strict=True)]
+
+    async def answer(
+        self, response: Any, *, agent: str, on_event: Listener | None
+    ) -> list[dict[str, Any]]:
+        """Run the calls of a provider's response; returns that provider's messages."""
+        asked = read_calls(response)
+        if not asked.calls:
+            return []
+        turn, name = self.runner.ids.turn(), response_id(response)
+        message = MessagePreparer(self.preparer, self.runner.ids).prepare(
+            asked.calls, read_end(response), response=name, turn=turn, agent=agent
+        )
+        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event))
+        if name is None:
+            results = [mark_replayed(one) for one in results]
+        return tool_messages(results, asked.provider)
+
+    async def repeat(self, call: RecordedCall, *, agent: str) -> ToolResult | None:
+        """The result of a call that may have run before: the recorded one, if the rules of now let
+        the agent read it, or that of running it again if it only reads. None if it did not run.
+        """
+        ids = self.runner.ids
+        made = ids.make_call(call.id, call.name, call.arguments_json, ids.turn(), agent)
+        prepared = self.preparer.prepare(made._replace(from_model=True))
+        prepared.origin.has_client_id = True
+        runs_again = prepared.scope.reads_only or prepared.problem is not None
+        if not runs_again and not await self.runner.ledger.is_recorded(call.id):
+            return None
+        return await self.runner.run(prepared, None)

@@ -1,0 +1,138 @@
+"""An agent does a task through the front door, with a provider on loopback in every wire format."""
+
+import json
+
+import pytest
+from tests.models.speaking import WIRES, model_on
+
+import handrail
+from handrail.testing import FakeProvider, ProviderFault, calls, says, together
+
+TASK = "Fix the greeting"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    root = tmp_path / "workspace"
+    root.mkdir()
+    root.joinpath("app.py").write_text('def hello():\n    return "helo"\n')
+    return root
+
+
+def without_marks(messages):
+    """The messages without the marks that tell the provider what to cache."""
+    parts = [part for message in messages for part in message["content"]]
+    return [{key: value for key, value in part.items() if key != "cache_control"} for part in parts]
+
+
+EDIT = calls("edit_file", path="app.py", old_string="helo", new_string="hello")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_agent_reads_edits_and_answers(workspace, wire):
+    replies = [
+        together(calls("read_file", path="app.py"), calls("grep", pattern="helo")),
+        EDIT,
+        says("The greeting is fixed."),
+    ]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, wire)
+        async with handrail.open(workspace, mode="accept-edits", model=model) as rt:
+            agent = rt.agent()
+            result = await agent.run(TASK)
+
+            assert (result.status, result.text) == ("done", "The greeting is fixed.")
+            assert result.report.changes == ("app.py",)
+            assert result.report.reads == ("app.py",)
+            assert result.turns == agent.turn == 3
+            assert result.usage.requests == 3
+        await model.aclose()
+
+    assert "hello" in workspace.joinpath("app.py").read_text()
+    assert len(provider.requests) == 3
+
+
+async def test_a_second_task_goes_on_with_the_conversation(workspace):
+    async with FakeProvider([says("one"), says("two")]) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model) as rt:
+            agent = rt.agent()
+            await agent.run("first")
+            await agent.run("second")
+            other = agent.new()
+            await other.run("third")
+        await model.aclose()
+
+    lengths = [len(one.body["messages"]) for one in provider.requests]
+    assert lengths == [1, 3, 1]
+    first, second, _ = (one.body for one in provider.requests)
+    assert without_marks(second["messages"][:1]) == without_marks(first["messages"])
+    assert second["tools"] == first["tools"]
+    assert second["system"] == first["system"]
+
+
+async def test_a_refused_call_reaches_the_model_and_the_report(workspace):
+    async with FakeProvider([EDIT, says("not allowed")]) as provider:
+        model = model_on(provider, "openai-chat")
+        async with handrail.open(workspace, mode="default", model=model) as rt:
+            result = await rt.agent().run(TASK)
+        await model.aclose()
+
+    assert [one.code for one in result.report.refused] == ["needs_approval"]
+    assert "needs approval" in json.dumps(provider.requests[-1].body["messages"])
+    assert workspace.joinpath("app.py").read_text().endswith('"helo"\n')
+
+
+async def test_a_budget_of_calls_and_steps_is_never_exceeded(workspace):
+    runaway = [calls("read_file", path="app.py", limit=n) for n in range(1, 9)]
+    async with FakeProvider(runaway) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model) as rt:
+            budget = handrail.Budget(calls=2, steps=4)
+            result = await rt.agent(budget=budget).run(TASK)
+        await model.aclose()
+
+    assert (result.status, result.problem.code) == ("budget", "budget_exceeded")
+    assert result.usage.calls == 2
+    assert len(provider.requests) == 4
+    assert [one.code for one in result.report.refused] == ["budget_exceeded"] * 2
+
+
+async def test_max_steps_ends_the_task_and_says_so(workspace):
+    async with FakeProvider([calls("read_file", path="app.py")] * 5) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model) as rt:
+            result = await rt.agent(max_steps=2).run(TASK)
+        await model.aclose()
+
+    assert (result.status, len(provider.requests)) == ("max_steps", 2)
+
+
+async def test_a_failed_model_leaves_a_task_that_can_be_resumed(workspace):
+    replies = [EDIT, ProviderFault("cut", after=40), says("done after all")]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, mode="accept-edits", model=model) as rt:
+            agent = rt.agent()
+            first = await agent.run(TASK)
+            again = await agent.resume() if first.status == "failed" else first
+        await model.aclose()
+
+    assert again.status == "done"
+    assert workspace.joinpath("app.py").read_text().count("hello") == 2
+
+
+async def test_events_end_with_the_result(workspace):
+    async with FakeProvider([calls("read_file", path="app.py"), says("fine")]) as provider:
+        model = model_on(provider, "openai-responses")
+        async with handrail.open(workspace, model=model) as rt:
+            events = [event async for event in rt.agent().stream(TASK)]
+        await model.aclose()
+
+    types = [event.type for event in events]
+    assert types[0] == "agent_start"
+    assert types[-1] == "agent_end"
+    assert events[-1].result["text"] == "fine"
+    assert "tool_call_end" in types
+    text = "".join(event.text for event in events if event.type == "model_text")
+    assert text == "fine"
