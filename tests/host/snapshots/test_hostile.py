@@ -170,5 +170,5 @@ def test_what_belongs_to_handrail_is_not_looked_at(folder):
 def _kept(folder):
     for path in Path(folder.state).rglob("*"):
         info = path.lstat()
-        if stat.S_ISREG(info.st_mode) and "contents" in path.parts:
+        if stat.S_ISREG(info.st_mode) and {"contents", "packs"} & set(path.parts):
             yield path.read_bytes()

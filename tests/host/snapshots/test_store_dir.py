@@ -125,9 +125,8 @@ def test_a_damaged_copy_is_not_handed_over(folder, tmp_path):
     folder.write("a", "content")
     shadow = folder.shadow()
     before = shadow.capture(None)
-    for path in (folder.state / "0" / "contents").rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"damaged")
+    (pack,) = (folder.state / "0" / "packs").glob("*.pack")
+    pack.write_bytes(b"damaged")
     folder.write("a", "other")
     old = shadow.diff(before).deltas[0].before
 

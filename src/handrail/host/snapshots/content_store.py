@@ -1,4 +1,4 @@
-"""Copies of file contents, one private file each, named by SHA-256.
+"""Copies of file contents by SHA-256: a private file each, or in packs if they are small.
 
 A copy is never a hard link to a file of the workspace, which a program could change in place.
 Copies are not synced: they survive the end of the process but not a power failure, so the hash is
@@ -20,6 +20,7 @@ from typing import Final
 from handrail.core.ports.machine import Blobs
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
+from handrail.host.snapshots.content_packs import ContentPacks
 
 _FICLONE: Final = 0x40049409
 # Below this size, copying is cheaper than sharing blocks.
@@ -35,9 +36,12 @@ _numbers: Final = itertools.count(1)
 
 
 class ContentStore:
-    """A directory of copies. Not thread-safe."""
+    """A directory of copies. `packs`: where small contents are packed, if at all. Not
+    thread-safe.
+    """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, packs: Path | None = None) -> None:
+        self._packs = None if packs is None else ContentPacks(packs)
         self._directory = directory
         self._name = str(directory)
         self._shares: bool | None = None
@@ -53,6 +57,10 @@ class ContentStore:
             return self._copy_in_parts(source, size)
         data = read_all(source, size)
         digest = hashlib.sha256(data).hexdigest()
+        if self._packs is not None and len(data) < _WORTH_SHARING:
+            if digest not in self._packs:
+                self._packs.add(digest, data)
+            return digest
         target = self._path(digest)
         if not _has_size(target, len(data)):
             temp = self._temp()
@@ -71,8 +79,9 @@ class ContentStore:
 
     def load(self, digest: str) -> bytes | None:
         """The content with this hash; None if the copy is missing or damaged."""
+        data = None if self._packs is None else self._packs.read(digest)
         try:
-            data = Path(self._path(digest)).read_bytes()
+            data = Path(self._path(digest)).read_bytes() if data is None else data
         except OSError:
             return None
         return data if hashlib.sha256(data).hexdigest() == digest else None
@@ -99,8 +108,11 @@ class ContentStore:
         target = blobs.target(digest)
         if target is not None:
             try:
-                # Our copy is never written again.
-                os.link(self._path(digest), target)
+                if self._packs is not None and digest in self._packs:
+                    _write_new(target, data)
+                else:
+                    # Our copy is never written again.
+                    os.link(self._path(digest), target)
             except FileExistsError:
                 if _has_size(target, size):
                     return True
@@ -116,11 +128,25 @@ class ContentStore:
         return True
 
     def sweep(self, needed: set[str]) -> None:
-        """Remove every copy but these."""
+        """Remove every copy but these; packs stay while half of them is needed."""
         with suppress(OSError):
+            if self._packs is not None:
+                self._packs.sweep(needed)
             for path in self._files():
                 if path.name not in needed:
                     path.unlink(missing_ok=True)
+
+    def flush(self) -> None:
+        """Make sure that a later process finds all copies, also after a crash of this one.
+        Raises OSError.
+        """
+        if self._packs is not None:
+            self._packs.flush()
+
+    def close(self) -> None:
+        """Close what is open. Raises OSError."""
+        if self._packs is not None:
+            self._packs.close()
 
     def evict(self, quota: int, needed: Collection[str]) -> None:
         """Remove the copies unused for longest until all together fit the quota; never one
@@ -220,6 +246,21 @@ def _has_size(path: str, size: int) -> bool:
         return os.stat(path).st_size == size  # noqa: PTH116 - as above
     except OSError:
         return False
+
+
+def _write_new(target: str, data: bytes) -> None:
+    """Write a file that appears whole or not at all, unsynced; raises FileExistsError if there is
+    one.
+    """
+    folder, _, name = target.rpartition("/")
+    temp = f"{folder}/.{name}.{os.getpid()}.{next(_numbers)}"
+    handle = os.open(temp, _NEW, 0o600)
+    try:
+        _write_all(handle, data)
+        os.link(temp, target)
+    finally:
+        os.close(handle)
+        os.unlink(temp)  # noqa: PTH108 - as above
 
 
 def _write_all(handle: int, data: bytes) -> None:

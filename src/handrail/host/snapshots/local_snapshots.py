@@ -262,6 +262,7 @@ class LocalSnapshots:
             unseen += walk.found.unseen
             left |= {top.absolute(rel): why for rel, why in walk.found.left.items()}
             marks |= {top.absolute(rel): mark for rel, mark in walk.repositories.items()}
+        kept.flush()
         known = marks if before.repositories is None else before.repositories
         before.repositories = marks
         moved = {

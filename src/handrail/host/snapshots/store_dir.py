@@ -23,13 +23,17 @@ class SnapshotStore:
 
     def __init__(self, directory: Path, handle: int) -> None:
         self.directory = directory
-        self.contents = ContentStore(directory / "contents")
+        self.contents = ContentStore(directory / "contents", directory / "packs")
         self.manifest = Manifest(directory)
         self._handle = handle
 
     def close(self) -> None:
-        """Release the lock."""
-        os.close(self._handle)
+        """Close the packs and release the lock."""
+        try:
+            with suppress(OSError):
+                self.contents.close()
+        finally:
+            os.close(self._handle)
 
 
 def claim_any(home: Path) -> SnapshotStore:

@@ -1,0 +1,160 @@
+"""Small contents, one behind the other in a few files: a file of its own would take ten times as
+long to write.
+
+Each pack is a pair of files: the contents, and an index that is written after them. Only the
+process that has locked the store uses it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_RECORD: Final = struct.Struct(">32sQQ")
+_MOST_BYTES: Final = 64 << 20
+_DATA: Final = ".pack"
+_INDEX: Final = ".index"
+_APPEND: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class PackPosition(NamedTuple):
+    """Where a content is: number of the pack, first byte, length."""
+
+    pack: int
+    offset: int
+    length: int
+
+
+class ContentPacks:
+    """The packs in one directory. Not thread-safe."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._found: dict[str, PackPosition] | None = None
+        self._unsaved: list[tuple[str, PackPosition]] = []
+        # The pack that is written: its number, handle and length.
+        self._number = 0
+        self._handle = -1
+        self._end = 0
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._positions()
+
+    def add(self, digest: str, data: bytes) -> None:
+        """Append a content; nothing is added if OSError is raised."""
+        if self._handle < 0 or self._end >= _MOST_BYTES:
+            self._begin()
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._handle, view) :]
+        except OSError:
+            os.ftruncate(self._handle, self._end)
+            raise
+        position = PackPosition(self._number, self._end, len(data))
+        self._end += len(data)
+        self._positions()[digest] = position
+        self._unsaved.append((digest, position))
+
+    def read(self, digest: str) -> bytes | None:
+        """The content, unchecked; None if there is none."""
+        position = self._positions().get(digest)
+        if position is None:
+            return None
+        try:
+            with self._path(position.pack, _DATA).open("rb") as file:
+                file.seek(position.offset)
+                return file.read(position.length)
+        except OSError:
+            return None
+
+    def flush(self) -> None:
+        """Write the index, so that a later process finds what was added. Raises OSError."""
+        while self._unsaved:
+            number = self._unsaved[0][1].pack
+            part = [one for one in self._unsaved if one[1].pack == number]
+            with self._path(number, _INDEX).open("ab") as file:
+                file.write(b"".join(_pack_record(*one) for one in part))
+            self._unsaved = [one for one in self._unsaved if one[1].pack != number]
+
+    def sweep(self, needed: set[str]) -> None:
+        """Remove packs of which less than half is needed, after copying that half. Raises
+        OSError.
+        """
+        self.close()
+        packs: dict[int, list[tuple[str, PackPosition]]] = {one: [] for one in self._numbers()}
+        for digest, position in self._positions().items():
+            packs.setdefault(position.pack, []).append((digest, position))
+        for number, contents in packs.items():
+            live = [digest for digest, _ in contents if digest in needed]
+            size = sum(position.length for digest, position in contents if digest in needed)
+            with suppress(FileNotFoundError):
+                if 2 * size >= self._path(number, _DATA).stat().st_size > 0:
+                    continue
+            self._move(live)
+            for digest, position in contents:
+                if self._positions()[digest] == position:
+                    del self._positions()[digest]
+            for suffix in (_INDEX, _DATA):
+                self._path(number, suffix).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Write the index and close the pack that is written. Raises OSError."""
+        self.flush()
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    def _move(self, digests: list[str]) -> None:
+        """Copy contents to a new pack."""
+        if digests and self._handle < 0:
+            self._begin(fresh=True)
+        for digest in digests:
+            data = self.read(digest)
+            if data is not None:
+                self.add(digest, data)
+        self.flush()
+
+    def _begin(self, *, fresh: bool = False) -> None:
+        """Open the last pack, or a new one if that is full or `fresh`."""
+        self.close()
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        last = max(self._numbers(), default=0)
+        full = not last or self._path(last, _DATA).stat().st_size >= _MOST_BYTES
+        self._number = last + 1 if full or fresh else last
+        self._handle = os.open(self._path(self._number, _DATA), _APPEND, 0o600)
+        os.close(os.open(self._path(self._number, _INDEX), _APPEND, 0o600))
+        self._end = os.fstat(self._handle).st_size
+
+    def _positions(self) -> dict[str, PackPosition]:
+        if self._found is None:
+            self._found = {}
+            for number in self._numbers():
+                self._found.update(self._read_index(number))
+        return self._found
+
+    def _read_index(self, number: int) -> Iterator[tuple[str, PackPosition]]:
+        try:
+            data = self._path(number, _INDEX).read_bytes()
+        except OSError:
+            return
+        # A crash may have cut the last record.
+        whole = len(data) - len(data) % _RECORD.size
+        for own, offset, length in _RECORD.iter_unpack(data[:whole]):
+            yield own.hex(), PackPosition(number, offset, length)
+
+    def _numbers(self) -> list[int]:
+        return sorted(
+            int(path.stem) for path in self._directory.glob(f"*{_DATA}") if path.stem.isdigit()
+        )
+
+    def _path(self, number: int, suffix: str) -> Path:
+        return self._directory / f"{number:08d}{suffix}"
+
+
+def _pack_record(digest: str, position: PackPosition) -> bytes:
+    return _RECORD.pack(bytes.fromhex(digest), position.offset, position.length)
