@@ -41,7 +41,9 @@ class Listed(NamedTuple):
 
 def all_lists():
     """Every list of commands by its name."""
-    return sorted([*LISTS.glob("*.jsonl"), *CORPUS.glob("*command*.jsonl"), CORPUS / "blocked.jsonl"])
+    return sorted(
+        [*LISTS.glob("*.jsonl"), *CORPUS.glob("*command*.jsonl"), CORPUS / "blocked.jsonl"]
+    )
 
 
 def classified(path):

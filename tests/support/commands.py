@@ -13,6 +13,7 @@ from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
 from handrail.shell.expand import Expander
 from handrail.shell.parse.reader import parse_command
+from handrail.shell.simulate.simulator import simulate_command
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
 ROOT = "/home/u/projects/app"
@@ -42,7 +43,10 @@ def refused(command, *, where=WHERE, user_blocked=(), env=None):
         return matcher.find_blocked_in_text(command, where, user_blocked)
     bindings = bind_variables(script, flat, env or {})
     expander = Expander(bindings, where.home, invocations=len(flat.invocations))
-    return matcher.find_blocked(flat, where, expander, script, user_blocked)
+    simulated = simulate_command(
+        script, where, env or {}, lambda text: parse_command(text, parser())
+    )
+    return matcher.find_blocked(flat, where, expander, script, user_blocked, simulated=simulated)
 
 
 def rows(name):

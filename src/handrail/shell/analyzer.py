@@ -25,13 +25,14 @@ from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
 from handrail.shell.blocklist.writes import find_system_writes
-from handrail.shell.classify import allowlist, environment
+from handrail.shell.classify import allowlist, environment, messages
 from handrail.shell.classify.classifier import Classifier
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.rule_parts import command_parts, is_fully_listed, is_rule_matchable
 from handrail.shell.expand import Expander
 from handrail.shell.parse.reader import parse_command
 from handrail.shell.parse.syntax import Script
+from handrail.shell.simulate.simulator import simulate_command
 from handrail.shell.tables.program_table import ProgramTable, load_programs
 
 _MAX_PARSED: Final = 256
@@ -122,7 +123,14 @@ class ShellCommandAnalyzer:
         classes = classifier.classify(flat, expander, collector)
         # A safe command is on the blocklist only by the user's own settings.
         if collector.safety_class > CommandClass.SAFE or self._blocked:
-            for reason in matcher.find_blocked(flat, where, expander, known.script, self._blocked):
+            simulated = simulate_command(
+                known.script, where, env, lambda text: parse_command(text, self._parser)
+            )
+            if simulated.exhausted:
+                collector.add_reason(CommandClass.DANGEROUS, messages.TOO_MUCH_TO_FOLLOW, "")
+            for reason in matcher.find_blocked(
+                flat, where, expander, known.script, self._blocked, simulated=simulated
+            ):
                 collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)
             for reason in find_system_writes(collector.effects().writes, where):
                 collector.add_reason(CommandClass.BLOCKED, reason.text, reason.part)

@@ -9,13 +9,14 @@ with the best guess that the text of the command allows; the blocklist uses it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 from typing import Final, NamedTuple
 
 from handrail.shell.echo import printed_text
+from handrail.shell.numbers import NUMBERS, is_small_number
 from handrail.shell.parse.syntax import (
     Braces,
     Opaque,
@@ -28,6 +29,13 @@ from handrail.shell.parse.syntax import (
     Word,
 )
 from handrail.shell.parse.words import variable_names
+from handrail.shell.word_pieces import (
+    Field,
+    WordPiece,
+    drop_tilde,
+    leaves_nothing,
+    merge_pieces,
+)
 
 # Marks in the likely view. Private code points cannot occur in a path or an option by accident.
 UNKNOWN: Final = "\ue003"
@@ -46,14 +54,6 @@ _MAX_LIKELY_PARTS: Final = 64
 _MAX_DEPTH: Final = 4
 # Variables expanded for one command; values that refer to each other could go on for long.
 _MAX_NESTED: Final = 2000
-_MAX_STEPS: Final = 100_000
-# Numbers that the shell maintains: never an option, never a path that leads elsewhere.
-_NUMBERS: Final = re.compile(
-    r"[?#$!]|PPID|UID|EUID|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|SHLVL|EPOCHSECONDS|OPTIND"
-    r"|COLUMNS|LINES|HISTCMD|BASH_SUBSHELL"
-)
-_ARITHMETIC: Final = re.compile(r"\$\(\([\s\d+\-*/%()<>=!&|^~?:,]*\)\)")
-SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
 _DEFAULTS: Final = frozenset({"-", ":-", "=", ":="})
 _ALTERNATES: Final = frozenset({"+", ":+"})
 
@@ -69,28 +69,6 @@ class Binding(NamedTuple):
     may_be_unset: bool = True
 
 
-class WordPiece(NamedTuple):
-    """A stretch of an expanded word."""
-
-    # The part of the written word, or of a variable's value, that the piece comes from.
-    part: Part
-    # None: a gap, known only at run time.
-    text: str | None
-    # Glob characters in the text are active.
-    globs: bool = False
-    # A leading `~` in the text is active.
-    tilde: bool = False
-    # Blanks in the text separate words.
-    splits: bool = False
-
-
-class Field(NamedTuple):
-    """One word after expansion. `source` is the written word that it comes from."""
-
-    source: str
-    pieces: tuple[WordPiece, ...]
-
-
 class _Value(NamedTuple):
     word: Word
     pieces: tuple[WordPiece, ...]
@@ -100,16 +78,37 @@ _UNBOUND: Final = Binding((), None)
 _NO_VALUE: Final = _Value(Word("", ()), ())
 
 
-class Expander:
-    """Expands the words of one command, given the variables that the command sets."""
+# The values of a variable or a substitution that is simulated; None if they are not known.
+Resolver = Callable[[Variable | Substitution], Sequence[str] | None]
 
-    def __init__(self, bindings: Mapping[str, Binding], home: str, *, invocations: int = 1) -> None:
+
+class Expander:
+    """Expands the words of one command, given the variables that the command sets.
+
+    `resolve` supplies values for the likely view before any binding is looked at.
+    """
+
+    def __init__(
+        self,
+        bindings: Mapping[str, Binding],
+        home: str,
+        *,
+        invocations: int = 1,
+        resolve: Resolver | None = None,
+    ) -> None:
         self.bindings = bindings
         self.home = home
+        self._resolve = resolve
         share = _MAX_READINGS_PER_COMMAND // max(1, invocations)
         self._limit = max(_MIN_READINGS, min(MAX_READINGS, share))
         self._expanded: dict[tuple[str, str | None, bool], list[_Value]] = {}
         self._nested_left = _MAX_NESTED
+
+    def resolved(self, part: Part) -> Sequence[str] | None:
+        """The simulated values of a part; None if there are none."""
+        if self._resolve is None or not isinstance(part, Variable | Substitution):
+            return None
+        return self._resolve(part)
 
     def certain(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[Field, ...]]:
         """The fields for each combination of variable values; gaps where a value is not certain.
@@ -200,9 +199,9 @@ class _Reading:
             if len(ways) > MAX_READINGS:
                 ways = [(WordPiece(Opaque(word.source), None),)]
             found += [
-                Field(word.source, _merged(pieces))
+                Field(word.source, merge_pieces(pieces))
                 for pieces in ways
-                if not _vanishes(word, pieces)
+                if not leaves_nothing(word, pieces)
             ]
         return tuple(found)
 
@@ -218,17 +217,27 @@ class _Reading:
         return made
 
     def _options(self, part: Part, *, first: bool) -> Sequence[tuple[WordPiece, ...]]:
+        values = self.expander.resolved(part)
+        if values is not None:
+            return [(_simulated(part, values),)]
         match part:
             case Text(text, quoted):
                 tilde = first and not quoted and text.startswith("~")
                 return [(WordPiece(part, text, globs=not quoted, tilde=tilde),)]
             case Braces(alternatives):
                 ways = [way for one in alternatives for way in self.alternatives(one.parts)]
-                return ways if first else [_without_tilde(way) for way in ways]
+                return ways if first else [drop_tilde(way) for way in ways]
             case Variable(plain=True) if part.name in self.chosen:
                 return [self._value(part, one) for one in self.chosen[part.name]]
-            case Variable(plain=False) if self.likely and part.inner:
+        return self._guessed_options(part) if self.likely else [(self._piece(part),)]
+
+    def _guessed_options(self, part: Part) -> Sequence[tuple[WordPiece, ...]]:
+        match part:
+            case Variable(plain=False) if part.operands:
                 return self._defaulted(part)
+            case Opaque(source=source, inner=(word,)) if source.startswith('$"'):
+                # Translated text: most likely there is no translation.
+                return self.alternatives(word.parts)
         return [(self._piece(part),)]
 
     def _value(self, variable: Variable, value: _Value) -> tuple[WordPiece, ...]:
@@ -260,7 +269,7 @@ class _Reading:
 
     def _defaulted(self, part: Variable) -> Sequence[tuple[WordPiece, ...]]:
         """`${x:-y}` and `${x:+y}` in the likely view."""
-        default = Word("", part.inner[0].parts)
+        default = Word("", part.operands[0].parts)
         ways = [self._value(part, _Value(default, way)) for way in self.alternatives(default.parts)]
         if part.operator in _ALTERNATES:
             return ways
@@ -274,7 +283,7 @@ class _Reading:
         """A part that is neither text nor braces nor a chosen variable."""
         match part:
             case Variable(plain=True, name=name):
-                if _NUMBERS.fullmatch(name):
+                if NUMBERS.fullmatch(name):
                     return WordPiece(part, "*", globs=True)
                 known = {"HOME": self.expander.home, "PWD": self.cwd}.get(name)
                 return WordPiece(part, known, splits=not part.quoted)
@@ -282,7 +291,7 @@ class _Reading:
                 # Bash opens the first free descriptor below 64.
                 text = None if kind == "output" else "/dev/fd/63"
                 return WordPiece(part, text, splits=not part.quoted)
-            case Opaque(source=source) if _is_small_number(source):
+            case Opaque(source=source) if is_small_number(source):
                 return WordPiece(part, "*", globs=True)
         return WordPiece(part, None)
 
@@ -326,6 +335,12 @@ class _Reading:
         return printed_field(list(deeper.texts(command.words)), self.cwd).rstrip("\n")
 
 
+def _simulated(part: Part, values: Sequence[str]) -> WordPiece:
+    """Simulated values: each is a word of its own, and an unquoted one is split further."""
+    text, quoted = _SPLIT.join(values), getattr(part, "quoted", True)
+    return WordPiece(Text(text, quoted), text, globs=not quoted, splits=not quoted)
+
+
 def plain_text(field: str) -> str:
     """A field of the likely view with the marks of inactive glob characters removed."""
     return field.translate(_SHOW)
@@ -350,41 +365,3 @@ def _unknown(part: Part) -> str | None:
         return " "
     unset = part.plain and part.name.isidentifier() and part.name != "PWD"
     return UNSET if unset else None
-
-
-def _merged(pieces: Iterable[WordPiece]) -> tuple[WordPiece, ...]:
-    """The pieces with neighbouring written text joined: `~{root,u}` is `~root` and `~u`."""
-    made: list[WordPiece] = []
-    for piece in pieces:
-        last = made[-1] if made and isinstance(piece.part, Text) else None
-        if (
-            last is not None
-            and isinstance(last.part, Text)
-            and (last.globs, last.splits) == (piece.globs, piece.splits)
-        ):
-            made[-1] = last._replace(text=(last.text or "") + (piece.text or ""))
-        else:
-            made.append(piece)
-    return tuple(made)
-
-
-def _vanishes(word: Word, pieces: Sequence[WordPiece]) -> bool:
-    """Whether nothing is left of a word: its unquoted variables are empty."""
-    return bool(word.parts) and all(piece.splits and piece.text == "" for piece in pieces)
-
-
-def _without_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
-    return tuple(piece._replace(tilde=False) for piece in pieces)
-
-
-def _is_small_number(source: str) -> bool:
-    """Whether an opaque expansion makes numbers or letters, and not too many of them."""
-    if _ARITHMETIC.fullmatch(source):
-        return True
-    sequence = SEQUENCE.fullmatch(source)
-    if sequence is None:
-        return False
-    first, last = sequence.group(1), sequence.group(2)
-    if first.isalpha() or last.isalpha():
-        return first.isalpha() and last.isalpha()
-    return not first.startswith("-") and abs(int(first) - int(last)) <= _MAX_STEPS

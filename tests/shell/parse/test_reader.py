@@ -119,8 +119,8 @@ def test_variables_say_whether_only_their_value_is_asked_for():
         Variable("a", quoted=False, plain=True),
         Variable("b", quoted=True, plain=True),
         Variable("c", quoted=False, plain=False, inner=(plain("d"),), operator=":-"),
-        Variable("e", quoted=False, plain=False),
-        Variable("f", quoted=False, plain=False),
+        Variable("e", quoted=False, plain=False, operator="!"),
+        Variable("f", quoted=False, plain=False, operator="length"),
     ]
 
 

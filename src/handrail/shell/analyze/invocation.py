@@ -80,6 +80,8 @@ class WrappedRun:
     inside: bool = False
     # The shell that parses it.
     dialect: str = "sh"
+    # The arguments of the shell, `$0` first.
+    arguments: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
-from handrail.shell.parse.syntax import Word
+from handrail.shell.parse.syntax import Text, Word
 from handrail.shell.parse.words import static_prefix
 
 _BASH: Final = frozenset({"bash", "rbash"})
@@ -106,10 +106,12 @@ def _runs(
     name: str, operands: Sequence[Word], *, command: bool, stdin: bool
 ) -> tuple[WrappedRun, ...]:
     if command:
-        return (WrappedRun("text", tuple(operands[:1]), dialect=name),) if operands else ()
+        code, given = tuple(operands[:1]), tuple(operands[1:])
+        return (WrappedRun("text", code, dialect=name, arguments=given),) if operands else ()
+    shell = Word(name, (Text(name, quoted=True),))
     if stdin or not operands:
-        return (WrappedRun("input", dialect=name),)
-    return (WrappedRun("file", (operands[0],), dialect=name),)
+        return (WrappedRun("input", dialect=name, arguments=(shell, *operands)),)
+    return (WrappedRun("file", (operands[0],), dialect=name, arguments=tuple(operands)),)
 
 
 def _trap(words: Sequence[Word]) -> UnwrapResult:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -186,10 +188,12 @@ class _WrapperArguments:
 
     def _split(self, word: Word) -> None:
         """Split a word as `env -S` does; its quoting rules are not implemented."""
-        text = word.value
-        if text is None or not _SPLITTABLE.fullmatch(text):
+        text = word.value or ""
+        pieces = text.split()
+        if word.value is None or not _SPLITTABLE.fullmatch(text):
             self._doubt("splits a text by rules of its own")
-        pieces = (text or "").split()
+            with suppress(ValueError):
+                pieces = shlex.split(text)
         self.words[:0] = [Word(piece, (Text(piece, quoted=True),)) for piece in pieces]
 
     def _take_assignments(self) -> None:

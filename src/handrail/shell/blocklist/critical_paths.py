@@ -57,8 +57,12 @@ class CriticalPaths:
 
         `follow`: a link at the end of the path is followed.
         """
-        if _hinges_on_a_variable(field):
-            return "the whole file system, should the variable be empty"
+        if UNSET in field:
+            emptied = field.replace(UNSET, "")
+            for parts in self._ways(emptied, None, follow=follow) if emptied[:1] == "/" else ():
+                what = self._lost(parts)
+                if what is not None:
+                    return f"{what}, should the variable be empty"
         for parts in self._ways(field, cwd, follow=follow):
             what = self._lost(parts)
             if what is not None:
@@ -239,9 +243,3 @@ def _computed(name: str) -> bool:
 
 def _unknown(text: str) -> bool:
     return UNKNOWN in text or UNSET in text
-
-
-def _hinges_on_a_variable(field: str) -> bool:
-    """Whether `$X/` or `$X/*` is the root directory if the variable is unset."""
-    rest = field[1:]
-    return field.startswith(UNSET) and rest.startswith("/") and all(map(is_wildcard, _split(rest)))

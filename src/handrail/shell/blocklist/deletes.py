@@ -12,7 +12,28 @@ from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall,
 from handrail.shell.expand import plain_text, printed_field
 from handrail.shell.tables.word_list import word_set
 
-_DELETERS: Final = frozenset(("rm", "unlink", "shred", "srm", "rimraf", "trash", "grm", "wipe"))
+_DELETERS: Final = frozenset(
+    (
+        "rm",
+        "unlink",
+        "shred",
+        "srm",
+        "rimraf",
+        "trash",
+        "grm",
+        "wipe",
+        "trash-put",
+        "secure-delete",
+        "sfill",
+    )
+)
+# Programs that delete with one of their subcommands.
+_DELETING_VERBS: Final = {
+    "gio": frozenset(("trash", "remove")),
+    "rclone": frozenset(("purge", "delete", "rmdirs")),
+    "kioclient": frozenset(("remove",)),
+    "kioclient5": frozenset(("remove",)),
+}
 # What find may run on each file that leaves nothing of it.
 _RUIN: Final = _DELETERS | {"mv", "dd", "truncate", "chmod", "chown", "chgrp", "tee", "cp"}
 _FILTERS: Final = word_set("""
@@ -36,6 +57,10 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
         yield from _synced(call, command)
     elif call.name in ("tar", "gtar", "bsdtar", "zip", "7z", "git"):
         yield from _gone(call, command, _swept(call))
+    elif call.name in _DELETING_VERBS and _DELETING_VERBS[call.name].intersection(
+        call.operands[:1]
+    ):
+        yield from _gone(call, command, call.operands[1:])
     elif call.name == "crontab" and call.has_option("r"):
         yield call.reason(messages.DELETES_CRONTAB, messages.EDIT_ONE_LINE)
 
@@ -51,7 +76,7 @@ def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) ->
 def _swept(call: ProgramCall) -> Sequence[str]:
     """What an archiver deletes after packing it, and the directory that `git clean` cleans."""
     if call.name == "git":
-        place = call.option_value("C")
+        place = call.option_value("C") or call.cwd
         return [place] if place is not None and "clean" in call.arguments else []
     packed_away = {"zip": call.has_option("m", "move"), "7z": "-sdel" in call.arguments}
     return call.operands if packed_away.get(call.name, call.has_option("", "remove-files")) else []

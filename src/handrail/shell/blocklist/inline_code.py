@@ -18,7 +18,7 @@ _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
     r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
     r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
-    r"|os\.remove|Deno\.remove|File\.delete|delete_recursively|chmod|chown)\s*+\(?\s*+"
+    r"|os\.remove|Deno\.remove(?:Sync)?|File\.delete|delete_recursively|chmod|chown)\s*+\(?\s*+(?:glob\s*+\(?\s*+)?"
 )
 _HOME: Final = re.compile(
     r"^(?:\w+\.)*(?:expanduser\(|homedir\(|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
@@ -40,6 +40,13 @@ _FETCH: Final = re.compile(
     r"|HTTP::|curl_exec|file_get_contents\(\s*['\"]https?:|socket"
 )
 _EXECUTE: Final = re.compile(r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b")
+_CONNECTING: Final = re.compile(
+    r"socket\.socket|create_connection|fsockopen|TCPSocket|IO::Socket|net\.(?:connect|Socket)"
+    r"|sockaddr_in|/inet/tcp/|\bsocket\s*+\("
+)
+_SHELL: Final = re.compile(
+    r"/bin/(?:ba|da|z|k)?sh\b|[\"'](?:ba|da|z)?sh[\"' ]|IO\.popen|pty\.spawn|\w\s*\|&?\s*getline"
+)
 _KILLING: Final = re.compile(
     r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
 )
@@ -63,14 +70,20 @@ def find_code_damage(
         writes = mode is None or any(letter in mode for letter in "wa+>x")
         if writes and path.startswith("/") and places.system_target(path, cwd) is not None:
             yield f"{messages.CODE_WRITES.format(path=path)}; {messages.USE_WORKSPACE_FILES}"
+    yield from _process_damage(code, options)
+    for command in _commands(code):
+        yield from (reason.text for reason in look(command))
+
+
+def _process_damage(code: str, options: str) -> Iterator[str]:
     if forks_without_end(code):
         yield f"{messages.CODE_FORKS}; {messages.USE_WORKSPACE_FILES}"
     if _FETCH.search(code + options) and _EXECUTE.search(code):
         yield messages.CODE_RUNS_DOWNLOAD
+    if _CONNECTING.search(code) and _SHELL.search(code):
+        yield f"{messages.REVERSE_SHELL}; {messages.DOWNLOAD_FIRST}"
     if _KILLING.search(code):
         yield f"{messages.CODE_KILLS}; {messages.USE_WORKSPACE_FILES}"
-    for command in _commands(code):
-        yield from (reason.text for reason in look(command))
 
 
 def _dear(path: str, places: CriticalPaths, cwd: str | None) -> bool:

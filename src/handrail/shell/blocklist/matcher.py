@@ -19,7 +19,7 @@ from handrail.shell.blocklist import fallback_parser, messages
 from handrail.shell.blocklist.deletes import find_deletions, input_sources
 from handrail.shell.blocklist.inline_code import find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
-from handrail.shell.blocklist.permissions import find_permission_changes
+from handrail.shell.blocklist.permissions import find_permission_changes, find_user_changes
 from handrail.shell.blocklist.processes import (
     find_endless_loops,
     find_fork_bombs,
@@ -39,6 +39,7 @@ from handrail.shell.blocklist.writes import (
 )
 from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_field
 from handrail.shell.parse.syntax import Script, Word
+from handrail.shell.simulate.simulator import CommandSimulator
 from handrail.shell.tables.catastrophes import (
     ALWAYS,
     ALWAYS_PREFIX,
@@ -53,6 +54,7 @@ _CHECKS: Final = (
     find_overwrites,
     find_disk_damage,
     find_permission_changes,
+    find_user_changes,
     find_process_damage,
 )
 _GLOBBED: Final = (
@@ -74,14 +76,30 @@ def find_blocked(
     expander: Expander,
     script: Script,
     user_blocked: Sequence[str] = (),
+    *,
+    simulated: CommandSimulator | None = None,
 ) -> tuple[Reason, ...]:
     """Why the command is refused in every mode; empty if it is not.
 
     `expander` expands the words of the command, `script` is its tree. `user_blocked` are further
     programs or beginnings of commands (`terraform destroy`) that the user's settings refuse.
+    `simulated` has run the command on values.
     """
     found = _reasons(flat, where, expander, user_blocked, 0)
-    return _distinct(chain(found, find_endless_loops(script)))
+    further: Iterator[Reason] = iter(())
+    if simulated is not None:
+        further = _simulated_reasons(simulated, where, user_blocked)
+    return _distinct(chain(found, find_endless_loops(script), further))
+
+
+def _simulated_reasons(
+    simulator: CommandSimulator, where: ExecutionContext, user_blocked: Sequence[str]
+) -> Iterator[Reason]:
+    """Reasons to refuse what the command does with the values that its words get."""
+    for source in simulator.remote:
+        yield Reason(f"{messages.RUNS_DOWNLOAD}; {messages.DOWNLOAD_FIRST}", source)
+    flat = FlatCommand(tuple(simulator.invocations))
+    yield from _reasons(flat, where, Expander({}, where.home), user_blocked, 0)
 
 
 def find_blocked_in_text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from handrail.core.commands import Reason
@@ -11,11 +11,75 @@ from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import piped_operands
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
-from handrail.shell.tables.catastrophes import ACCOUNTS
+from handrail.shell.tables.catastrophes import ACCOUNTS, RIGHTS
 
 _CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod"))
 _EVERYBODY: Final = re.compile(r"0*[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx")
+_PACKAGE_TOOLS: Final = frozenset(
+    ("apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "rpm", "pacman", "apk", "zypper")
+)
+_REMOVING: Final = re.compile(
+    r"remove|purge|autoremove|erase|del|-r|-P|--purge|--remove|-e|-R\w*|rm"
+)
+# Without one of these the machine does not work.
+_ESSENTIAL: Final = frozenset(
+    (
+        *(
+            "libc6",
+            "glibc",
+            "bash",
+            "dash",
+            "coreutils",
+            "dpkg",
+            "apt",
+            "systemd",
+            "init",
+            "util-linux",
+        ),
+        *("libc-bin", "base-files", "login", "passwd", "musl", "busybox", "linux", "kernel", "rpm"),
+    )
+)
 _SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
+
+
+_LOCAL: Final = re.compile(r"root@(?:localhost|127\.\S*|::1|\.host)?")
+# Programs that change the user or the view of the machine, and the arguments that ask for it.
+_SWITCHES: Final[Mapping[str, re.Pattern[str]]] = {
+    "setpriv": re.compile(r"--(?:re|e|r)?[ug]id=(?:0|root)"),
+    "systemd-run": re.compile(r"--(?:uid|gid)=(?:0|root)|--machine=.*|-M"),
+    "machinectl": re.compile(r"shell|login"),
+    "nsenter": re.compile(r"1|--target=1|-t1|-a|--all"),
+    "sg": re.compile(r"root|wheel|sudo|docker"),
+    "newgrp": re.compile(r"root|wheel|sudo|docker"),
+    "ssh": _LOCAL,
+    "capsh": re.compile(r"--user=root|--uid=0"),
+    "chpst": re.compile(r"-u(?:root|0)"),
+}
+_CONTAINERS: Final = frozenset(("docker", "podman", "nerdctl"))
+_WHOLE_MACHINE: Final = re.compile(
+    r"--privileged|(?:-v|--volume=)?/:/.*|.*(?:source|src)=/,.*|--pid=host|.*docker\.sock:.*"
+)
+
+
+def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a program that runs with the rights of root."""
+    fields = [plain_text(field) for field in call.arguments]
+    pattern = _SWITCHES.get(call.name)
+    if pattern is not None and any(map(pattern.fullmatch, fields)):
+        yield call.reason(*RIGHTS)
+    elif call.name in _CONTAINERS and {"run", "create", "exec"}.intersection(fields):
+        if any(map(_WHOLE_MACHINE.fullmatch, fields)):
+            yield call.reason(*RIGHTS)
+    elif call.name == "chroot":
+        target = next(iter(call.operands), "")
+        if command.critical_paths.critical_loss(target, call.cwd, follow=True) is not None:
+            yield call.reason(*RIGHTS)
+    elif call.name in _PACKAGE_TOOLS and any(map(_REMOVING.fullmatch, fields)):
+        needed = sorted(_ESSENTIAL.intersection(fields))
+        yield from (
+            call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
+            for name in needed
+        )
 
 
 def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:

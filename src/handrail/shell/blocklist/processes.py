@@ -113,7 +113,8 @@ def _kill(call: ProgramCall) -> Iterator[Reason]:
     else:
         signal, targets = [], fields
     asks_only = signal == ["0"]
-    if not asks_only and any(target in ("-1", "1") for target in targets):
+    everything = ("-1", "1")
+    if not asks_only and any(one in everything or set(one) & set("*?[") for one in targets):
         yield call.reason(messages.KILLS_EVERYTHING, messages.END_OWN_PROCESSES)
 
 

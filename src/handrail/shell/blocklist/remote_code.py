@@ -164,6 +164,11 @@ def is_download(words: Sequence[Word]) -> bool:
     return False
 
 
+def _is_fed_by_a_shell(one: Invocation) -> bool:
+    found = [find_interpreter(other.words) for other in one.piped_from]
+    return any(each is not None and each.shell and each.reads_input for each in found)
+
+
 def _has_variable(word: Word) -> bool:
     return any(isinstance(part, Variable) for part in word.parts)
 
@@ -177,7 +182,8 @@ def _opens_a_shell(one: Invocation) -> bool:
     name = program_basename(one.program or "")
     told = [word.value or "" for word in one.words[1:]]
     if name in ("nc", "ncat", "netcat"):
-        return any(field in ("-e", "-c", "--exec", "--sh-exec", "--lua-exec") for field in told)
+        options = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
+        return any(field in options for field in told) or _is_fed_by_a_shell(one)
     if name == "socat":
         return any(field.upper().startswith(("EXEC:", "SYSTEM:")) for field in told)
     if find_interpreter(one.words) is None:

@@ -38,6 +38,8 @@ def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
         yield from _downloaded(call, command)
     elif call.name in ("tar", "bsdtar", "unzip", "7z"):
         yield from _unpacked(call, command)
+    elif call.name == "git" and "clone" in call.arguments:
+        yield from _overwritten(call, command, call.operands[-1:])
 
 
 def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -> Iterator[Reason]:

@@ -7,6 +7,7 @@ files, `r` and `R` read them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 _ADDRESS: Final = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
@@ -16,6 +17,30 @@ _LABELLED: Final = "btT:"
 _TEXT: Final = "aic"
 _FLAGS: Final = re.compile(r"[gpiIMm0-9]*")
 _BRACKET: Final = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]])*\]")
+
+
+# Where a command may begin: after an address, a brace or another command.
+_EXECUTE: Final = re.compile(r"(?:^|[\s;{}!\d$/,IM])e[ \t]*([^\n]*)", re.MULTILINE)
+_REPLACED: Final = re.compile(
+    r"s(.)((?:(?!\1)[^\\\n]|\\.)*)\1((?:(?!\1)[^\\]|\\.)*)\1([\w ]*?)(e|w[ \t]+[^\n]+)"
+)
+_WRITE: Final = re.compile(r"(?:^|[\s;{}!\d$/,IM])[wW][ \t]+([^\n]+)", re.MULTILINE)
+
+
+def executed_commands(script: str) -> Iterator[str]:
+    """The shell commands that a script may run, guessed; empty: the text that sed reads."""
+    yield from (match[1] for match in _EXECUTE.finditer(script))
+    for match in _REPLACED.finditer(script):
+        if match[5] == "e":
+            yield re.sub(r"\\(.)", r"\1", match[3])
+
+
+def written_files(script: str) -> Iterator[str]:
+    """The files that a script may write, guessed."""
+    yield from (match[1].strip() for match in _WRITE.finditer(script))
+    for match in _REPLACED.finditer(script):
+        if match[5] != "e":
+            yield match[5][1:].strip()
 
 
 def only_prints(script: str) -> bool:

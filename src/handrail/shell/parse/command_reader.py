@@ -135,15 +135,32 @@ class CommandReader:
         if not _NAME.fullmatch(name):
             # The parser takes `]=x` for one, bash for a program.
             raise UnreadableCommand(f"the name {name!r} cannot be assigned")
-        inner = list(self.words.subscript(known.get("Index")))
-        if "Array" in known:
-            for element in items(check_node(known["Array"], "ArrayExpr"), "Elems"):
-                part = check_node(element, "ArrayElem")
-                inner += self.words.subscript(part.get("Index"))
-                if "Value" in part:
-                    inner.append(self.words.word(part["Value"], expands_braces=True))
+        index = self.words.subscript(known.get("Index"))
+        inner = list(index)
+        elements = self._elements(known["Array"]) if "Array" in known else None
+        for key, element in elements or ():
+            inner += [element] if key is None else [key, element]
         value = self.words.word(known["Value"]) if "Value" in known else None
-        return Assignment(name, value, tuple(inner))
+        return Assignment(
+            name,
+            value,
+            tuple(inner),
+            index=index[0] if index else None,
+            elements=elements,
+            appends=bool(known.get("Append")),
+        )
+
+    def _elements(self, node: object) -> tuple[tuple[Word | None, Word], ...]:
+        found: list[tuple[Word | None, Word]] = []
+        for element in items(check_node(node, "ArrayExpr"), "Elems"):
+            part = check_node(element, "ArrayElem")
+            key = self.words.subscript(part.get("Index"))
+            if "Value" in part:
+                value = self.words.word(part["Value"], expands_braces=True)
+            else:
+                value = Word("", (Text("", quoted=True),))
+            found.append((key[0] if key else None, value))
+        return tuple(found)
 
     def _declaration(self, node: Node) -> SimpleCommand:
         name = self.words.literal(node.get("Variant"))

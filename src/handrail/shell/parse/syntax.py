@@ -30,8 +30,16 @@ class Variable:
     plain: bool
     # Words inside an operator, `${x:-$(rm y)}`: their substitutions run too.
     inner: tuple[Word, ...] = ()
-    # `:-`, `+`, `#` … if the expansion has one.
+    # `:-`, `+`, `#` … if the expansion has one; `:` for a slice, `/` and `//` for a replacement,
+    # `length` for `${#x}`, `!` for `${!x}`.
     operator: str = ""
+    # The words of `[…]`; `inner` begins with them.
+    index: tuple[Word, ...] = ()
+
+    @property
+    def operands(self) -> tuple[Word, ...]:
+        """The words behind the operator."""
+        return self.inner[len(self.index) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,12 @@ class Assignment:
     value: Word | None
     # Further words in it: an index, the elements of an array.
     inner: tuple[Word, ...] = ()
+    # `NAME[i]=`: the index.
+    index: Word | None = None
+    # `NAME=(…)`: the elements, each with its key if it has one.
+    elements: tuple[tuple[Word | None, Word], ...] | None = None
+    # `NAME+=`.
+    appends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

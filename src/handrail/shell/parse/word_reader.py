@@ -235,17 +235,14 @@ class WordReader:
     def _variable(self, node: Node, *, quoted: bool) -> Variable:
         name = self.literal(node.get("Param"))
         with self._source:
-            inner = (*self._index(node), *self._slice(node), *self._replaced(node))
+            index = self.subscript(node.get("Index"))
+            inner = (*index, *self._slice(node), *self._replaced(node))
             inner += self._operator(node, name)
         if node.get("Excl") and not node.get("Names"):
             self.evaluates.add(name)
         extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
         plain = not any(node.get(field) for field in extra)
-        operator = text(node["Exp"], "Op") if node.get("Exp") else ""
-        return Variable(name, quoted=quoted, plain=plain, inner=inner, operator=operator)
-
-    def _index(self, node: Node) -> tuple[Word, ...]:
-        return self.subscript(node.get("Index"))
+        return Variable(name, quoted, plain, inner, _operator_sign(node), index)
 
     def subscript(self, node: object) -> tuple[Word, ...]:
         """The words of `[…]`: `@`, `*`, a text key, or arithmetic."""
@@ -289,6 +286,18 @@ class WordReader:
             self.assigns.add(name)
             self.texts.add(name)
         return inner
+
+
+def _operator_sign(node: Node) -> str:
+    if node.get("Exp"):
+        return text(node["Exp"], "Op")
+    if node.get("Repl"):
+        return "//" if node["Repl"].get("All") else "/"
+    if node.get("Slice"):
+        return ":"
+    if node.get("Length"):
+        return "length"
+    return "!" if node.get("Excl") else ""
 
 
 def _untabbed(letters: str, *, tabs: bool, first: bool = True) -> str:

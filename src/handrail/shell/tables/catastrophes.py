@@ -32,7 +32,28 @@ _KERNEL: Final = Refusal("it changes the running kernel", "ask the user to do it
 # Refused with whatever arguments.
 ALWAYS: Final[Mapping[str, Refusal]] = {
     **dict.fromkeys(
-        ("sudo", "sudoedit", "su", "doas", "pkexec", "run0", "gksu", "gksudo", "kdesu", "sux"),
+        (
+            "sudo",
+            "sudoedit",
+            "su",
+            "doas",
+            "pkexec",
+            "run0",
+            "gksu",
+            "gksudo",
+            "kdesu",
+            "sux",
+            "gosu",
+            "su-exec",
+            "runuser",
+            "dzdo",
+            "ksu",
+            "calife",
+            "super",
+            "sudo-rs",
+            "su-rs",
+            "setuidgid",
+        ),
         _RIGHTS,
     ),
     **dict.fromkeys(
@@ -116,6 +137,18 @@ POWER_VERBS: Final[Mapping[str, frozenset[str]]] = {
         )
     ),
     "init": frozenset(("0", "1", "6", "s", "S")),
+    **dict.fromkeys(
+        ("busctl", "dbus-send", "gdbus", "qdbus"),
+        frozenset(
+            (
+                *("PowerOff", "Reboot", "Halt", "Suspend", "Hibernate"),
+                *(
+                    "org.freedesktop.login1.Manager.PowerOff",
+                    "org.freedesktop.login1.Manager.Reboot",
+                ),
+            )
+        ),
+    ),
 }
 POWER: Final = _POWER
 SELF: Final = _SELF

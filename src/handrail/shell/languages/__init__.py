@@ -1,0 +1,1 @@
+"""Parsers for the programs that awk and jq take as arguments."""

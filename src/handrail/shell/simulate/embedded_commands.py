@@ -1,0 +1,366 @@
+"""Shell commands inside the arguments and the input of programs that are not shells.
+
+Editors, debuggers, database clients, git, sed, make and others run commands by syntax of their
+own. The result only ever serves to find a catastrophe, so a guess is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from handrail.shell.classify import sed
+from handrail.shell.languages import awk
+from handrail.shell.tables.word_list import word_set
+
+# Their value is a command; git runs it with a shell.
+_GIT_KEYS: Final = re.compile(
+    r"(?i)(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)"
+    r"|sequence\.editor|diff\.external|pager\.[\w-]+|credential\.(?:.*\.)?helper|gpg\.(?:.*\.)?program"
+    r"|(?:diff|merge|filter|difftool|mergetool|browser|man|guitool)\.[^=]*\.(?:textconv|command|cmd|driver"
+    r"|clean|smudge|process|path)|uploadpack\.packobjectshook|alias\.[^=]+|sendemail\.[\w.]*cmd"
+    r"|interactive\.difffilter|init\.templatedir|core\.hookspath)"
+)
+_GIT_FILTERS: Final = re.compile(r"--(?:tree|index|msg|env|commit|parent|tag-name)-filter|--setup")
+_COMMAND_VARIABLES: Final = re.compile(
+    r"GIT_(?:SSH_COMMAND|EDITOR|PAGER|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|SSH|PROXY_COMMAND)"
+    r"|PROMPT_COMMAND|BASH_ENV|ENV|EDITOR|VISUAL|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PS[0124]|RSYNC_RSH"
+    r"|FCEDIT|SUDO_ASKPASS|SSH_ASKPASS"
+)
+_EDITORS: Final = word_set("vim vi nvim view vimdiff gvim ex rvim vimx rview")
+_EDITOR_COMMAND: Final = re.compile(
+    r"^[\s:]*(?:\d+,?\$?|%|\$|sil(?:ent)?!?\s+)*\s*(?:r(?:ead)?|w(?:rite)?)?\s*!\s*(.+)", re.DOTALL
+)
+_EDITOR_WRITE: Final = re.compile(r"^[\s:]*(?:[\d,$%]*)w(?:rite|q)?!?\s+(?:>>\s*)?([^!\s].*)")
+_CALLED_SHELL: Final = re.compile(
+    r"(?:system(?:list)?|os\.execute|io\.popen|shell-command(?:-to-string)?|async-shell-command"
+    r"|call-process-shell-command|jobstart|termopen)\s*\(?\s*(?:\[\[|[\"'])(.+?)(?:\]\]|[\"'](?:[\s,)]|$))",
+    re.DOTALL,
+)
+_DELETED_TREE: Final = re.compile(
+    r"(?:delete-directory|delete-file|delete)\s*\(?\s*[\"']([^\"']+)[\"']"
+)
+_DOT_COMMAND: Final = re.compile(r"^\s*\.(?:shell|system)\s+(.+)$", re.MULTILINE)
+_CLIENT_COMMAND: Final = re.compile(r"\\!\s*([^\n]+)|^\s*system\s+([^\n]+)", re.MULTILINE)
+_DEBUGGER_COMMAND: Final = re.compile(r"^\s*(?:!|shell|pipe|platform shell)\s*(.+)", re.DOTALL)
+_SPAWN: Final = re.compile(r"(?:spawn|exec|system)\s+([^;\n\]]+)")
+_CRON: Final = re.compile(r"^\s*(?:@\w+|(?:\S+\s+){4}\S+)\s+(\S.*)$", re.MULTILINE)
+_RECIPE: Final = re.compile(
+    r"^(?:\t[-@+]*|[^#\s:=]+\s*::?[^=;\n]*;\s*)(.+)$|\$\(shell\s+([^)]+)\)", re.MULTILINE
+)
+_MANIFEST_RUN: Final = word_set(
+    "poetry pdm pipenv hatch rye uv bundle direnv pixi conda mamba rbenv pyenv"
+)
+_RUN_VERBS: Final = frozenset(("run", "exec"))
+_HOST_MOUNT: Final = re.compile(
+    r"/:(/[^:\s]*)|(?:type=bind,)?(?:source|src)=/,(?:target|dst|destination)=([^,]+)"
+)
+_MAX_TEXT: Final = 20_000
+
+
+def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
+    """The values of the variables that programs take for a command, or for a file of commands."""
+    for name, value in variables.items():
+        if _COMMAND_VARIABLES.fullmatch(name):
+            yield value
+
+
+def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]:
+    """The shell texts that a program would run."""
+    name, arguments = fields[0].rpartition("/")[2], [one[:_MAX_TEXT] for one in fields[1:]]
+    reader = _READERS.get(name)
+    if reader is None and name in _EDITORS:
+        reader = _editor
+    if reader is None and name in _MANIFEST_RUN:
+        reader = _manifest_run
+    if reader is None and re.fullmatch(r"ld(?:-linux.*|-musl.*|-\d.*)?\.so(?:\.\d+)?", name):
+        reader = _after_options
+    if reader is not None:
+        yield from reader(arguments, (stdin or "")[:_MAX_TEXT])
+
+
+def quoted_command(words: Sequence[str]) -> str:
+    """The words as one shell text that means the same words."""
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+
+
+def _sed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    scripts, rest, left = [], [], list(arguments)
+    while left:
+        one = left.pop(0)
+        if one in ("-e", "--expression") and left:
+            scripts.append(left.pop(0))
+        elif one.startswith("--expression="):
+            scripts.append(one.partition("=")[2])
+        elif not one.startswith("-"):
+            rest.append(one)
+    text = "\n".join(scripts) if scripts else "".join(rest[:1])
+    for command in sed.executed_commands(text):
+        yield command or stdin
+    for path in sed.written_files(text):
+        yield f"> {quoted_command([path])}"
+
+
+def _git(arguments: Sequence[str], _: str) -> Iterator[str]:
+    left = list(arguments)
+    aliases: dict[str, str] = {}
+    while left:
+        one = left.pop(0)
+        if one == "-c" and left:
+            yield from _git_setting(left.pop(0), aliases)
+        elif one.startswith("-c") and "=" in one:
+            yield from _git_setting(one[2:], aliases)
+        elif one in ("-C", "--git-dir", "--work-tree", "--namespace") and left:
+            left.pop(0)
+        elif not one.startswith("-"):
+            yield from _git_subcommand(one, left, aliases)
+            return
+
+
+def _git_setting(text: str, aliases: dict[str, str]) -> Iterator[str]:
+    key, _, value = text.partition("=")
+    if not _GIT_KEYS.fullmatch(key):
+        return
+    if key.lower().startswith("alias."):
+        aliases[key[len("alias.") :]] = value
+    else:
+        yield value.removeprefix("!")
+
+
+def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) -> Iterator[str]:
+    for alias, value in aliases.items():
+        if value.startswith("!"):
+            arguments = f" {quoted_command(rest)}" if alias == name and rest else ""
+            yield value[1:] + arguments
+    if name == "config":
+        given = [one for one in rest if not one.startswith("-") and one != "set"]
+        if len(given) > 1 and _GIT_KEYS.fullmatch(given[0]):
+            yield given[1].removeprefix("!")
+    elif name == "submodule" and "foreach" in rest:
+        after = [one for one in rest[rest.index("foreach") + 1 :] if not one.startswith("--")]
+        yield " ".join(after)
+    elif name == "filter-branch":
+        yield from _values_after(rest, _GIT_FILTERS)
+    elif name == "bisect" and rest[:1] == ["run"]:
+        yield quoted_command(rest[1:])
+    elif name in (
+        "rebase",
+        "difftool",
+        "grep",
+        "for-each-repo",
+        "archive",
+        "fetch",
+        "clone",
+        "pull",
+    ):
+        yield from _values_after(
+            rest,
+            re.compile(r"-x|--exec|--extcmd|-O|--open-files-in-pager|--upload-pack|-u|--remote"),
+        )
+
+
+def _values_after(arguments: Sequence[str], options: re.Pattern[str]) -> Iterator[str]:
+    for number, one in enumerate(arguments):
+        name, equals, value = one.partition("=")
+        if options.fullmatch(name):
+            yield value if equals else "".join(arguments[number + 1 : number + 2])
+
+
+def _editor(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    commands = [one[1:] for one in arguments if one.startswith("+") and len(one) > 1] + list(
+        _values_after(arguments, re.compile(r"-c|--cmd|-S"))
+    )
+    for command in (*commands, *stdin.splitlines()):
+        shell = _EDITOR_COMMAND.match(command)
+        if shell is not None:
+            yield shell[1]
+        written = _EDITOR_WRITE.match(command)
+        if written is not None:
+            yield f"> {quoted_command([written[1]])}"
+        yield from _called(command)
+
+
+def _called(code: str) -> Iterator[str]:
+    yield from (match[1] for match in _CALLED_SHELL.finditer(code))
+    for match in _DELETED_TREE.finditer(code):
+        yield f"rm -rf {quoted_command([match[1]])}"
+
+
+def _ed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    files = [one for one in arguments if not one.startswith("-")]
+    for line in stdin.splitlines():
+        if line.lstrip().startswith("!"):
+            yield line.lstrip()[1:]
+        written = re.fullmatch(r"[\d,$%]*w[q]?(?:\s+(.+))?", line.strip())
+        if written is not None:
+            yield from (
+                f">> {quoted_command([one])}" for one in [written[1] or "".join(files[:1])] if one
+            )
+
+
+def _emacs(arguments: Sequence[str], _: str) -> Iterator[str]:
+    for code in _values_after(arguments, re.compile(r"--eval|-eval|--execute|-f")):
+        yield from _called(code)
+
+
+def _debugger(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    options = re.compile(r"-{1,2}(?:ex|eval-command|iex|o|one-line|O)")
+    for command in (*_values_after(arguments, options), *stdin.splitlines()):
+        match = _DEBUGGER_COMMAND.match(command)
+        if match is not None:
+            yield match[1]
+
+
+def _database(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    for text in (*arguments, stdin):
+        yield from (match[1] for match in _DOT_COMMAND.finditer(text))
+        yield from (match[1] or match[2] for match in _CLIENT_COMMAND.finditer(text))
+
+
+def _pager(arguments: Sequence[str], _: str) -> Iterator[str]:
+    for one in arguments:
+        match = re.match(r"\+{1,2}\s*[!|]\s*(.+)", one, re.DOTALL)
+        if match is not None:
+            yield match[1]
+
+
+def _terminal(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """`tmux new -d 'command'`, `screen -dm command`: the words behind the options are shell text."""
+    verbs = (
+        "new",
+        "new-session",
+        "new-window",
+        "neww",
+        "split-window",
+        "run-shell",
+        "run",
+        "respawn-pane",
+    )
+    rest: list[str] = []
+    left = list(arguments)
+    while left:
+        one = left.pop(0)
+        if one in ("-s", "-n", "-c", "-t", "-S", "-L", "-f", "-x", "-y", "-F") and not rest:
+            del left[:1]
+        elif not (one.startswith("-") or (one in verbs and not rest)):
+            rest.append(one)
+    yield " ".join(rest)
+
+
+def _after_options(arguments: Sequence[str], _: str) -> Iterator[str]:
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        rest.pop(0)
+    yield quoted_command(rest)
+
+
+def _perf(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    if arguments[:1] in (["stat"], ["record"], ["trace"]):
+        yield from _after_options(arguments[1:], stdin)
+
+
+def _texts(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """Every argument is a command of its own, as for `hyperfine`."""
+    yield from (one for one in arguments if not one.startswith("-"))
+
+
+def _call_option(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    """`npx -c 'command'`, `npm exec -c 'command'`, `npm exec -- command`."""
+    yield from _values_after(arguments, re.compile(r"-c|--call"))
+    if arguments[:1] in (["exec"], ["x"]):
+        arguments = arguments[1:]
+    elif arguments[:1] in (["run"], ["config"], ["install"]):
+        return
+    yield from _after_options(arguments, stdin)
+
+
+def _nix(arguments: Sequence[str], _: str) -> Iterator[str]:
+    yield from _values_after(arguments, re.compile(r"--run|--command|-c"))
+
+
+def _manifest_run(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    verb = next((n for n, one in enumerate(arguments) if one in _RUN_VERBS), None)
+    if verb is None:
+        return
+    rest = arguments[verb + 1 :]
+    yield from _after_options(rest, stdin)
+    # `direnv exec DIR command`, `conda run -n NAME command`.
+    for skipped in (1, 2):
+        yield quoted_command(rest[skipped:])
+
+
+def _make(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    texts = [*_values_after(arguments, re.compile(r"--eval|-E")), stdin]
+    for text in texts:
+        for match in _RECIPE.finditer(text):
+            yield (match[1] or match[2]).lstrip("@-+ ")
+
+
+def _expect(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    for text in (*_values_after(arguments, re.compile(r"-c")), stdin):
+        yield from (match[1] for match in _SPAWN.finditer(text))
+
+
+def _cron(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    yield from (match[1] for match in _CRON.finditer(stdin))
+
+
+def _queue(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    yield stdin
+
+
+def _awk(arguments: Sequence[str], _: str) -> Iterator[str]:
+    program, values = awk.program_argument(arguments)
+    if program is not None:
+        yield from awk.likely_commands(program, values)
+        for path in awk.likely_files(program, values):
+            yield f"> {quoted_command([path])}"
+
+
+def _container(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """A container that sees the host's root directory: its command acts on the host."""
+    mounts = [
+        match[1] or match[2] for one in arguments for match in [_HOST_MOUNT.search(one)] if match
+    ]
+    if not mounts or not {"run", "create", "exec"}.intersection(arguments):
+        return
+    joined = [
+        re.sub(rf"^{re.escape(mounts[0].rstrip('/'))}(?=/|$)", "", one) or "/" for one in arguments
+    ]
+    for start in range(1, len(joined)):
+        if joined[start - 1][:1] != "-" and joined[start] in (
+            "rm",
+            "chroot",
+            "sh",
+            "bash",
+            "dd",
+            "find",
+        ):
+            yield quoted_command(joined[start:])
+
+
+_READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    "git": _git,
+    **dict.fromkeys(("ed", "red"), _ed),
+    **dict.fromkeys(("emacs", "emacsclient"), _emacs),
+    **dict.fromkeys(("gdb", "lldb"), _debugger),
+    **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb"), _database),
+    **dict.fromkeys(("less", "more", "most", "man"), _pager),
+    **dict.fromkeys(("tmux", "screen", "byobu"), _terminal),
+    **dict.fromkeys(
+        ("prlimit", "catchsegv", "eatmydata", "cpulimit", "rlwrap", "cgexec"), _after_options
+    ),
+    "perf": _perf,
+    **dict.fromkeys(("hyperfine", "concurrently", "npm-run-all"), _texts),
+    **dict.fromkeys(("npx", "npm", "pnpm", "bunx"), _call_option),
+    **dict.fromkeys(("nix-shell", "nix", "guix"), _nix),
+    **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("expect", "tclsh", "wish"), _expect),
+    "crontab": _cron,
+    **dict.fromkeys(("at", "batch"), _queue),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
+    "faketime": lambda arguments, stdin: _after_options(arguments[1:], stdin),
+}

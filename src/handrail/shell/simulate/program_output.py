@@ -1,0 +1,218 @@
+"""What programs print, where their arguments and input decide it.
+
+A guess is allowed: the result only ever serves to find a catastrophe.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from handrail.shell.echo import printed_text
+from handrail.shell.expand import UNKNOWN
+from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
+from handrail.shell.tables.catastrophes import FETCHERS
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|([abefnrtv\\]))"
+)
+_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "e": "\x1b", "a": "\a", "b": "\b"}
+# They pass text on, or most of it.
+_FILTERS: Final = frozenset(
+    (
+        "cat",
+        "head",
+        "tail",
+        "sort",
+        "uniq",
+        "tee",
+        "tac",
+        "fold",
+        "nl",
+        "sponge",
+        "pv",
+        "less",
+        "more",
+    )
+)
+_PRINTERS: Final = frozenset(("echo", "printf", "pwd", "which", "command", "type"))
+_UNPACKERS: Final = frozenset(("gzip", "gunzip", "zcat", "xz", "bzip2", "zstd", "uudecode", "gpg"))
+_OPENSSL: Final = frozenset(("base64", "enc"))
+# What stands for the many names of a directory whose loss is a catastrophe.
+_LISTINGS: Final = {"/": ("etc", "usr", "home")}
+_LONGEST: Final = 20_000
+
+
+def guess_output(fields: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
+    """What a program prints; None if nothing is known about it."""
+    name, arguments = fields[0].rpartition("/")[2], list(fields[1:])
+    if name in FETCHERS:
+        return DOWNLOADED
+    program = _PROGRAMS.get(name)
+    if program is not None:
+        return program(arguments, stdin, state)
+    if name in _PRINTERS:
+        return _printed(name, arguments, state)
+    if name in _FILTERS:
+        return _passed_on(name, arguments, stdin, state)
+    return DOWNLOADED if name in _UNPACKERS and stdin and DOWNLOADED in stdin else None
+
+
+def decode_escapes(text: str) -> str:
+    """The text with the escapes of `printf` and `echo -e` replaced."""
+    return _ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    hexadecimal, octal, point, letter = match.groups()
+    if letter:
+        return _LETTERS.get(letter, "")
+    code = int(octal, 8) if octal else int(hexadecimal or point, 16)
+    return chr(code)
+
+
+def _printed(name: str, arguments: list[str], state: ShellState) -> str | None:
+    if name == "printf" and arguments:
+        return printed_text(["printf", decode_escapes(arguments[0]), *arguments[1:]], state.cwd)
+    text = printed_text([name, *arguments], state.cwd)
+    if text is None:
+        return None
+    escapes = bool(arguments) and re.fullmatch(r"-[nE]*e[neE]*", arguments[0]) is not None
+    return (decode_escapes(text) if escapes else text) + "\n"
+
+
+def _passed_on(
+    name: str, arguments: Sequence[str], stdin: str | None, state: ShellState
+) -> str | None:
+    paths = [one for one in arguments if not one.startswith("-") or one == "-"]
+    if name in ("head", "tail"):
+        paths = [one for one in paths if not one.lstrip("+").isdigit()]
+    if name == "tee" or not paths:
+        return stdin
+    texts = [stdin if one == "-" else state.files.get(state.absolute(one)) for one in paths]
+    known = [text for text in texts if text is not None]
+    return "".join(known) if known else None
+
+
+def _base64(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
+    if not any(re.fullmatch(r"-[a-zA-Z]*[dD]i?|--decode", one) for one in arguments):
+        return None
+    text = _passed_on("base64", arguments, stdin, state)
+    if text is None or DOWNLOADED in text:
+        return UNKNOWN if text is None else DOWNLOADED
+    try:
+        return base64.b64decode("".join(text.split()) + "==").decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _openssl(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
+    if arguments and arguments[0] in _OPENSSL:
+        return _base64(arguments[1:], stdin, state)
+    return DOWNLOADED if arguments[:1] == ["s_client"] else None
+
+
+def _xxd(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | None:
+    if stdin is None or not any("r" in one for one in arguments if one.startswith("-")):
+        return None
+    try:
+        return bytes.fromhex("".join(stdin.split())).decode("utf-8", "replace")
+    except ValueError:
+        return None
+
+
+def _rev(_: Sequence[str], stdin: str | None, __: ShellState) -> str | None:
+    return None if stdin is None else "\n".join(line[::-1] for line in stdin.split("\n"))
+
+
+def _tr(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | None:
+    if stdin is None:
+        return None
+    if len(arguments) == 2 and not arguments[0].startswith("-"):
+        source, target = map(_character_set, arguments)
+        if source and target:
+            target += target[-1] * max(0, len(source) - len(target))
+            return stdin.translate(dict(zip(map(ord, source), target, strict=False)))
+    if len(arguments) == 2 and arguments[0] == "-d":
+        return stdin.translate(dict.fromkeys(map(ord, _character_set(arguments[1]))))
+    return stdin
+
+
+def _character_set(text: str) -> str:
+    classes = {"[:upper:]": "A-Z", "[:lower:]": "a-z", "[:alpha:]": "A-Za-z", "[:digit:]": "0-9"}
+    for name, letters in classes.items():
+        text = text.replace(name, letters)
+    return re.sub(
+        r"(.)-(.)",
+        lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))),
+        decode_escapes(text),
+    )[:_LONGEST]
+
+
+def _find(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    starts = []
+    for one in arguments:
+        if one.startswith(("-", "(", "!")):
+            break
+        starts.append(one)
+    narrowed = any(one in ("-name", "-iname", "-path", "-regex", "-newer") for one in arguments)
+    return None if narrowed else "\n".join(starts or ["."]) + "\n"
+
+
+def _ls(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
+    paths = [one for one in arguments if not one.startswith("-")] or ["."]
+    names = _LISTINGS.get(state.absolute(paths[0]))
+    return None if names is None else "\n".join(names) + "\n"
+
+
+def _processes(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    """`ps -e -o pid=` lists every process, the first one too; a filter may leave it out."""
+    everybody = any(re.fullmatch(r"-?[aAex]*[Aex][a-z]*", one) for one in arguments)
+    only_ids = any(one.lstrip("-o").rstrip("=") == "pid" for one in arguments)
+    return "1\n" if everybody and only_ids else None
+
+
+def _matching(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    patterns = [one for one in arguments if not one.startswith("-")]
+    return "1\n" if patterns and all(one in (".", ".*", "", "^") for one in patterns) else None
+
+
+def _basename(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    return arguments[0].rstrip("/").rpartition("/")[2] + "\n" if arguments else None
+
+
+def _dirname(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    if not arguments:
+        return None
+    folder, slash, _name = arguments[0].rstrip("/").rpartition("/")
+    return (folder or slash or ".") + "\n"
+
+
+def _same_path(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
+    paths = [one for one in arguments if not one.startswith("-")]
+    return state.absolute(paths[-1]) + "\n" if paths else None
+
+
+_PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], str | None]]] = {
+    "base64": _base64,
+    "base32": _base64,
+    "openssl": _openssl,
+    "xxd": _xxd,
+    "rev": _rev,
+    "tr": _tr,
+    "find": _find,
+    "ls": _ls,
+    "ps": _processes,
+    "pgrep": _matching,
+    "pidof": _matching,
+    "basename": _basename,
+    "dirname": _dirname,
+    "realpath": _same_path,
+    "readlink": _same_path,
+    "mktemp": lambda _, __, ___: "/tmp/tmp.simulated\n",  # noqa: S108 - no file is made
+    "true": lambda _, __, ___: "",
+    ":": lambda _, __, ___: "",
+}

@@ -1,0 +1,107 @@
+"""The state of a simulated shell: variables, arguments, functions, directory, files it has written."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from handrail.shell.expand import UNKNOWN, plain_text
+from handrail.shell.parse.syntax import Statement
+
+# In a text: what another machine has sent.
+DOWNLOADED: Final = "\ue006"
+_MAX_VARIABLES: Final = 500
+_MAX_TEXT: Final = 20_000
+
+
+class InputText:
+    """Text on standard input that several programs read one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def read_line(self, end: str = "\n") -> str | None:
+        """The next line without its end; None at the end of the text."""
+        if not self._text:
+            return None
+        line, _, self._text = self._text.partition(end)
+        return line
+
+    def peek(self) -> str:
+        """The rest of the text; it stays, since most programs leave their input alone."""
+        return self._text
+
+
+@dataclass
+class ShellState:
+    """What a shell knows at one point of a command."""
+
+    cwd: str
+    home: str
+    # An array has its elements by key, in order.
+    variables: dict[str, str | dict[str, str]] = field(default_factory=dict)
+    name: str = "bash"
+    arguments: list[str] = field(default_factory=list)
+    functions: dict[str, Statement] = field(default_factory=dict)
+    # The contents of files that the command has written; shared by all its shells.
+    files: dict[str, str] = field(default_factory=dict)
+
+    def fork(self) -> ShellState:
+        """The state of a subshell: its changes do not come back, except those of files."""
+        return replace(
+            self,
+            variables=dict(self.variables),
+            arguments=list(self.arguments),
+            functions=dict(self.functions),
+        )
+
+    def values(self, name: str, key: str | None = None) -> list[str] | None:
+        """The values of a variable, of one element or (`@`, `*`) of all; None if it is not set."""
+        if name in ("@", "*"):
+            return list(self.arguments)
+        if name.isdigit():
+            return [self.name, *self.arguments][int(name[:4]) :][:1] or None
+        maintained = {"#": str(len(self.arguments)), "PWD": self.cwd, "HOME": self.home}
+        value = self.variables.get(name, maintained.get(name))
+        if value is None or isinstance(value, str):
+            return None if value is None or key not in (None, "0", "@", "*") else [value]
+        if key in ("@", "*"):
+            return list(value.values())
+        # A computed key may mean any element: the last one is as good as another.
+        return [value[key or "0"]] if (key or "0") in value else list(value.values())[-1:] or None
+
+    def assign(self, name: str, value: str, *, appends: bool = False) -> None:
+        """Set a variable."""
+        if len(self.variables) < _MAX_VARIABLES:
+            before = self.variables.get(name)
+            if appends and isinstance(before, str):
+                value = before + value
+            self.variables[name] = value[:_MAX_TEXT]
+
+    def assign_elements(
+        self, name: str, elements: Sequence[tuple[str | None, str]], *, appends: bool = False
+    ) -> None:
+        """Set an array; an element without a key follows the ones before it."""
+        before = self.variables.get(name) if appends else None
+        array = {"0": before} if isinstance(before, str) else dict(before or {})
+        for key, value in elements:
+            array[str(len(array)) if key is None else key] = value
+        if len(self.variables) < _MAX_VARIABLES:
+            self.variables[name] = array
+
+    def absolute(self, path: str) -> str:
+        """A path without `.` and `..`, from the current directory."""
+        return posixpath.normpath(posixpath.join(self.cwd, plain_text(path)))
+
+    def enter(self, path: str) -> None:
+        """Change the directory."""
+        self.cwd = UNKNOWN if UNKNOWN in path else self.absolute(path)
+
+    def write(self, path: str, text: str, *, appends: bool = False) -> None:
+        """Record the content of a file that the command writes."""
+        target = self.absolute(path)
+        before = self.files.get(target, "") if appends else ""
+        if len(self.files) < _MAX_VARIABLES:
+            self.files[target] = (before + text)[:_MAX_TEXT]

@@ -1,0 +1,398 @@
+"""Runs a command on values: functions, arguments, arrays, loops, pipes and files are followed.
+
+Every branch is taken, in order, and nothing is executed. The result is the list of programs with
+the words that they would most likely get; it only ever serves to find a catastrophe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from handrail.core.commands import ExecutionContext, UnreadableCommand
+from handrail.shell.analyze.invocation import Invocation, WrappedRun
+from handrail.shell.analyze.wrappers import unwrap
+from handrail.shell.expand import UNKNOWN, plain_text
+from handrail.shell.parse.syntax import (
+    AndOrList,
+    CommandGroup,
+    CompoundCommand,
+    FunctionDefinition,
+    Opaque,
+    PipelineCommand,
+    Redirect,
+    Script,
+    SimpleCommand,
+    Statement,
+    Substitution,
+    Word,
+)
+from handrail.shell.simulate import builtin_commands
+from handrail.shell.simulate.embedded_commands import commands_in_variables, embedded_commands
+from handrail.shell.simulate.expansion import StateExpansion, concrete_word
+from handrail.shell.simulate.program_output import guess_output
+from handrail.shell.simulate.programs import downloaded_file, interpreted_file, with_inline_code
+from handrail.shell.simulate.redirection import record_output, standard_input
+from handrail.shell.simulate.shell_state import DOWNLOADED, InputText, ShellState
+
+_MAX_STEPS: Final = 600
+_MAX_TEXTS: Final = 40
+_MAX_DEPTH: Final = 14
+_MAX_ROUNDS: Final = 24
+_MAX_ARGUMENTS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What surrounds a statement."""
+
+    stdin: InputText | None = None
+    piped_from: tuple[Invocation, ...] = ()
+    wrapped_by: tuple[str, ...] = ()
+    background: bool = False
+    function: str | None = None
+    depth: int = 0
+
+
+def simulate_command(
+    script: Script,
+    where: ExecutionContext,
+    env: Mapping[str, str],
+    parse: Callable[[str], Script],
+) -> CommandSimulator:
+    """Run a script with the variables `env`; `parse` reads shell text that the command runs."""
+    simulator = CommandSimulator(where, parse)
+    try:
+        simulator.simulate(script, env)
+    except RecursionError:
+        simulator.exhausted = True
+    return simulator
+
+
+class CommandSimulator:
+    """Simulates one command. `parse` reads shell text that the command runs."""
+
+    def __init__(self, where: ExecutionContext, parse: Callable[[str], Script]) -> None:
+        self.invocations: list[Invocation] = []
+        # The sources of what runs text from another machine.
+        self.remote: list[str] = []
+        # The command does more than is followed.
+        self.exhausted = False
+        self._where = where
+        self._parse = parse
+        self._texts: dict[str, Script | None] = {}
+        self._steps = 0
+
+    def simulate(self, script: Script, env: Mapping[str, str]) -> None:
+        """Run a script with the variables `env`."""
+        state = ShellState(self._where.cwd, self._where.home)
+        state.variables.update(env)
+        self.run_script(script, state, _Frame())
+
+    def run_script(self, script: Script, state: ShellState, frame: _Frame) -> str | None:
+        """Run a script. Returns what it prints, as far as that is known."""
+        printed: list[str] = []
+        known = True
+        for statement in script.statements:
+            text = self._statement(statement, state, frame)
+            known = known and text is not None
+            printed.append(text or "")
+        return "".join(printed) if known or any(printed) else None
+
+    def _statement(self, statement: Statement, state: ShellState, frame: _Frame) -> str | None:
+        self._steps += 1
+        if self._steps > _MAX_STEPS or frame.depth > _MAX_DEPTH:
+            self.exhausted = True
+            return None
+        if statement.background:
+            state, frame = state.fork(), replace(frame, background=True)
+        redirects: tuple[Redirect, ...] = ()
+        if statement.redirects:
+            redirects = self._expansion(state, frame).redirects(statement.redirects)
+            fed = standard_input(redirects, state)
+            frame = frame if fed is None else replace(frame, stdin=fed, piped_from=())
+        match statement.command:
+            case SimpleCommand() as command:
+                text = self._simple(command, statement.source, redirects, state, frame)
+            case PipelineCommand(stages):
+                text = self._pipeline(stages, state, frame)
+            case AndOrList() as chain:
+                text = self._chain(chain, state, frame)
+            case CommandGroup(script, subshell):
+                text = self.run_script(script, state.fork() if subshell else state, frame)
+            case CompoundCommand() as construct:
+                text = self._construct(construct, state, frame)
+            case FunctionDefinition(name, body):
+                state.functions[name] = body
+                text = ""
+        return record_output(redirects, text, state)
+
+    def _chain(self, chain: AndOrList, state: ShellState, frame: _Frame) -> str | None:
+        links = [chain.second]
+        first = chain.first
+        while isinstance(first.command, AndOrList):
+            links.append(first.command.second)
+            first = first.command.first
+        texts = [self._statement(one, state, frame) for one in (first, *reversed(links))]
+        return _joined(texts)
+
+    def _pipeline(
+        self, stages: Sequence[Statement], state: ShellState, frame: _Frame
+    ) -> str | None:
+        text: str | None = None
+        for number, stage in enumerate(stages):
+            start = len(self.invocations)
+            text = self._statement(stage, state.fork() if number else state, frame)
+            stdin = InputText(UNKNOWN if text is None else text)
+            fed = tuple(self.invocations[start:])
+            frame = replace(frame, stdin=stdin, piped_from=fed)
+        return text
+
+    def _construct(self, command: CompoundCommand, state: ShellState, frame: _Frame) -> str | None:
+        if command.kind in ("for", "select"):
+            return self._for(command, state, frame)
+        if command.kind in ("while", "until"):
+            return self._while(command, state, frame)
+        return _joined(self.run_script(script, state, frame) for script in command.scripts)
+
+    def _for(self, command: CompoundCommand, state: ShellState, frame: _Frame) -> str | None:
+        items = self._expansion(state, frame).fields(command.words)
+        if not command.words:
+            items = list(state.arguments)
+        texts = []
+        for item in items[:_MAX_ROUNDS] or [UNKNOWN]:
+            for name in command.variables:
+                state.assign(name, plain_text(item))
+            texts += [self.run_script(script, state, frame) for script in command.scripts]
+        return _joined(texts)
+
+    def _while(self, command: CompoundCommand, state: ShellState, frame: _Frame) -> str | None:
+        texts: list[str | None] = []
+        for _ in range(_MAX_ROUNDS):
+            before = self._steps
+            state.variables.pop(builtin_commands.AT_END, None)
+            texts += [self.run_script(script, state, frame) for script in command.scripts]
+            reads = builtin_commands.AT_END in state.variables
+            if (
+                not reads
+                or state.variables[builtin_commands.AT_END] == "yes"
+                or self._steps == before
+            ):
+                break
+        state.variables.pop(builtin_commands.AT_END, None)
+        return _joined(texts)
+
+    def _simple(
+        self,
+        command: SimpleCommand,
+        source: str,
+        redirects: Sequence[Redirect],
+        state: ShellState,
+        frame: _Frame,
+    ) -> str | None:
+        expansion = self._expansion(state, frame)
+        own = state if not command.words or command.declares else state.fork()
+        for assignment in command.assignments:
+            expansion.assign(assignment, own)
+        fields = [] if command.declares else expansion.fields(command.words)
+        if not fields:
+            if redirects:
+                self._emit((), source, redirects, state, frame)
+            return ""
+        if own is not state:
+            # Builtins and functions change the shell itself.
+            own.functions = state.functions
+        given = {one.name: "" for one in command.assignments if one.name in own.variables}
+        variables = {name: own.values(name) or [""] for name in given}
+        texts = {name: values[0] for name, values in variables.items()}
+        return self.call(fields[:_MAX_ARGUMENTS], source, redirects, (state, own), frame, texts)
+
+    def call(
+        self,
+        fields: Sequence[str],
+        source: str,
+        redirects: Sequence[Redirect],
+        states: tuple[ShellState, ShellState],
+        frame: _Frame,
+        variables: Mapping[str, str],
+    ) -> str | None:
+        """Run one program. `states`: of the shell, and with the variables set for the program."""
+        state, own = states
+        words = tuple(map(concrete_word, fields))
+        name = plain_text(fields[0])
+        self._emit(words, source, redirects, state, frame)
+        if DOWNLOADED in name:
+            self.remote.append(source)
+        for text in commands_in_variables(variables):
+            self._text(own.files.get(text, text), source, own.fork(), _inner(frame, name))
+        body = state.functions.get(name)
+        if body is not None:
+            return self._function(name, body, fields[1:], state, frame)
+        plain = [plain_text(one) for one in fields]
+        printed = builtin_commands.run_builtin(plain, state, frame.stdin)
+        if printed is not None:
+            return printed
+        unwrapped = unwrap(words)
+        texts = [
+            self._wrapped(run, name, source, state if run.inside else own, frame)
+            for run in (unwrapped.runs if unwrapped is not None else ())
+        ]
+        if texts and name.rpartition("/")[2] not in ("find", "awk", "gawk", "mawk"):
+            return _joined(texts)
+        return self._program(plain, source, own, frame)
+
+    def _program(
+        self, fields: Sequence[str], source: str, state: ShellState, frame: _Frame
+    ) -> str | None:
+        stdin = frame.stdin.peek() if frame.stdin is not None else None
+        for text in embedded_commands(fields, stdin):
+            self._text(text, source, state.fork(), _inner(frame, fields[0]))
+        target = downloaded_file(fields)
+        if target is not None:
+            state.write(target, DOWNLOADED)
+        path = interpreted_file(fields)
+        content = stdin if path == "-" else state.files.get(state.absolute(path)) if path else None
+        if content is not None and path is not None:
+            self._interpret(fields, content, source, state, frame)
+        if fields[0].rpartition("/")[2] == "tee" and stdin is not None:
+            for one in filter(lambda field: not field.startswith("-"), fields[1:]):
+                state.write(one, stdin)
+        return guess_output(fields, stdin, state)
+
+    def _interpret(
+        self, fields: Sequence[str], content: str, source: str, state: ShellState, frame: _Frame
+    ) -> None:
+        """A program whose code the command contains, on standard input or in a file it wrote."""
+        words = with_inline_code(fields[0], content)
+        if DOWNLOADED in content:
+            self.remote.append(source)
+        elif words is not None:
+            self._emit(tuple(map(concrete_word, words)), source, (), state, frame)
+        else:
+            self._text(content, source, state.fork(), _inner(frame, fields[0]))
+
+    def _wrapped(
+        self, run: WrappedRun, name: str, source: str, state: ShellState, frame: _Frame
+    ) -> str | None:
+        inner = _inner(frame, name)
+        inside = state if run.inside else state.fork()
+        for assignment in run.assignments:
+            self._expansion(state, frame).assign(assignment, inside)
+        if run.kind == "words":
+            return self._wrapped_words(run, name, source, inside, inner)
+        if run.arguments:
+            given = [plain_text(one) for one in self._expansion(state, frame).fields(run.arguments)]
+            inside.name, inside.arguments = given[0], given[1:]
+        if run.kind == "text":
+            text = " ".join(self._expansion(state, frame).text(word) for word in run.words)
+            if "xargs" in frame.wrapped_by and frame.stdin is not None:
+                text = text.replace(UNKNOWN, frame.stdin.peek())
+            return self._text(text, source, inside, inner)
+        if run.kind == "input":
+            fed = frame.stdin.peek() if frame.stdin is not None else ""
+            return self._text(fed, source, inside, replace(inner, stdin=None))
+        path = self._expansion(state, frame).text(run.words[0])
+        content = state.files.get(state.absolute(path))
+        if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") and frame.stdin is not None:
+            content = frame.stdin.peek()
+        return None if content is None else self._text(content, source, inside, inner)
+
+    def _wrapped_words(
+        self, run: WrappedRun, name: str, source: str, state: ShellState, frame: _Frame
+    ) -> str | None:
+        expansion = self._expansion(state, frame)
+        base = name.rpartition("/")[2]
+        if base not in ("xargs", "parallel") or frame.stdin is None:
+            fields = expansion.fields(run.words)
+            return self.call(fields, source, (), (state, state), frame, {}) if fields else None
+        given = frame.stdin.peek()
+        marked = any(_is_placeholder(word) for word in run.words)
+        lines = given.replace("\0", "\n").split("\n") if marked else [given.replace("\0", " ")]
+        texts: list[str | None] = []
+        for line in [one for one in lines if one.strip()][:_MAX_ROUNDS]:
+            words = [_filled(word, line) for word in run.words]
+            fields = [*expansion.fields(words), *([] if marked else line.split())]
+            if fields:
+                inner = replace(frame, stdin=None)
+                texts.append(self.call(fields, source, (), (state, state), inner, {}))
+        return _joined(texts)
+
+    def _text(self, text: str, source: str, state: ShellState, frame: _Frame) -> str | None:
+        """Run shell text."""
+        if DOWNLOADED in text:
+            self.remote.append(source)
+            return None
+        text = text.replace(UNKNOWN, "").strip()
+        if text not in self._texts:
+            if len(self._texts) >= _MAX_TEXTS:
+                self.exhausted = True
+                return None
+            try:
+                self._texts[text] = self._parse(text)
+            except UnreadableCommand:
+                self._texts[text] = None
+        script = self._texts[text]
+        return None if script is None else self.run_script(script, state, frame)
+
+    def _function(
+        self,
+        name: str,
+        body: Statement,
+        arguments: Sequence[str],
+        state: ShellState,
+        frame: _Frame,
+    ) -> str | None:
+        before, state.arguments = state.arguments, [plain_text(one) for one in arguments]
+        inner = replace(frame, function=name, depth=frame.depth + 1)
+        text = self._statement(body, state, inner)
+        state.arguments = before
+        return text
+
+    def _emit(
+        self,
+        words: tuple[Word, ...],
+        source: str,
+        redirects: Sequence[Redirect],
+        state: ShellState,
+        frame: _Frame,
+    ) -> None:
+        self.invocations.append(
+            Invocation(
+                words,
+                source,
+                redirects=tuple(redirects),
+                piped_from=frame.piped_from,
+                background=frame.background,
+                cwd=None if UNKNOWN in state.cwd else state.cwd,
+            )
+        )
+
+    def _expansion(self, state: ShellState, frame: _Frame) -> StateExpansion:
+        def run(part: Substitution) -> str | None:
+            inside = replace(frame, piped_from=(), depth=frame.depth + 1)
+            return self.run_script(part.script, state.fork(), inside)
+
+        return StateExpansion(state, run)
+
+
+def _joined(texts: Iterable[str | None]) -> str:
+    return "".join(text or "" for text in texts)
+
+
+def _inner(frame: _Frame, name: str) -> _Frame:
+    base = name.rpartition("/")[2]
+    return replace(frame, wrapped_by=(*frame.wrapped_by, base), depth=frame.depth + 1)
+
+
+def _is_placeholder(word: Word) -> bool:
+    return any(isinstance(part, Opaque) and part.is_placeholder for part in word.parts)
+
+
+def _filled(word: Word, line: str) -> Word:
+    """A word with the placeholders of a wrapper replaced by a line of its input."""
+    parts = [
+        concrete_word(line).parts if isinstance(part, Opaque) and part.is_placeholder else (part,)
+        for part in word.parts
+    ]
+    return Word(word.source, tuple(part for group in parts for part in group))

@@ -1,0 +1,55 @@
+"""The pieces of an expanded word, each with the part of the written word that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from handrail.shell.parse.syntax import Part, Text, Word
+
+
+class WordPiece(NamedTuple):
+    """A stretch of an expanded word."""
+
+    # The part of the written word, or of a variable's value, that the piece comes from.
+    part: Part
+    # None: a gap, known only at run time.
+    text: str | None
+    # Glob characters in the text are active.
+    globs: bool = False
+    # A leading `~` in the text is active.
+    tilde: bool = False
+    # Blanks in the text separate words.
+    splits: bool = False
+
+
+class Field(NamedTuple):
+    """One word after expansion. `source` is the written word that it comes from."""
+
+    source: str
+    pieces: tuple[WordPiece, ...]
+
+
+def merge_pieces(pieces: Iterable[WordPiece]) -> tuple[WordPiece, ...]:
+    """The pieces with neighbouring written text joined: `~{root,u}` is `~root` and `~u`."""
+    made: list[WordPiece] = []
+    for piece in pieces:
+        last = made[-1] if made and isinstance(piece.part, Text) else None
+        if (
+            last is not None
+            and isinstance(last.part, Text)
+            and (last.globs, last.splits) == (piece.globs, piece.splits)
+        ):
+            made[-1] = last._replace(text=(last.text or "") + (piece.text or ""))
+        else:
+            made.append(piece)
+    return tuple(made)
+
+
+def leaves_nothing(word: Word, pieces: Sequence[WordPiece]) -> bool:
+    """Whether nothing is left of a word: its unquoted variables are empty."""
+    return bool(word.parts) and all(piece.splits and piece.text == "" for piece in pieces)
+
+
+def drop_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
+    return tuple(piece._replace(tilde=False) for piece in pieces)
