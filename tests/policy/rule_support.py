@@ -94,3 +94,8 @@ def effect(rule_set, subject):
 
 
 ALLOW, ASK, DENY = (one.value for one in (Effect.ALLOW, Effect.ASK, Effect.DENY))
+
+
+def missing_properties(confined):
+    """What a sandbox lacks that confines commands, or does not."""
+    return () if confined else ("fs_write",)

@@ -1,4 +1,5 @@
 import pytest
+from tests.policy.rule_support import missing_properties
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandSegment, Effects, Reason
 from handrail.core.footprint import Footprint
@@ -31,7 +32,7 @@ def test_a_call_without_a_command_is_none_of_its_business():
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("confined", [True, False])
 def test_a_blocked_command_is_denied_in_every_mode(mode, confined):
-    clearance = Clearance(mode, [CommandGuard()], lambda: confined)
+    clearance = Clearance(mode, [CommandGuard()], lambda: missing_properties(confined))
 
     verdict = clearance.judge(analysis(CommandClass.BLOCKED, WIPE))
 

@@ -7,7 +7,7 @@ the design and row G04 of the acceptance list, written down a second time.
 from itertools import product
 
 import pytest
-from tests.policy.rule_support import ROOT, CommandClass, call, command, rule
+from tests.policy.rule_support import ROOT, CommandClass, call, command, missing_properties, rule
 
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import Clearance
@@ -86,7 +86,9 @@ def test_every_decision_is_as_stated(mode):
     for kind, risk, (effect, source), confined in product(KINDS, Risk, RULES, (True, False)):
         written = [] if effect is None else [rule(f"{effect} {TEXTS[kind]}", source)]
         rules = RuleSet(admit_rules(written).rules, PathBase((ROOT,)))
-        clearance = Clearance(mode, [CommandGuard()], lambda held=confined: held, rules)
+        clearance = Clearance(
+            mode, [CommandGuard()], lambda held=confined: missing_properties(held), rules
+        )
 
         decided = clearance.judge(subject_of(kind, risk)).effect.value
 
@@ -113,8 +115,10 @@ def test_a_rule_that_speaks_of_something_else_decides_nothing(mode):
         if kind == "command" and risk >= Risk.DANGEROUS:
             continue  # its effects are unknown, so a deny about paths has something to say
         subject = subject_of(kind, risk)
-        with_rules = Clearance(mode, [], lambda held=confined: held, ruled).judge(subject)
-        without = Clearance(mode, [], lambda held=confined: held).judge(subject)
+        with_rules = Clearance(
+            mode, [], lambda held=confined: missing_properties(held), ruled
+        ).judge(subject)
+        without = Clearance(mode, [], lambda held=confined: missing_properties(held)).judge(subject)
 
         assert with_rules == without
 
@@ -122,7 +126,7 @@ def test_a_rule_that_speaks_of_something_else_decides_nothing(mode):
 @pytest.mark.parametrize("mode", Mode)
 def test_the_guards_stand_above_an_allow(mode):
     allowed = RuleSet([rule("allow run_command(tool work:*)")], PathBase((ROOT,)))
-    clearance = Clearance(mode, [CommandGuard()], lambda: True, allowed)
+    clearance = Clearance(mode, [CommandGuard()], tuple, allowed)
 
     blocked = clearance.judge(subject_of("command", Risk.CRITICAL))
 
@@ -140,7 +144,7 @@ def test_the_guards_stand_above_an_allow(mode):
 )
 def test_the_confirmation_table_for_commands(risk, asked):
     for name, expected in asked.items():
-        clearance = Clearance(parse_mode(name), [CommandGuard()], lambda: True)
+        clearance = Clearance(parse_mode(name), [CommandGuard()], tuple)
 
         verdict = clearance.judge(subject_of("command", risk))
 

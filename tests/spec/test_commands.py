@@ -14,6 +14,9 @@ import pytest
 
 import handrail
 from handrail import Status
+from handrail.core.ports.processes import Strength
+from handrail.host.sandbox import local_sandbox
+from handrail.host.sandbox.probe import measure
 
 
 def yes(request):
@@ -351,6 +354,31 @@ async def test_landlock_alone_is_enough_for_the_mode_sandboxed(open_runtime, wor
     assert outside.stat().st_mode & 0o777 == 0o644
 
 
+@pytest.mark.finding("F32")
+@pytest.mark.needs_landlock
+async def test_a_gap_of_the_sandbox_is_named_with_its_consequence_and_the_remedies(
+    open_runtime, monkeypatch
+):
+    partial = measure.ABSENT | dict.fromkeys(measure.PROPERTIES, Strength.ENFORCED)
+    partial |= {"fs_write": Strength.PARTIAL}
+    monkeypatch.setattr(measure, "measure_backend", lambda *_: partial)
+    monkeypatch.setattr(local_sandbox, "_known", {})
+    asked = []
+    async with open_runtime(mode="sandboxed", sandbox="landlock") as rt:
+        refused = await rt.call("run_command", {"command": "make all"})
+    settings = {"approver": lambda request: asked.append(request) or handrail.Answer.ALWAYS}
+    async with open_runtime(mode="sandboxed", sandbox="landlock", **settings) as rt:
+        await rt.call("run_command", {"command": "make all"})
+        await rt.call("run_command", {"command": "make all"})
+
+    assert refused.problem.code == "needs_approval"
+    assert "fs_write (no writes outside the workspace)" in refused.problem.message
+    for remedy in ("bubblewrap", "accept_no_sandbox", "run_command(make all:*)", "doctor"):
+        assert remedy in refused.problem.hint
+    # The second call is covered by the answer to the first.
+    assert [request.always for request in asked] == ["run_command(make all:*)"]
+
+
 @pytest.mark.needs_bubblewrap
 async def test_the_mode_sandboxed_runs_what_is_held(open_runtime, workspace, tmp_path):
     outside = tmp_path / "outside.txt"
@@ -378,7 +406,7 @@ async def test_without_a_sandbox_nothing_runs_unasked(open_runtime):
         required = await rt.call("run_command", {"command": "ls"})
 
     assert asked.problem.code == "needs_approval"
-    assert "handrail doctor" in asked.problem.message
+    assert "handrail doctor" in asked.problem.hint
     assert accepted.ok
     assert required.problem.code == "unavailable"
     assert "sandbox_require" in required.problem.hint

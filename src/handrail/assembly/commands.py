@@ -38,7 +38,11 @@ from handrail.host.sandbox.protected.guard import ProtectedState, read_only_path
 from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.host.supervisor.client import SupervisedProcesses
 from handrail.policy.command_guard import CommandGuard
-from handrail.policy.confinement import SandboxGuard, sandbox_confines_commands
+from handrail.policy.confinement import (
+    SandboxGuard,
+    sandbox_confines_commands,
+    unenforced_properties,
+)
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.analyzer import ShellCommandAnalyzer
@@ -61,9 +65,9 @@ class CommandParts:
     accepts_none: bool
     ends: AsyncExitStack
 
-    def confines(self) -> bool:
-        """Whether a command may run without approval in the modes that allow that."""
-        return self.accepts_none or sandbox_confines_commands(self.sandbox.measured)
+    def unenforced(self) -> tuple[str, ...]:
+        """The sandbox properties that are missing for commands to run without approval."""
+        return () if self.accepts_none else unenforced_properties(self.sandbox.measured)
 
     async def aclose(self) -> None:
         """End what runs, and repair what jobs did to protected names."""

@@ -88,9 +88,9 @@ class Commands:
         """The denied paths that would be read-only if they existed."""
         return self.parts.runner.confinement.absent(analysis)
 
-    def confines(self) -> bool:
-        """Whether a command may run without approval in the modes that allow that."""
-        return self.parts.confines()
+    def unenforced(self) -> tuple[str, ...]:
+        """The sandbox properties that are missing for commands to run without approval."""
+        return self.parts.unenforced()
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """The strictest verdict of the guards over commands; None for any other call."""

@@ -76,7 +76,16 @@ async def open_clearance(
     commands, roots = machine.commands, machine.files.roots
     kept = enforcement_probe(machine.search, commands)
     grounds = path_base(roots, machine.files.aliases)
-    grants = open_grants(checked.rules, names, grounds, SystemClock(), kept, obstacle)
+    unenforced = commands.unenforced if commands is not None else tuple
+    grants = open_grants(
+        checked.rules,
+        names,
+        grounds,
+        SystemClock(),
+        kept,
+        obstacle,
+        confines=lambda: not unenforced(),
+    )
     rules = partial(RuleSet, enforcement=kept)
     guardrails = await open_guardrails(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes
@@ -94,8 +103,8 @@ async def open_clearance(
     if loaded.settings.journal and mode is not Mode.BYPASS:
         limits = snapshot_limits(loaded.settings)
         guards.append(UndoGuard(_deletion_forecast(roots, limits, machine.places.hidden)))
-    held = commands.confines if commands is not None else bool
-    return PolicyServices(Clearance(mode, guards, held, grants), grants, guardrails, denials)
+    clearance = Clearance(mode, guards, unenforced, grants)
+    return PolicyServices(clearance, grants, guardrails, denials)
 
 
 def _deletion_forecast(

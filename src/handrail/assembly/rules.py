@@ -96,13 +96,15 @@ def open_grants(
     clock: Clock,
     kept: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
     obstacle: GrantObstacle = lambda rule: None,
+    *,
+    confines: Callable[[], bool] = lambda: True,
 ) -> SessionGrants:
     """The rules, ready to judge and to be granted more during the session. `kept` is what
     keeps away by itself what they forbid to read; `obstacle` answers why a grant could cover no
-    call.
+    call. `confines`: whether the sandbox confines commands.
     """
     base = RuleSet(rules, grounds, kept)
-    return SessionGrants(base, names, clock.monotonic, obstacle=obstacle)
+    return SessionGrants(base, names, clock.monotonic, obstacle=obstacle, confines=confines)
 
 
 def enforcement_probe(search: DeferredSearch, commands: Commands | None) -> DenialEnforcement:

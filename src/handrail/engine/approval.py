@@ -65,7 +65,7 @@ class Approval:
         otherwise, `needs_approval` if there is no approver.
         """
         if self._approver is None:
-            raise _nobody(state, verdict, self._written(verdict, subject))
+            raise _nobody(state, verdict, self._always(verdict, subject))
         request = _request(state, verdict, plan, self._always(verdict, subject))
         replies: list[Reply] = []
 
@@ -115,10 +115,6 @@ class Approval:
         not silenced by one.
         """
         return self._grants.suggest_rule(subject) if verdict.rule.startswith(_BY_MODE) else None
-
-    def _written(self, verdict: Verdict, subject: PolicyInput) -> str | None:
-        """The rule to write into the user's own settings, which covers the call without a sandbox too."""
-        return self._always(verdict, subject._replace(confined=True))
 
 
 async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:

@@ -10,6 +10,7 @@ from handrail.core.footprint import NOTHING
 from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.policy import messages
+from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
 from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, mode_verdict
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
@@ -38,16 +39,16 @@ class SessionRules(Protocol):
 class Clearance:
     """Evaluates calls. A guard that raises is a defect and stops the call; it never allows.
 
-    A guard's verdict overrides the rules, and a rule overrides the mode. `holds` answers whether
-    the sandbox confines commands; it is called only for commands, because the measurement takes
-    time. Plan mode is a layer above another mode, so entering plan mode never allows more.
+    A guard's verdict overrides the rules, and a rule overrides the mode. `unenforced` answers which
+    properties are missing for the sandbox to confine commands; it is called only for commands,
+    because the measurement takes time. Plan mode is a layer above another mode, so entering plan mode never allows more.
     """
 
     def __init__(
         self,
         mode: Mode,
         guards: Sequence[Guard],
-        holds: Callable[[], bool] = lambda: False,
+        unenforced: Callable[[], tuple[str, ...]] = lambda: REQUIRED_FOR_AUTO_RUN,
         rules: SessionRules | None = None,
     ) -> None:
         # A session that was opened in plan mode asks about changes once that is over.
@@ -55,7 +56,7 @@ class Clearance:
         self._planning = mode is Mode.PLAN
         self._plan_file: str | None = None
         self._guards = tuple(guards)
-        self._holds = holds
+        self._unenforced = unenforced
         self._rules = RuleSet() if rules is None else rules
         self.safe_read_verdict = self._free_read()
 
@@ -106,7 +107,8 @@ class Clearance:
         """The input of a command, with whether the sandbox confines the command."""
         if subject.command is None:
             return subject
-        return subject._replace(confined=self._holds())
+        unenforced = self._unenforced()
+        return subject._replace(confined=not unenforced, unenforced=unenforced)
 
     def _by_rules_or_mode(self, subject: PolicyInput, mode: Mode, *, planning: bool) -> Verdict:
         ruled = self._rules.judge(subject)

@@ -14,19 +14,46 @@ from handrail.policy.policy_input import PolicyInput
 # Where these are enforced, a command can neither write outside the workspace, nor use the
 # network, nor plant a program that is started later.
 REQUIRED_FOR_AUTO_RUN: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
-PROPERTIES: Final = (
-    *("fs_write", "fs_read", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract"),
-    *("signals", "proc_view", "ptrace", "userns", "protected_names", "kill_tree"),
-    *("memory_limit", "pids_limit"),
-)
+# Each property, and what holds where it is enforced.
+PROPERTIES: Final = {
+    "fs_write": "no writes outside the workspace",
+    "fs_read": "no reads outside the workspace, the system and toolchains",
+    "fs_hide": "no reads of files in the workspace that rules deny",
+    "tcp": "no TCP connections",
+    "udp": "no UDP packets, including DNS queries",
+    "mptcp": "no multipath TCP connections",
+    "unix_path": "no connections to Unix sockets by path",
+    "unix_abstract": "no connections to abstract Unix sockets",
+    "signals": "no signals to processes outside the sandbox",
+    "proc_view": "processes outside the sandbox are not visible",
+    "ptrace": "no tracing of other processes",
+    "userns": "no new user namespaces",
+    "protected_names": "no lasting changes to files that are executed later",
+    "kill_tree": "all processes end with the command",
+    "memory_limit": "memory limit for each process",
+    "pids_limit": "limit on the number of processes",
+}
 _EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 
 Measured = Callable[[], Mapping[str, Strength]]
 
 
+def unenforced_properties(measured: Mapping[str, Strength]) -> tuple[str, ...]:
+    """The properties that are missing for commands to run without approval."""
+    return tuple(name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in _EFFECTIVE)
+
+
 def sandbox_confines_commands(measured: Mapping[str, Strength]) -> bool:
     """Whether commands may run without approval in the modes that allow it."""
-    return all(measured.get(name) in _EFFECTIVE for name in REQUIRED_FOR_AUTO_RUN)
+    return not unenforced_properties(measured)
+
+
+def describe_gap(unenforced: Sequence[str]) -> str:
+    """What a sandbox lacks and what follows, for users."""
+    if set(unenforced) >= set(REQUIRED_FOR_AUTO_RUN):
+        return messages.NO_SANDBOX
+    listed = ", ".join(f"{name} ({PROPERTIES[name]})" for name in unenforced)
+    return messages.SANDBOX_GAP.format(properties=listed)
 
 
 def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:

@@ -41,6 +41,18 @@ SANDBOX_REQUIRED: Final = ProblemTemplate(
     "sandbox_require lists {required}, and {reason}",
     hint="see `handrail doctor`; the setting is sandbox_require",
 )
+SANDBOX_GAP: Final = (
+    "the sandbox on this machine does not enforce {properties}, so commands that may change files "
+    "need approval in every mode"
+)
+NO_SANDBOX: Final = (
+    "nothing on this machine confines commands, so commands that may change files need approval in "
+    "every mode"
+)
+SANDBOX_REMEDIES: Final = (
+    "install bubblewrap (Linux), accept commands without a complete sandbox (accept_no_sandbox = true), or "
+    "allow single commands with a rule; see `handrail doctor`"
+)
 UNCONFINED_COMMAND: Final = ProblemTemplate(
     "denied",
     "the command would run outside the sandbox",

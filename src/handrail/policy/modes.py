@@ -11,6 +11,7 @@ from typing import Final
 from handrail.core.commands import CommandClass
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy import messages
+from handrail.policy.confinement import describe_gap
 from handrail.policy.policy_input import PolicyInput
 
 
@@ -67,7 +68,7 @@ def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
             QUEUED,
             hint=_suggest_mode(subject, asks=False),
         )
-    hint = _suggest_mode(subject)
+    hint = messages.SANDBOX_REMEDIES if _lacks_sandbox(mode, subject) else _suggest_mode(subject)
     if mode in NEVER_ASK:
         reason = f"{_mode_reason(mode, subject)}, and this mode never asks"
         return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
@@ -105,12 +106,19 @@ def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
     analysis = subject.command
     if analysis is None:
         return _tool_reason(mode, subject)
-    if not subject.confined and _command_runs_without_asking(mode, subject._replace(confined=True)):
-        return "the sandbox on this machine does not confine commands (run `handrail doctor`)"
+    if _lacks_sandbox(mode, subject):
+        return describe_gap(subject.unenforced)
     if analysis.safety_class is CommandClass.DEV:
         return "the command builds or tests the project, so it needs approval in this mode"
     why = f": {analysis.reasons[0].text}" if analysis.reasons else ""
     return f"the command is {analysis.safety_class.word}{why}"
+
+
+def _lacks_sandbox(mode: Mode, subject: PolicyInput) -> bool:
+    """Whether only a sandbox is missing for the command to run without asking."""
+    if subject.command is None or subject.confined:
+        return False
+    return _command_runs_without_asking(mode, subject._replace(confined=True))
 
 
 def _tool_reason(mode: Mode, subject: PolicyInput) -> str:

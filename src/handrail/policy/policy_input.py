@@ -17,7 +17,8 @@ class PolicyInput(NamedTuple):
     """A prepared call as guards, rules and modes see it.
 
     `places` are the path arguments. `confined`: the sandbox confines the program that the call
-    would run, as measured on this machine. `traits` are those of the tool.
+    would run, as measured on this machine; `unenforced` are the properties of the sandbox that are
+    missing for that. `traits` are those of the tool.
     """
 
     tool: str
@@ -29,6 +30,7 @@ class PolicyInput(NamedTuple):
     places: tuple[Place, ...] = ()
     confined: bool = False
     traits: ToolTraits = ToolTraits()
+    unenforced: tuple[str, ...] = ()
 
     @property
     def command(self) -> CommandAnalysis | None:

@@ -214,11 +214,24 @@ def test_always_proposes_the_narrowest_sensible_rule_for_a_command(
     assert grants.suggest_rule(subject) == rule
 
 
+@pytest.mark.finding("F32")
+def test_always_works_where_no_sandbox_confines_commands(clock):
+    grants = SessionGrants(RuleSet((), GROUNDS), canonical, clock, confines=lambda: False)
+    subject = command("npm test", confined=False)
+
+    rule = grants.suggest_rule(subject)
+    grants.grant_rule(rule, call_id="c1")
+
+    assert rule == "run_command(npm test:*)"
+    assert effect(grants, subject) == effect(grants, command("npm test", confined=True)) == "allow"
+    assert effect(grants, command("npm test", unconfined=True, confined=False)) is None
+
+
 @pytest.mark.parametrize(
     "subject",
     [
-        command("npm test", confined=False),
         command("npm test", unconfined=True),
+        command("npm test", unconfined=True, confined=False),
         command("npm test", rule_matchable=False),
         command("npm test", "npm run lint"),
         command("npm test", safety_class=CommandClass.BLOCKED),
@@ -268,7 +281,7 @@ def test_what_is_proposed_can_be_granted_and_then_covers_the_call(grants):
 @pytest.mark.feature("E50")
 def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
     grants.remember_plan([PlannedPermission("Bash", "run the tests")])
-    clearance = Clearance(Mode.DEFAULT, [], lambda: True, grants)
+    clearance = Clearance(Mode.DEFAULT, [], tuple, grants)
 
     verdict = clearance.judge(command("rm -rf build", safety_class=CommandClass.DANGEROUS))
 

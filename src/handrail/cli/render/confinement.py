@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
     from handrail.config.model import Settings
-
-_MEANINGS: Final = {
-    "fs_write": "no writes outside the workspace",
-    "fs_read": "no reads outside the workspace, the system and toolchains",
-    "fs_hide": "no reads of files in the workspace that rules deny",
-    "tcp": "no TCP connections",
-    "udp": "no UDP packets, including DNS queries",
-    "mptcp": "no multipath TCP connections",
-    "unix_path": "no connections to Unix sockets by path",
-    "unix_abstract": "no connections to abstract Unix sockets",
-    "signals": "no signals to processes outside the sandbox",
-    "proc_view": "processes outside the sandbox are not visible",
-    "ptrace": "no tracing of other processes",
-    "userns": "no new user namespaces",
-    "protected_names": "no lasting changes to files that are executed later",
-    "kill_tree": "all processes end with the command",
-    "memory_limit": "memory limit for each process",
-    "pids_limit": "limit on the number of processes",
-}
 
 
 def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
@@ -59,6 +39,8 @@ def group_by_strength(measured: Mapping[str, str]) -> dict[str, list[str]]:
 
 def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows of `doctor`: the backend, then one row per property."""
+    from handrail.policy.confinement import PROPERTIES
+
     rows = {"backend": _backend(confinement)}
     rows |= {
         name: str(confinement[name])
@@ -68,7 +50,7 @@ def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
     for name, why in confinement.get("passed_over", {}).items():
         rows[f"not {name}"] = why
     for name, strength in confinement["measured"].items():
-        rows[name] = f"{strength:<9} {_MEANINGS.get(name, '')}".rstrip()
+        rows[name] = f"{strength:<9} {PROPERTIES.get(name, '')}".rstrip()
     if note := _approval_note(confinement):
         rows["approval"] = note
     return rows
@@ -76,21 +58,13 @@ def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
 
 def _approval_note(confinement: Mapping[str, Any]) -> str | None:
     """Explain why commands that may write always need approval; None if the sandbox suffices."""
-    from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
+    from handrail.policy.confinement import describe_gap, unenforced_properties
+    from handrail.policy.messages import SANDBOX_REMEDIES
 
-    measured = confinement["measured"]
-    lacking = [
-        name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in ("enforced", "repaired")
-    ]
-    if not measured or not lacking:
+    lacking = unenforced_properties(confinement["measured"])
+    if not confinement["measured"] or not lacking:
         return None
-    note = (
-        f"commands that may change files need approval in every mode ({', '.join(lacking)} not "
-        "enforced), unless accept_no_sandbox is set"
-    )
-    if "bubblewrap" in confinement.get("passed_over", {}) and sys.platform == "linux":
-        note += "; installing bubblewrap would change that"
-    return note
+    return f"{describe_gap(lacking)}: {SANDBOX_REMEDIES}"
 
 
 def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -58,12 +58,17 @@ class SessionGrants:
         clock: Callable[[], float],
         fits: PromptMatcher = lambda foreseen, subject: foreseen.tool == subject.tool,
         obstacle: GrantObstacle = lambda rule: None,
+        confines: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`confines`: whether the sandbox confines commands; a grant then covers them only inside
+        it. Where it does not, a grant covers what an allow rule would.
+        """
         self._base = rules
         self._canonical = canonical
         self._clock = clock
         self._fits = fits
         self._obstacle = obstacle
+        self._confines = confines
         self._grants: list[RuleGrant] = []
         # Whether anything was granted, and whether some of it ends with the turn.
         self.any = False
@@ -102,8 +107,8 @@ class SessionGrants:
         scope: Scope = Scope.SESSION,
         for_s: float | None = None,
     ) -> Rule:
-        """Allow what the pattern means; commands only inside the sandbox. Raises
-        `invalid_arguments` for what is no rule, `denied` for what is too broad.
+        """Allow what the pattern means; commands only inside the sandbox, where it confines them.
+        Raises `invalid_arguments` for what is no rule, `denied` for what is too broad.
         """
         text = tool if pattern is None else f"{tool}({pattern})"
         return self._grant(text, scope, for_s)
@@ -124,7 +129,7 @@ class SessionGrants:
         if broad is not None:
             raise messages.GRANT_TOO_BROAD.error(rule=text, reason=broad)
         self._check_effective(rule, text)
-        rule = rule._replace(confined=rule.family is RuleFamily.RUN)
+        rule = rule._replace(confined=rule.family is RuleFamily.RUN and self._confines())
         until = None if for_s is None else self._clock() + for_s
         others = [one for one in self._grants if (one.rule, one.scope) != (rule, scope)]
         self._keep([*others, RuleGrant(rule, scope, until)])

@@ -30,7 +30,7 @@ _TWO_WORDS: Final = frozenset(("run", "-m"))
 
 def suggest_rule(subject: PolicyInput, path_base: PathBase) -> str | None:
     """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
-    be allowed. A rule about commands covers them inside the sandbox only.
+    be allowed. A rule about commands covers none that runs outside the sandbox on request.
     """
     analysis = subject.command
     patterns = (
@@ -48,7 +48,7 @@ def suggest_rule(subject: PolicyInput, path_base: PathBase) -> str | None:
 def _is_grantable(text: str, subject: PolicyInput, path_base: PathBase) -> bool:
     """Whether the rule can be granted, and covers the call that it was made from."""
     try:
-        rule = parse_rule(text, lambda name: name, effect=Effect.ALLOW, confined=True)
+        rule = parse_rule(text, lambda name: name, effect=Effect.ALLOW, confined=subject.confined)
     except ProblemRaised:
         return False
     if ungrantable_reason(rule.tool, rule.pattern) is not None:
@@ -74,7 +74,7 @@ def _path_patterns(subject: PolicyInput, path_base: PathBase) -> Iterator[str]:
 
 
 def _command_patterns(subject: PolicyInput, analysis: CommandAnalysis) -> Iterator[str]:
-    if not subject.traits.matches_commands or not subject.confined or len(analysis.parts) != 1:
+    if not subject.traits.matches_commands or len(analysis.parts) != 1:
         return
     part = analysis.parts[0]
     words = [word for word in part.words if word is not None]
