@@ -91,6 +91,11 @@ APPROVAL_ID_MISSING: Final = ProblemTemplate(
     "`approvals {action}` needs the ID of a request",
     hint="`handrail approvals` lists the requests",
 )
+REASON_NEEDS_NO: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`approvals {action}` takes one ID and no text",
+    hint="to refuse a call with a reason: approvals no ID TEXT",
+)
 WATCH_ALONE: Final = ProblemTemplate(
     "invalid_arguments", "--watch asks at the terminal; it takes no action and no --json"
 )

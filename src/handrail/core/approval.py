@@ -1,4 +1,4 @@
-"""A question to the person and the answer to it, as values.
+"""A question to the user and the answer to it, as values.
 
 An answer is good for exactly the call that was shown: its `binding`, one use.
 """
@@ -15,7 +15,7 @@ from handrail.core.verdicts import Risk
 
 
 class Answer(StrEnum):
-    """What the person said. ALWAYS is a yes that also grants `ApprovalRequest.always` for the
+    """The user's answer. ALWAYS is a yes that also grants `ApprovalRequest.always` for the
     session; ABORT ends everything that the runtime does.
     """
 
@@ -26,18 +26,19 @@ class Answer(StrEnum):
 
 
 class Reply(NamedTuple):
-    """An answer, which way it came (terminal, callback, approvals, elicitation) and from whom,
-    as far as that is known; for the record.
+    """An answer and, for the record, how it came (terminal, callback, approvals, elicitation) and
+    from whom, if known. `reason` says why the call is refused; the model is told.
     """
 
     answer: Answer
     via: str
     who: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A question to the person: may this one call happen?
+    """A question to the user: may this one call happen?
 
     `action` says what would be done, in full for a command; `preview` shows it (a diff, a
     command's effects, long arguments). `model_says` is text the model wrote about its own
@@ -78,7 +79,7 @@ class ApprovalRequest:
     def from_dict(cls, given: Any) -> Self:
         """Read that shape back; raises ValueError if it is another one."""
         if not isinstance(given, Mapping) or given.keys() != _TEXTS | _MAYBE | {"risk", "effects"}:
-            raise ValueError("this is no question to a person")
+            raise ValueError("this is not an approval request")
         effects = given["effects"]
         if (
             not all(isinstance(given[name], str) for name in _TEXTS)
@@ -86,7 +87,7 @@ class ApprovalRequest:
             or not isinstance(effects, Mapping | None)
             or given["risk"] not in _RISKS
         ):
-            raise ValueError("this is no question to a person")
+            raise ValueError("this is not an approval request")
         return cls(**{**given, "risk": _RISKS[given["risk"]]})
 
 
@@ -96,7 +97,7 @@ _RISKS = {risk.word: risk for risk in Risk}
 
 
 def config_line(rule: str) -> str:
-    """What a person adds to their own configuration, and where, to make a rule permanent."""
+    """What a user adds to their own configuration, and where, to make a rule permanent."""
     # No line to paste: one that is right on top of a file is wrong below a table, and a second
     # list of the same name breaks the file. A JSON string is a TOML string too, but for DEL,
     # which no rule holds.

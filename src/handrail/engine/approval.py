@@ -15,6 +15,7 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.safe_text import safe_text
 from handrail.core.verdicts import Effect, Verdict
 from handrail.engine import messages
 from handrail.engine.batch.scheduler import release_slot_while
@@ -28,6 +29,7 @@ from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.policy_input import PolicyInput
 
 _BY_MODE: Final = "mode:"
+_MAX_REASON: Final = 1_000
 
 
 class RunAborted(ProblemRaised):
@@ -83,11 +85,11 @@ class Approval:
             return
         state.clearance.asked = True
         state.clearance.answered_by = _answered(replies[0], request)
-        self._obey(replies[0].answer, state, request)
+        self._obey(replies[0], request)
         state.clearance.binding = request.binding
 
-    def _obey(self, answer: Answer, state: CallState, request: ApprovalRequest) -> None:
-        match answer:
+    def _obey(self, reply: Reply, request: ApprovalRequest) -> None:
+        match reply.answer:
             case Answer.YES:
                 return
             case Answer.ALWAYS if request.always is not None:
@@ -97,6 +99,8 @@ class Approval:
             case Answer.ABORT:
                 self.aborted = True
                 raise RunAborted.of(messages.RUN_ABORTED_AT_QUESTION.fill(tool=request.tool))
+            case Answer.NO if reason := _refusal_reason(reply):
+                raise messages.USER_DENIED_WITH_REASON.error(reason=reason)
             case Answer.NO:
                 raise messages.USER_DENIED.error()
 
@@ -139,9 +143,18 @@ def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
     answered: dict[str, Any] = {"answer": reply.answer.value, "via": reply.via}
     if reply.who is not None:
         answered["who"] = reply.who
+    if reason := _refusal_reason(reply):
+        answered["reason"] = reason
     if reply.answer is Answer.ALWAYS and request.always is not None:
         answered["rule"] = request.always
     return answered
+
+
+def _refusal_reason(reply: Reply) -> str | None:
+    """The reason of a refusal on one line of limited length; None if there is none."""
+    if reply.answer is not Answer.NO or not isinstance(reply.reason, str):
+        return None
+    return safe_text(reply.reason, one_line=True).strip()[:_MAX_REASON] or None
 
 
 def binding(state: CallState, plan: Plan | None) -> str:

@@ -215,5 +215,10 @@ UNSERIALIZABLE_RESULT: Final = ProblemTemplate(
 USER_DENIED: Final = ProblemTemplate(
     "denied",
     "User denied permission",
-    hint="the person said no to this call; ask what they want instead",
+    hint="the user refused this call; ask what they want instead",
+)
+USER_DENIED_WITH_REASON: Final = ProblemTemplate(
+    "denied",
+    "User denied permission. The user says: {reason}",
+    hint="follow what the user says",
 )

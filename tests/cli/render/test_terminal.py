@@ -2,11 +2,13 @@
 
 import os
 
+import pytest
+
 from handrail.cli.render.status_line import StatusLine
 from handrail.core.events import CallEnded, CallHeartbeat
 
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [y/n/a] "
+QUESTION = "Allow this once? [yes/no/abort] "
 
 
 def test_a_change_happens_after_a_yes(terminal, workspace):
@@ -89,9 +91,8 @@ def test_json_is_never_coloured(terminal):
     assert b"\x1b" not in running.screen
 
 
-def test_a_long_call_shows_how_long_and_what_was_said_last_and_leaves_no_trace(
-    terminal, workspace, tmp_path
-):
+@pytest.mark.finding("F37")
+def test_the_output_of_a_command_is_shown_as_it_comes(terminal, workspace, tmp_path):
     os.mkfifo(workspace / "gate")
     config = tmp_path / "config.toml"
     config.write_text("heartbeat_s = 0.1\n")
@@ -100,16 +101,28 @@ def test_a_long_call_shows_how_long_and_what_was_said_last_and_leaves_no_trace(
         ["--mode", "sandboxed", "--config", str(config), "call", "run_command", command]
     )
 
+    running.wait_for("one\r\n")
+    running.wait_for("\\x1b[2Jtwo\r\n")
     running.wait_for("run_command, ")
-    running.wait_for(" s: \\x1b[2Jtwo")
-    (workspace / "gate").write_text("three\n")
+    (workspace / "gate").write_text("stdout:\nthree")
 
     assert running.end() == 0
     line, _, after = running.screen.rpartition(b"\r\x1b[K")
     assert b"run_command, " in line
-    assert after.startswith(b"stdout:\r\none\r\n")
-    assert b"run_command, " not in after
+    assert after == b"> stdout:\r\nthree\r\nexit_code: 0\r\n"
     assert b"\x1b[2J" not in running.screen
+
+
+@pytest.mark.finding("F37")
+def test_both_streams_of_a_failed_command_are_live(terminal):
+    command = "command=echo out; echo err >&2; ls missing.txt"
+    running = terminal(["--mode", "bypass", "call", "run_command", command])
+
+    assert running.end() == 1
+    lines = running.screen.decode().splitlines()
+    assert lines.count("out") == lines.count("err") == 1
+    assert lines[-2:] == ["exit_code: 2", lines[-1]]
+    assert lines[-1].startswith("command_failed: ")
 
 
 def test_while_a_person_is_asked_nothing_else_is_drawn(monkeypatch, capsys):

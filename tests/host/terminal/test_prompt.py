@@ -16,7 +16,7 @@ from handrail.core.verdicts import Risk
 from handrail.host.terminal.prompt import TerminalApprover
 
 PROMPT = re.compile(rb"Allow this once\? \[[a-z/]+\] $")
-PAGER = re.compile(rb"-- Enter: more .*abort everything -- $")
+PAGER = re.compile(rb"Enter: more .*end the run $")
 EVIL = "\x1b[2J\x1b]52;c;eA==\x07\u202egnp.\u200b\r\x9b\u2066ok\U000e0041"
 
 
@@ -93,7 +93,6 @@ async def answered(task):
         ("YES\n", Answer.YES),
         ("n\n", Answer.NO),
         ("no\n", Answer.NO),
-        ("a\n", Answer.ABORT),
         ("abort\n", Answer.ABORT),
         ("always\n", Answer.ALWAYS),
         ("\x03", Answer.ABORT),
@@ -111,7 +110,9 @@ async def test_each_answer_means_what_it_says(person, typed, answer):
     assert await answered(asking) is answer
 
 
-@pytest.mark.parametrize("typed", ["\n", " \n", "yy\n", "q\n", "y n\n", "y\x04", "1\n", "ys\n"])
+@pytest.mark.parametrize(
+    "typed", ["\n", " \n", "yy\n", "q\n", "y n\n", "y\x04", "1\n", "ys\n", "a\n"]
+)
 async def test_there_is_no_default_and_no_guess(person, typed):
     alice = person()
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
@@ -123,6 +124,51 @@ async def test_there_is_no_default_and_no_guess(person, typed):
 
     assert "Allow this once?" in again
     assert await answered(asking) is Answer.NO
+
+
+@pytest.mark.finding("F37")
+async def test_a_alone_is_neither_always_nor_abort(person):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(always="x(y)")))
+    await alice.reads()
+
+    alice.type("a\n")
+    again = await alice.reads()
+    alice.type("no\n")
+
+    assert "always or abort" in again
+    assert await answered(asking) is Answer.NO
+
+
+@pytest.mark.finding("F37")
+@pytest.mark.parametrize("typed", ["n use  Make instead\n", "NO use  Make instead \n"])
+async def test_a_no_can_have_a_reason(person, typed):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+
+    alice.type(typed)
+
+    with anyio.fail_after(10):
+        reply = await asking
+    assert (reply.answer, reply.reason) == (Answer.NO, "use  Make instead")
+
+
+@pytest.mark.finding("F37")
+async def test_a_narrow_screen_breaks_no_words(person):
+    alice = person(width=48)
+    words = request(always="run_command(make test:*)", model_says="run the whole suite " * 6)
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(words))
+
+    shown = await alice.reads()
+    alice.type("no\n")
+
+    assert await answered(asking) is Answer.NO
+    known = {*["run", "the", "whole", "suite"], "│"}
+    rows = [row for row in shown.splitlines() if "whole" in row]
+    assert len(rows) > 1
+    assert all(word in known for row in rows for word in row.split())
+    assert all(len(row) <= 48 for row in shown.splitlines())
 
 
 @pytest.mark.parametrize("typed", ["y\n", "y", "y\ny\ny\n"])
@@ -143,7 +189,7 @@ async def test_what_is_typed_before_anybody_can_have_read_the_question_is_no_ans
     monkeypatch.setattr("handrail.host.terminal.prompt._UNREAD_S", 2.0)
     alice = person()
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
-    await alice.reads(re.compile(rb"y: yes, this once"))
+    await alice.reads(re.compile(rb"yes: allow it once"))
     alice.type("y\n")
     await alice.reads()
 
@@ -158,7 +204,9 @@ async def test_several_lines_at_once_are_no_answer(person):
     await alice.reads()
 
     alice.type("y\ny\nrm -rf /\n")
-    told = await alice.reads(re.compile(rb"several lines.*Allow this once\? \[y/n/a\] $", re.S))
+    told = await alice.reads(
+        re.compile(rb"several lines.*Allow this once\? \[yes/no/abort\] $", re.S)
+    )
     alice.type("n\n")
 
     assert "several lines at once" in told
@@ -213,8 +261,8 @@ async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
 @pytest.mark.parametrize(
     "text",
     [
-        "x\nAllow this once? [y/n/a/v] y\n── read_file wants to run (safe) ──",
-        " " * 78 + "Allow this once? [y/n/a/v] y",
+        "x\nAllow this once? [yes/no/abort/v] y\n── read_file wants to run (safe) ──",
+        " " * 78 + "Allow this once? [yes/no/abort/v] y",
         "\t" * 10 + "why you are asked:",
         "漢" * 39 + "Allow this once?",
         "e\u0301" * 78 + "Allow this once?",
@@ -236,8 +284,9 @@ async def test_no_text_can_pass_for_a_line_of_ours(person, text):
         "why you are asked:",
         "the model says (nobody has checked it):",
         "what would happen:",
-        "y: yes, this once · n: no · a or Ctrl-C: abort everything",
-        "Allow this once? [y/n/a] ",
+        "yes: allow it once · no: refuse it · no TEXT: refuse it and say why",
+        "abort or Ctrl-C: end the run",
+        "Allow this once? [yes/no/abort] ",
     ]
 
 
@@ -250,7 +299,7 @@ async def test_a_long_preview_is_cut_with_its_count_and_can_be_seen_whole(person
     pages = await alice.reads(PAGER)
     while "+line 99" not in pages:
         alice.type("\n")
-        pages += await alice.reads(re.compile(rb"(abort everything -- |\] )$"))
+        pages += await alice.reads(re.compile(rb"(end the run |\] )$"))
     if not pages.endswith("] "):
         pages += await alice.reads()
     alice.type("y\n")
@@ -274,11 +323,11 @@ async def test_a_person_who_has_seen_enough_goes_back_to_the_question(person):
     again = await alice.reads()
     alice.type("n\n")
 
-    assert again.endswith("Allow this once? [y/n/a/v] ")
+    assert again.endswith("Allow this once? [yes/no/abort/v] ")
     assert await answered(asking) is Answer.NO
 
 
-@pytest.mark.parametrize("typed", ["\x03", "a\n"])
+@pytest.mark.parametrize("typed", ["\x03", "abort\n"])
 async def test_a_person_can_abort_while_they_look_at_all_of_it(person, typed):
     alice = person()
     preview = "\n".join("x" * 10 for _ in range(1000))
@@ -300,7 +349,7 @@ async def test_showing_all_is_offered_only_where_something_is_missing(person):
     await answered(asking)
 
     assert "show all of it" not in shown
-    assert shown.endswith("Allow this once? [y/n/a] ")
+    assert shown.endswith("Allow this once? [yes/no/abort] ")
 
 
 async def test_the_terminal_is_left_as_it_was(person):
@@ -324,7 +373,7 @@ async def test_a_terminal_that_another_program_left_raw_is_read_by_lines_all_the
     alice = person()
     tty.setraw(alice._end)
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
-    await alice.reads(re.compile(rb"Allow this once\? \[y/n/a\] $"))
+    await alice.reads(re.compile(rb"Allow this once\? \[yes/no/abort\] $"))
 
     alice.type("y\r")
 

@@ -1,20 +1,28 @@
-"""A status line on standard error while a call runs: elapsed time and the latest output.
+"""What a terminal shows while a call runs: the elapsed time, and the output of a command.
 
-The line is shown only on a terminal, and is cleared before anything else is printed.
+The status line is on standard error, only on a terminal, and is cleared before anything else is
+printed.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TextIO
 
 from handrail.cli.render.screen import one_line, terminal_width, truncate, use_colour
 from handrail.core.events import CallEnded, CallHeartbeat, CallOutput, CallProgress
+from handrail.core.text.safe_text import safe_text
 
 if TYPE_CHECKING:
     from handrail.core.events import Event
+    from handrail.core.results import ToolResult
+
+_EXIT_CODE: Final = re.compile(r"^exit_code: ", re.MULTILINE)
+_LEFT_OUT: Final = " bytes left out of the live view]"
 
 
 class StatusLine:
@@ -78,3 +86,46 @@ class ProgressLine(StatusLine):
             self._draw(f"{self._what}: {one_line(event.text)}")
         elif isinstance(event, CallHeartbeat):
             self._draw(f"{self._what}: {self._latest or f'{event.elapsed_s:.0f} s'}")
+
+
+class LiveOutput(StatusLine):
+    """Also prints the output of a command as it comes, if standard output is a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._live = sys.stdout.isatty()
+        self._printed = False
+        self._complete = True
+        self._line_ended = True
+
+    def on_event(self, event: Event) -> None:
+        """Print output; draw the status line only below a finished line of output."""
+        if self._live and isinstance(event, CallOutput):
+            self._print(event)
+        elif self._line_ended or not isinstance(event, CallHeartbeat):
+            super().on_event(event)
+
+    def unprinted(self, result: ToolResult) -> ToolResult:
+        """Return the result without the output that was printed; all of it if some was left out."""
+        found = _EXIT_CODE.search(result.text)
+        if not self._printed:
+            return result
+        if not self._line_ended:
+            print()
+        if found is None or not self._complete:
+            return result
+        return replace(result, text=result.text[found.start() :])
+
+    def _print(self, event: CallOutput) -> None:
+        from handrail.tools._lib.commands.running import quote_imitations
+
+        self.clear()
+        text = quote_imitations(event.text).replace("\r", "\n")
+        print(safe_text(text), end="", file=_stream(event), flush=True)
+        self._printed = True
+        self._complete = self._complete and _LEFT_OUT not in event.text
+        self._line_ended = text.endswith("\n")
+
+
+def _stream(event: CallOutput) -> TextIO:
+    return sys.stderr if event.stream == "stderr" and sys.stderr.isatty() else sys.stdout

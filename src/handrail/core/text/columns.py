@@ -21,8 +21,9 @@ def cells_of(char: str) -> int:
 
 
 def rows(text: str, width: int) -> Iterator[str]:
-    """The lines of a text, each folded where it would leave the width: a terminal that folds
-    by itself begins the rest in its first column, where it could be taken for another line.
+    """Yield the lines of a text, folded to the width: after a space if there is one, otherwise
+    inside the word. No character is dropped. A terminal that folds by itself begins the rest in
+    its first column, where it could be taken for another line.
     """
     for line in text.expandtabs(8).split("\n"):
         yield from _folded(line, width)
@@ -33,8 +34,10 @@ def _folded(line: str, width: int) -> Iterator[str]:
     for at, char in enumerate(line):
         used += _at_most(char)
         if used > width:
-            yield line[start:at]
-            start, used = at, _at_most(char)
+            space = line.rfind(" ", start, at) + 1
+            end = space if space and line[start:space].strip() else at
+            yield line[start:end]
+            start, used = end, sum(map(_at_most, line[end : at + 1]))
     yield line[start:]
 
 

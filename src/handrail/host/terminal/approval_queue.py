@@ -139,7 +139,7 @@ def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
     raise NO_SUCH_APPROVAL.error(name=name)
 
 
-def answer_pending(asked: PendingApproval, given: Answer) -> None:
+def answer_pending(asked: PendingApproval, given: Answer, reason: str | None = None) -> None:
     """Answer exactly what was shown. Raises `conflict` if it was answered already, `not_found` if
     it is no longer asked, `invalid_arguments` for an always without a rule.
     """
@@ -151,6 +151,7 @@ def answer_pending(asked: PendingApproval, given: Answer) -> None:
         "answer": given.value,
         "binding": asked.request.binding,
         "who": user_name(),
+        "reason": reason,
     }
     try:
         _write(draft, said)
@@ -167,11 +168,16 @@ def answer_pending(asked: PendingApproval, given: Answer) -> None:
 def _reply(folder: Path, request: ApprovalRequest) -> Reply:
     """The answer; anything but a clear answer to this question is a refusal."""
     said = _read(folder / _ANSWER)
-    who = said.get("who")
+    who, reason = said.get("who"), said.get("reason")
     known = said.get("answer") in [one.value for one in Answer]
     if not known or said.get("binding") != request.binding or said.get("v") != _VERSION:
         return Reply(Answer.NO, VIA)
-    return Reply(Answer(said["answer"]), VIA, who if isinstance(who, str) else None)
+    return Reply(
+        Answer(said["answer"]),
+        VIA,
+        who if isinstance(who, str) else None,
+        reason if isinstance(reason, str) else None,
+    )
 
 
 def _sweep(directory: Path) -> Iterator[PendingApproval]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import select
 import termios
+import textwrap
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +37,7 @@ _UNREAD_S: Final = 0.3
 # Lines of a paste arrive closer together than typed ones.
 _PASTE_S: Final = 0.05
 _CTRL_C: Final = b"\x03"
-_MORE: Final = "-- Enter: more · q: back to the question · a or Ctrl-C: abort everything -- "
+_MORE: Final = "Enter: more · q: back · abort: end the run "
 _LFLAG: Final = 3
 _CC: Final = 6
 _WORDS: Final = {
@@ -43,9 +45,9 @@ _WORDS: Final = {
     "yes": Answer.YES,
     "n": Answer.NO,
     "no": Answer.NO,
-    "a": Answer.ABORT,
     "abort": Answer.ABORT,
 }
+_REFUSAL: Final = re.compile(r"no?\s+(?P<reason>\S.*)", re.IGNORECASE)
 
 
 class TerminalApprover:
@@ -59,7 +61,7 @@ class TerminalApprover:
         """Show what would happen and wait for an answer."""
         over, gone = threading.Event(), threading.Event()
         try:
-            answer = await anyio.to_thread.run_sync(
+            return await anyio.to_thread.run_sync(
                 self._ask, request, over, gone, abandon_on_cancel=True
             )
         finally:
@@ -68,14 +70,12 @@ class TerminalApprover:
             over.set()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(gone.wait, _GONE_S)
-        return Reply(answer, "terminal", user_name())
 
-    def _ask(
-        self, request: ApprovalRequest, over: threading.Event, gone: threading.Event
-    ) -> Answer:
+    def _ask(self, request: ApprovalRequest, over: threading.Event, gone: threading.Event) -> Reply:
         try:
             with _opened(self._device) as terminal:
-                return _Conversation(terminal, over, self._screen(terminal)).ask(request)
+                answer, reason = _Conversation(terminal, over, self._screen(terminal)).ask(request)
+                return Reply(answer, "terminal", user_name(), reason)
         finally:
             gone.set()
 
@@ -96,36 +96,40 @@ class _Conversation:
         self._over = over
         self._screen = screen
 
-    def ask(self, request: ApprovalRequest) -> Answer:
+    def ask(self, request: ApprovalRequest) -> tuple[Answer, str | None]:
+        """Return the answer, and the reason of a refusal."""
         shown = render_question(request, self._screen)
         self._say(shown.text)
-        self._say(_choices(request, cut=shown.cut))
+        self._say(_choices(request, self._screen.width, cut=shown.cut))
         self._over.wait(_UNREAD_S)
-        letters = ["y", "n", "a", *(["always"] if request.always else [])]
-        prompt = f"Allow this once? [{'/'.join([*letters, *(['v'] if shown.cut else [])])}] "
+        words = ["yes", "no", *(["always"] if request.always else []), "abort"]
+        prompt = f"Allow this once? [{'/'.join([*words, *(['v'] if shown.cut else [])])}] "
         while True:
             line = self._read(prompt)
             if line.endswith(_CTRL_C):
                 return self._abort()
             if not line:
-                return Answer.NO
-            word = line.decode("utf-8", "replace").strip().lower() if line.endswith(b"\n") else ""
+                return Answer.NO, None
+            text = line.decode("utf-8", "replace").strip() if line.endswith(b"\n") else ""
+            word = text.lower()
             if word in _WORDS:
-                return _WORDS[word]
+                return _WORDS[word], None
+            if refusal := _REFUSAL.fullmatch(text):
+                return Answer.NO, refusal["reason"]
             if word == "always" and request.always is not None:
                 self._say(f"to keep it, add to your own configuration:\n{_kept(request.always)}\n")
-                return Answer.ALWAYS
+                return Answer.ALWAYS, None
             if word == "v":
                 if not self._page(request):
                     return self._abort()
                 self._say(f"\n{render_heading(request)}\n")
-            elif word == "always":
-                self._say("there is no rule to allow this always; it can be allowed once\n")
+            elif word:
+                self._say(_not_an_answer(word))
 
-    def _abort(self) -> Answer:
+    def _abort(self) -> tuple[Answer, None]:
         # The terminal shows ^C without a line end.
         self._say("\n")
-        return Answer.ABORT
+        return Answer.ABORT, None
 
     def _page(self, request: ApprovalRequest) -> bool:
         """Show everything, one screen at a time; False if the user aborts."""
@@ -134,7 +138,7 @@ class _Conversation:
             self._say(f"{row}\n")
             if number % room == 0:
                 line = self._read(_MORE)
-                if line.endswith(_CTRL_C) or line.strip().lower() in (b"a", b"abort"):
+                if line.endswith(_CTRL_C) or line.strip().lower() == b"abort":
                     return False
                 if not line or line.strip():
                     break
@@ -152,7 +156,7 @@ class _Conversation:
                 return line
             if not select.select([self._terminal], [], [], _PASTE_S)[0]:
                 return line
-            self._say("\nseveral lines at once are no answer\n")
+            self._say("\nseveral lines at once are not an answer\n")
         return b""
 
     def _line(self) -> bytes:
@@ -175,16 +179,27 @@ def user_name() -> str:
         return f"uid {os.getuid()}"
 
 
-def _choices(request: ApprovalRequest, *, cut: bool) -> str:
+def _choices(request: ApprovalRequest, width: int, *, cut: bool) -> str:
     more = " · v: show all of it" if cut else ""
-    lines = [f"y: yes, this once · n: no · a or Ctrl-C: abort everything{more}"]
+    lines = [
+        "yes: allow it once · no: refuse it · no TEXT: refuse it and say why",
+        f"abort or Ctrl-C: end the run{more}",
+    ]
     if request.always is not None:
-        lines += [
-            "always: yes, and until this session ends, without asking"
-            + f"{_within(request.effects)}:",
-            _kept(request.always, line=False),
-        ]
-    return "\n".join(lines) + "\n"
+        within = _within(request.effects)
+        lines.append(f"always: allow this until the session ends, without asking{within}:")
+    folded = [row for line in lines for row in textwrap.wrap(line, max(width, 20))]
+    if request.always is not None:
+        folded.append(_kept(request.always, line=False))
+    return "\n".join(folded) + "\n"
+
+
+def _not_an_answer(word: str) -> str:
+    if word == "always":
+        return "there is no rule to allow this always; it can be allowed once\n"
+    if word == "a":
+        return "type the whole word: always or abort\n"
+    return "that is not an answer\n"
 
 
 def _within(effects: Mapping[str, Any] | None) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = Path(sys.executable).with_name("handrail")
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [y/n/a] "
+QUESTION = "Allow this once? [yes/no/abort] "
 
 
 class Asking:
@@ -274,3 +274,20 @@ def test_the_help_names_whom_to_ask(handrail):
 
     assert wrong.code == 2
     assert "did you mean nobody?" in wrong.err
+
+
+@pytest.mark.finding("F37")
+def test_a_refusal_from_another_terminal_has_a_reason(handrail, asking, asked):
+    one = asking("call", "write_file", "path=b.txt", "content=x", "--json")
+    handrail("approvals", "no", asked()["id"], "use", "notes.md", "instead")
+
+    code, out = one.end()[:2]
+
+    assert code == 5
+    assert "use notes.md instead" in json.loads(out)["problem"]["message"]
+    refused = handrail("log", "--json").lines[0]["completed"]
+    assert refused["answered_by"]["reason"] == "use notes.md instead"
+
+
+def test_only_a_refusal_takes_a_text(handrail):
+    assert handrail("approvals", "yes", "abcd", "why", "not").code == 2

@@ -22,7 +22,7 @@ actions:
   show ID         show one request in full
   yes ID          allow the call once
   always ID       allow the call and everything its rule covers in that session
-  no ID           refuse the call
+  no ID [TEXT]    refuse the call; the model is told TEXT
   abort ID        refuse the call and end the run
 
 An ID is the start of a hash of the call, its arguments and its plan, so an
@@ -41,6 +41,9 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser.add_argument(
         "id", nargs="?", metavar="ID", help="ID of the request, or its first characters"
     )
+    parser.add_argument(
+        "reason", nargs="*", default=[], metavar="TEXT", help="why the call is refused"
+    )
     parser.add_argument("--watch", action="store_true", help="ask here as requests arrive")
     parser.add_argument("--all", action="store_true", help="requests of all workspaces")
     parser.set_defaults(run=run)
@@ -54,6 +57,8 @@ def run(options: Namespace) -> int:
     refuse_session(options, "it lists the requests of all sessions")
     if options.watch:
         return _watch(options)
+    if options.reason and options.action != "no":
+        raise messages.REASON_NEEDS_NO.error(action=options.action)
     waiting = _list_pending(options)
     if options.action == "list":
         _print_pending(waiting, options)
@@ -101,7 +106,7 @@ def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
     for line in table(rows, heads):
         output.print_line(line)
     output.print_line(
-        f"answer with: handrail approvals{_workspace_option(options)} yes ID (or: no ID, show ID)"
+        f"answer with: handrail approvals{_workspace_option(options)} yes ID (or: no ID TEXT, show ID)"
     )
 
 
@@ -139,7 +144,7 @@ def _answer(asked: PendingApproval, options: Namespace) -> None:
     from handrail.host.terminal.approval_queue import answer_pending
 
     given = Answer(options.action)
-    answer_pending(asked, given)
+    answer_pending(asked, given, " ".join(options.reason) or None)
     if options.json:
         output.print_json({"answer": given.value, **_pending_row(asked)})
         return
@@ -214,6 +219,6 @@ async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -
         if not replies:
             output.print_line("\nno longer open: answered elsewhere, or the asking process ended")
         else:
-            answer_pending(asked, replies[0].answer)
+            answer_pending(asked, replies[0].answer, replies[0].reason)
     except ProblemRaised as raised:
         output.print_problem(raised.problem)

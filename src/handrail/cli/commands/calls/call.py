@@ -45,12 +45,13 @@ def run(options: Namespace) -> int:
     """Make the call and print its result; return the exit code of the result."""
     import asyncio
 
-    from handrail.cli.render.status_line import StatusLine
+    from handrail.cli.render.status_line import LiveOutput, StatusLine
     from handrail.cli.workspace import choose_approver
 
     arguments = read_arguments(options.arguments)
     chosen = choose_approver(options)
-    status = StatusLine()
+    live = None if options.json else LiveOutput()
+    status = live or StatusLine()
     approver = _AskOnceApprover(chosen, status) if chosen is not None else None
     try:
         done = asyncio.run(_call(options, arguments, approver, status))
@@ -64,7 +65,7 @@ def run(options: Namespace) -> int:
     elif approver is not None and approver.declined and not result.ok:
         output.warn("denied: you declined; nothing was changed")
     else:
-        print_result(result)
+        print_result(result if live is None else live.unprinted(result))
     print_summary(done.summary, as_json=options.json)
     return ExitCode.ABORTED if done.aborted else results_exit_code([result])
 
