@@ -207,7 +207,7 @@ def test_only_a_person_accepts_a_changed_helper(project):
     assert problems(project)
 
 
-@pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])
+@pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 5)])
 def test_a_person_at_a_terminal_may_accept_a_changed_helper(project, monkeypatch, answer, left):
     search(project)
     with (project.scripts / "rg").open("ab") as file:

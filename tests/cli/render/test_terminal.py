@@ -103,6 +103,8 @@ def test_the_output_of_a_command_is_shown_as_it_comes(terminal, workspace, tmp_p
 
     running.wait_for("one\r\n")
     running.wait_for("\\x1b[2Jtwo\r\n")
+    assert b"\x1b[2J" not in running.screen
+    running.screen = b""
     running.wait_for("run_command, ")
     (workspace / "gate").write_text("stdout:\nthree")
 
@@ -110,7 +112,6 @@ def test_the_output_of_a_command_is_shown_as_it_comes(terminal, workspace, tmp_p
     line, _, after = running.screen.rpartition(b"\r\x1b[K")
     assert b"run_command, " in line
     assert after == b"> stdout:\r\nthree\r\nexit_code: 0\r\n"
-    assert b"\x1b[2J" not in running.screen
 
 
 @pytest.mark.finding("F37")
