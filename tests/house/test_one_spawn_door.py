@@ -1,6 +1,7 @@
-"""House rule: processes start in host/processes/spawn.py and host/supervisor/, and nowhere else.
+"""House rule: processes start in host/processes/ and host/supervisor/, and nowhere else.
 
-The first starts helpers that only read; the second starts what calls ask for.
+`spawn.py` starts helpers that only read, `user_program.py` the key commands of the user's own
+settings; the supervisor starts what calls ask for.
 """
 
 import ast
@@ -16,7 +17,10 @@ SUPERVISOR = [
     SOURCE / "host" / "supervisor" / name
     for name in ("start.py", "runner/main.py", "runner/launch.py")
 ]
-DOORS = [SOURCE / "host" / "processes" / "spawn.py", *SUPERVISOR]
+DOORS = [
+    *(SOURCE / "host" / "processes" / name for name in ("spawn.py", "user_program.py")),
+    *SUPERVISOR,
+]
 MODULES = {"subprocess", "multiprocessing", "pty", "_posixsubprocess"}
 OF_OS = (
     "fork", "forkpty", "exec", "spawn", "posix_spawn", "system", "popen", "startfile",

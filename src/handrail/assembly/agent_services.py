@@ -8,26 +8,23 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.assembly.models import ModelSource
 from handrail.config.trust import TrustBook
-from handrail.core.ports.agents import AgentServices, InstructionFile, ResolvedModel
+from handrail.core.ports.agents import AgentServices, InstructionFile
 from handrail.core.ports.machine import Clock
-from handrail.core.ports.models import Model
 from handrail.host.state.directories import state_home
 from handrail.host.state.process_identity import may_still_run, this_process
 
 _INSTRUCTION_TRUST: Final = "instructions"
 
 
-def open_agent_services(root: Path, clock: Clock, model: str | Model | None) -> AgentServices:
-    """The services for agents in a workspace; `model` is the default model."""
+def open_agent_services(root: Path, clock: Clock, models: ModelSource) -> AgentServices:
+    """The services for agents in a workspace."""
 
     async def trusts(files: Sequence[InstructionFile]) -> bool:
         return instruction_trust().trusts(root, instructions_digest(files))
 
-    def resolve(named: str | Model | None) -> ResolvedModel:
-        return _resolve_model(model if named is None else named)
-
-    return AgentServices(clock, resolve, this_process(), may_still_run, trusts, _create)
+    return AgentServices(clock, models.resolve, this_process(), may_still_run, trusts, _create)
 
 
 def instruction_trust() -> TrustBook:
@@ -39,14 +36,6 @@ def instructions_digest(files: Sequence[InstructionFile]) -> str:
     """One hash over the names and contents of instruction files."""
     listed = sorted([file.path, file.digest] for file in files)
     return sha256(json.dumps(listed).encode()).hexdigest()
-
-
-def _resolve_model(named: str | Model | None) -> ResolvedModel:
-    from handrail.agent import messages
-
-    if named is None or isinstance(named, str):
-        raise messages.NO_MODEL.error(field="model")
-    return ResolvedModel(named, scripted=getattr(named, "scripted", False))
 
 
 def _create(runtime: Any, **options: Any) -> Any:

@@ -14,6 +14,7 @@ from handrail.assembly.agent_services import open_agent_services
 from handrail.assembly.approver import ApproverChoice, approver_for
 from handrail.assembly.calls import SessionParts, open_pipeline, recorder_options
 from handrail.assembly.machine import Machine, open_blobs, open_machine
+from handrail.assembly.models import ModelSource
 from handrail.assembly.plan_mode import open_plan_mode, resume_plan_mode
 from handrail.assembly.policy_services import open_policy
 from handrail.assembly.recovery import recover_session, track_changes
@@ -52,7 +53,8 @@ from handrail.engine.recording.read_review import ReadReview
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
-from handrail.engine.runtime import CallServices, Runtime, SessionServices, ToolServices
+from handrail.engine.runtime import Runtime
+from handrail.engine.services import CallServices, SessionServices, ToolServices
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.clock import SystemClock
@@ -258,6 +260,8 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     await _attach_hooks(meant, machine, pipeline, bus, resumed=begun.resumed)
     runner = IdempotentRunner(pipeline, ledger, ids, stored)
     batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
+    models = ModelSource(settings, opening.model)
+    machine.ends.push_async_callback(models.aclose)
     return Runtime(
         SessionServices(
             begun.session,
@@ -265,7 +269,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
             begun.recovered,
             BackgroundJobs(None if commands is None else commands.processes),
             begun.letters,
-            open_agent_services(Path(machine.files.roots[0]), clock, opening.model),
+            open_agent_services(Path(machine.files.roots[0]), clock, models),
             close,
         ),
         ToolServices(registry, catalog, preparer),

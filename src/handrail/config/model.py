@@ -63,6 +63,46 @@ Table = Annotated[dict[str, Any], AfterValidator(_plain)]
 _Glob = Annotated[str, Field(max_length=1000)]
 
 
+class ModelPrice(BaseModel):
+    """What a million tokens cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_read: float | None = Field(None, ge=0)
+    cache_write: float | None = Field(None, ge=0)
+
+
+class ModelTable(BaseModel):
+    """One model: where its service is, which key belongs there, and its limits."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    wire: Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
+    base_url: str = Field(max_length=2000)
+    model: str = Field("", max_length=500)
+    key_env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    key_command: tuple[str, ...] | None = Field(None, min_length=1)
+    headers: dict[str, str] = {}
+    proxy: str | None = None
+    ca_bundle: str | None = None
+    context_tokens: int | None = Field(None, ge=1000)
+    max_output_tokens: int | None = Field(None, ge=1)
+    images: bool = True
+    reasoning: Literal["minimal", "low", "medium", "high"] | int | None = None
+    idle_s: float = Field(120.0, gt=0, le=3600)
+    retries: int = Field(4, ge=0, le=20)
+    stream_retries: int = Field(5, ge=0, le=20)
+    price: ModelPrice | None = None
+
+    @model_validator(mode="after")
+    def _one_key(self) -> ModelTable:
+        if self.key_env is not None and self.key_command is not None:
+            raise ValueError("key_env and key_command exclude each other")
+        return self
+
+
 class Settings(BaseModel):
     """All settings; unknown keys are errors."""
 
@@ -176,3 +216,7 @@ class Settings(BaseModel):
     guardrails: Table = Field({}, description="limits that apply in every mode")
     hooks: Table = Field({}, description="programs that run before and after calls")
     agents: Table = Field({}, description="which tools each agent may use")
+    model: str | None = Field(
+        None, description="model to use: a name of `models`, SERVICE:MODEL or script:FILE"
+    )
+    models: dict[str, ModelTable] = Field({}, description="models and how they are reached")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
-    Callable,
     Collection,
     Coroutine,
     Iterable,
@@ -15,76 +13,36 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from handrail.core.context import Session
 from handrail.core.events import ContextModified, Event, Listener
 from handrail.core.ports.agents import AgentServices, RunningAgent
+from handrail.core.ports.models import Model
 from handrail.core.ports.processes import Job
 from handrail.core.ports.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine import messages
-from handrail.engine.batch.batch_runner import BatchRunner, Call
+from handrail.engine.batch.batch_runner import Call
 from handrail.engine.batch.scheduler import Ordering, order
-from handrail.engine.call_policy import AgentPolicy
-from handrail.engine.catalog import Catalog
-from handrail.engine.events import EventBus
 from handrail.engine.hooking.callbacks import Hook
 from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.providers.model_calls import ModelCalls
 from handrail.engine.providers.provider_messages import Provider, tool_messages
 from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.engine.registry import Registry
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.services import CallServices, SessionServices, ToolServices
 from handrail.engine.user_actions import QueuedCallRunner, UserActions, undo_arguments
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.guardrails.gates import GateResult
-
-
-@dataclass(frozen=True, slots=True)
-class SessionServices:
-    """The session of a runtime and what belongs to it."""
-
-    session: Session
-    store: Store
-    recovered: Sequence[RecoveredCall]
-    jobs: BackgroundJobs
-    dead_letters: DeadLetters
-    agents: AgentServices
-    # Saves and releases everything.
-    close: Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolServices:
-    """The tools of a runtime: which there are, how they are declared, how calls are prepared."""
-
-    registry: Registry
-    catalog: Catalog
-    preparer: Preparer
-
-
-@dataclass(frozen=True, slots=True)
-class CallServices:
-    """What carries out the calls of a runtime."""
-
-    runner: IdempotentRunner
-    batches: BatchRunner
-    policy: AgentPolicy
-    plan_mode: PlanMode
-    timers: DeadlineTimer
-    bus: EventBus
 
 
 class Runtime:
@@ -275,6 +233,13 @@ class Runtime:
         """
         self._check_open()
         return await self.model_calls.answer(response, agent=agent, on_event=on_event)
+
+    def open_model(self, named: str | Model | None = None) -> Model:
+        """The model of this name, None: the one that the runtime was opened with; closed with the
+        runtime. Raises `invalid_arguments` if there is none.
+        """
+        self._check_open()
+        return self._session.agents.resolve_model(named).model
 
     def agent(self, **options: Any) -> RunningAgent:
         """An agent that works with this runtime's tools; takes the options of `handrail.Agent`."""

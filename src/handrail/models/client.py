@@ -72,6 +72,7 @@ class WireModel:
         transport: Transport,
         limits: ModelLimits | None = None,
         retries: RetryPolicy | None = None,
+        detect: Callable[[], Awaitable[ModelLimits]] | None = None,
     ) -> None:
         self.name = name
         self.wire = wire.name
@@ -83,11 +84,19 @@ class WireModel:
         self._endpoint = endpoint
         self._transport = transport
         self._retries = retries or RetryPolicy()
+        self._detect = detect
+
+    async def prepare(self) -> None:
+        """Ask the server for the limits that the settings do not give. The first request does it."""
+        detect, self._detect = self._detect, None
+        if detect is not None:
+            self.limits = await detect()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """The events of one message. The request is sent again after a failure that may pass, as
         long as no event was handed out.
         """
+        await self.prepare()
         if request.max_output_tokens is None:
             request = replace(request, max_output_tokens=self.limits.max_output_tokens)
         body = self._format.render(request, self._options)

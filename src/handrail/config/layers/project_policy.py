@@ -172,6 +172,9 @@ SETTING_RULES: Final[Mapping[str, SettingRule]] = {
     "guardrails": SettingRule(ProjectSettingPolicy.TRUST),
     "hooks": SettingRule(ProjectSettingPolicy.TRUST),
     "agents": SettingRule(ProjectSettingPolicy.TRUST),
+    # A project must not choose where the conversation and the user's keys are sent.
+    "model": SettingRule(ProjectSettingPolicy.NEVER),
+    "models": SettingRule(ProjectSettingPolicy.NEVER),
 }
 UNKNOWN_RULE: Final = SettingRule(ProjectSettingPolicy.NEVER)
 

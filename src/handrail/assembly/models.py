@@ -1,0 +1,95 @@
+"""The models of a runtime: opened when they are first asked for, closed with the runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from handrail.config.model import ModelPrice, Settings
+from handrail.core.ports.agents import PricePerMillion, ResolvedModel
+from handrail.core.ports.models import Model
+
+if TYPE_CHECKING:
+    from handrail.models.opening import ModelServices
+    from handrail.models.profiles import ModelProfile
+
+_KEY_COMMAND_S: Final = 30.0
+_MAX_KEY_BYTES: Final = 64 * 1024
+
+
+class ModelSource:
+    """Opens the models of one runtime. Each name is opened once."""
+
+    def __init__(self, settings: Settings, chosen: str | Model | None) -> None:
+        self._settings = settings
+        self._chosen = chosen if chosen is not None else settings.model
+        self._opened: dict[str, Model] = {}
+
+    def resolve(self, named: str | Model | None = None) -> ResolvedModel:
+        """The model of this name, None: the one that the runtime was opened with. Raises
+        `invalid_arguments` if there is none.
+        """
+        # Nothing of a model is loaded for a runtime that only runs calls.
+        from handrail.agent import messages
+
+        wanted = named if named is not None else self._chosen
+        if wanted is None:
+            raise messages.NO_MODEL.error(field="model")
+        model = self._open(wanted) if isinstance(wanted, str) else wanted
+        price = self._price(wanted) if isinstance(wanted, str) else None
+        return ResolvedModel(model, price, scripted=getattr(model, "scripted", False))
+
+    async def aclose(self) -> None:
+        """Close the models that were opened here."""
+        opened, self._opened = self._opened, {}
+        for model in opened.values():
+            await model.aclose()
+
+    def _open(self, named: str) -> Model:
+        from handrail.models.opening import open_model
+
+        if named not in self._opened:
+            found = open_model(named, model_profiles(self._settings), model_services())
+            self._opened[named] = found
+        return self._opened[named]
+
+    def _price(self, named: str) -> PricePerMillion | None:
+        table = self._settings.models.get(named)
+        price = None if table is None else table.price
+        return None if price is None else _price_per_million(price)
+
+
+def _price_per_million(price: ModelPrice) -> PricePerMillion:
+    return PricePerMillion(price.input, price.output, price.cache_read, price.cache_write)
+
+
+def model_profiles(settings: Settings) -> dict[str, ModelProfile]:
+    """The profiles of the settings."""
+    from handrail.models.profiles import ModelProfile
+
+    return {
+        name: ModelProfile(**table.model_dump(exclude={"price"}))
+        for name, table in settings.models.items()
+    }
+
+
+def model_services() -> ModelServices:
+    """What opening a model needs of this machine."""
+    from handrail.models.opening import ModelServices
+
+    return ModelServices(os.environ, _run_command, _read_file)
+
+
+async def _run_command(command: Sequence[str]) -> str:
+    from handrail.host.processes.user_program import run_for_user
+
+    run = partial(run_for_user, deadline_s=_KEY_COMMAND_S, max_bytes=_MAX_KEY_BYTES)
+    return await asyncio.to_thread(run, command)
+
+
+def _read_file(path: str) -> bytes:
+    return Path(path).expanduser().read_bytes()

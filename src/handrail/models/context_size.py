@@ -1,0 +1,171 @@
+"""Finds out how much context a model has: from the setting, or by asking its server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from handrail.core.ports.models import ModelFailed, ModelLimits
+from handrail.models import messages
+from handrail.models.client import Endpoint
+from handrail.models.profiles import ModelProfile
+from handrail.models.transport import HttpTransport, Reply, Transport
+from handrail.models.wires.formats import FORMATS
+
+_ASK_S: Final = 3.0
+_MAX_BYTES: Final = 4 * 1024 * 1024
+_OLLAMA_PORT: Final = 11434
+_MIN_OLLAMA: Final = 16_384
+# What Ollama uses where neither the model nor the server says otherwise.
+_OLLAMA_DEFAULT: Final = 4096
+_FIELDS: Final = (
+    "max_model_len",
+    "loaded_context_length",
+    "context_length",
+    "max_context_length",
+    "context_window",
+    "max_input_tokens",
+    "inputTokenLimit",
+)
+_NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+
+
+async def detect_limits(
+    named: str,
+    profile: ModelProfile,
+    limits: ModelLimits,
+    endpoint: Endpoint,
+    transport: Transport,
+) -> ModelLimits:
+    """The limits with the context size that the server tells; the default stays if it tells none.
+    Raises `ModelFailed` for an Ollama server that would cut off prompts.
+    """
+    if profile.context_tokens is not None or not isinstance(transport, HttpTransport):
+        return limits
+    inquiry = _Inquiry(profile, endpoint, transport)
+    found = await inquiry.ollama_context()
+    if found is not None and found < _MIN_OLLAMA:
+        problem = messages.OLLAMA_CONTEXT.fill(name=named, tokens=found)
+        raise ModelFailed("invalid_request", str(problem))
+    if found is None:
+        found = await inquiry.listed_context()
+    return limits if found is None else replace(limits, context_tokens=found, context_known=True)
+
+
+class _Inquiry:
+    """Questions to the server of a profile. No answer is an answer: None."""
+
+    def __init__(self, profile: ModelProfile, endpoint: Endpoint, transport: HttpTransport) -> None:
+        self._profile = profile
+        self._endpoint = endpoint
+        self._transport = transport
+        parts = urlsplit(profile.base_url)
+        self._origin = f"{parts.scheme}://{parts.netloc}"
+
+    async def ollama_context(self) -> int | None:
+        """The context that an Ollama server gives the model; None if the server is another one."""
+        if self._profile.wire != "openai-chat" or not _is_near(self._origin):
+            return None
+        name = self._profile.model
+        shown = await self._post(f"{self._origin}/api/show", {"model": name})
+        if shown is None or not {"model_info", "parameters"} & set(shown):
+            return None
+        set_in_model = _NUM_CTX.search(str(shown.get("parameters", "")))
+        if set_in_model is not None:
+            return int(set_in_model[1])
+        running = await self._get(f"{self._origin}/api/ps")
+        for one in _items(running, "models"):
+            loaded = _count(one.get("context_length"))
+            if name in (one.get("name"), one.get("model")) and loaded is not None:
+                return loaded
+        info = shown.get("model_info")
+        most = [
+            _count(value)
+            for key, value in (info.items() if isinstance(info, dict) else ())
+            if key.endswith(".context_length")
+        ]
+        return next((one for one in most if one is not None), _OLLAMA_DEFAULT)
+
+    async def listed_context(self) -> int | None:
+        """The context in the server's list of models."""
+        base, name = self._profile.base_url.rstrip("/"), self._profile.model
+        if self._profile.wire == "anthropic":
+            return _first_count(await self._get(f"{base}/v1/models/{quote(name, safe='')}"))
+        if self._profile.wire == "gemini":
+            return _first_count(await self._get(f"{base}/models/{quote(name, safe='')}"))
+        for url in (f"{base}/models", f"{self._origin}/api/v0/models"):
+            for one in _items(await self._get(url), "data"):
+                if one.get("id") == name and (found := _first_count(one)) is not None:
+                    return found
+        return None
+
+    async def _get(self, url: str) -> dict[str, Any] | None:
+        return await self._ask(url, None)
+
+    async def _post(self, url: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        return await self._ask(url, json.dumps(body).encode())
+
+    async def _ask(self, url: str, body: bytes | None) -> dict[str, Any] | None:
+        try:
+            async with asyncio.timeout(_ASK_S):
+                headers = await self._headers()
+                if body is None:
+                    reply = await self._transport.get(url, headers)
+                else:
+                    reply = await self._transport.post(url, headers, body)
+                return await _read_json(reply)
+        except (ModelFailed, TimeoutError, ValueError, RecursionError):
+            return None
+
+    async def _headers(self) -> dict[str, str]:
+        key, wire = await self._endpoint.read_key(), FORMATS[self._profile.wire]
+        return {
+            "content-type": "application/json",
+            **wire.fixed_headers(),
+            **self._endpoint.headers,
+            **(wire.auth_headers(key) if key else {}),
+        }
+
+
+def _is_near(origin: str) -> bool:
+    """Whether a server is on this machine or its network, where an Ollama server runs."""
+    host, port = urlsplit(origin).hostname or "", urlsplit(origin).port
+    try:
+        return port == _OLLAMA_PORT or ip_address(host).is_private
+    except ValueError:
+        return host == "localhost"
+
+
+async def _read_json(reply: Reply) -> dict[str, Any] | None:
+    data = bytearray()
+    try:
+        async for chunk in reply.chunks():
+            data += chunk
+            if len(data) > _MAX_BYTES:
+                return None
+    finally:
+        await reply.aclose()
+    value = json.loads(data) if reply.status == 200 else None
+    return value if isinstance(value, dict) else None
+
+
+def _items(value: dict[str, Any] | None, name: str) -> Iterator[Mapping[str, Any]]:
+    listed = (value or {}).get(name)
+    yield from (one for one in listed if isinstance(one, dict)) if isinstance(listed, list) else ()
+
+
+def _first_count(value: Mapping[str, Any] | None) -> int | None:
+    counts = (_count((value or {}).get(name)) for name in _FIELDS)
+    return next((one for one in counts if one is not None), None)
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 100_000_000:
+        return None
+    return value
