@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.assembly.machine import Machine
 from handrail.assembly.models import ModelSource
 from handrail.config.trust import TrustBook
 from handrail.core.ports.agents import AgentServices, InstructionFile
@@ -18,8 +19,10 @@ from handrail.host.state.process_identity import may_still_run, this_process
 _INSTRUCTION_TRUST: Final = "instructions"
 
 
-def open_agent_services(root: Path, clock: Clock, models: ModelSource) -> AgentServices:
-    """The services for agents in a workspace."""
+def open_agent_services(machine: Machine, clock: Clock, models: ModelSource) -> AgentServices:
+    """The services for agents in a workspace; the models are closed with the machine."""
+    root = Path(machine.files.roots[0])
+    machine.ends.push_async_callback(models.aclose)
 
     async def trusts(files: Sequence[InstructionFile]) -> bool:
         return instruction_trust().trusts(root, instructions_digest(files))

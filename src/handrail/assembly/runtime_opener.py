@@ -260,8 +260,6 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     await _attach_hooks(meant, machine, pipeline, bus, resumed=begun.resumed)
     runner = IdempotentRunner(pipeline, ledger, ids, stored)
     batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
-    models = ModelSource(settings, opening.model)
-    machine.ends.push_async_callback(models.aclose)
     return Runtime(
         SessionServices(
             begun.session,
@@ -269,7 +267,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
             begun.recovered,
             BackgroundJobs(None if commands is None else commands.processes),
             begun.letters,
-            open_agent_services(Path(machine.files.roots[0]), clock, models),
+            open_agent_services(machine, clock, ModelSource(settings, opening.model)),
             close,
         ),
         ToolServices(registry, catalog, preparer),
