@@ -104,21 +104,35 @@ class Conversation:
         self.store.save_state(_PREFIX + self.id, key, json.dumps(value, ensure_ascii=True))
 
 
+class KeptConversation(NamedTuple):
+    """What the store holds of a conversation."""
+
+    setup: ConversationSetup | None
+    entries: list[Entry]
+    state: dict[str, Any]
+
+
 async def load_conversation(id: str, store: Store) -> Conversation:
     """The conversation as far as it was kept; an empty one if there is none of that id."""
-    kept = {key: json.loads(value) for key, value in (await store.load_state(_PREFIX + id)).items()}
-    conversation = Conversation(id, store)
-    setup = kept.pop(_SETUP, None)
-    conversation.state = kept.pop(_STATE, {})
-    if setup is not None:
-        conversation.setup = ConversationSetup(
-            setup["model"],
-            setup["agent"],
-            setup["runtime_session"],
-            tuple(SystemPart(text, cache) for text, cache in setup["system"]),
-            tuple(setup["tools"]),
+    kept = decode_conversation(await store.load_state(_PREFIX + id))
+    return Conversation(id, store, *kept)
+
+
+def decode_conversation(values: Mapping[str, str]) -> KeptConversation:
+    """The conversation in values of the store."""
+    kept = {key: json.loads(value) for key, value in values.items()}
+    begun, state = kept.pop(_SETUP, None), kept.pop(_STATE, {})
+    setup = None
+    if begun is not None:
+        setup = ConversationSetup(
+            begun["model"],
+            begun["agent"],
+            begun["runtime_session"],
+            tuple(SystemPart(text, cache) for text, cache in begun["system"]),
+            tuple(begun["tools"]),
         )
+    entries = []
     for _, value in sorted(kept.items()):
         pairs = tuple((given, own) for given, own in value.get("call_ids", ()))
-        conversation.entries.append(Entry(decode_message(value["message"]), value["turn"], pairs))
-    return conversation
+        entries.append(Entry(decode_message(value["message"]), value["turn"], pairs))
+    return KeptConversation(setup, entries, state)

@@ -26,7 +26,7 @@ async def read_instructions(rt: Runtime, agent: str) -> list[InstructionFile]:
     """The instruction files at the root of the workspace that the agent may read."""
     found: list[InstructionFile] = []
     room = MAX_BYTES
-    for name in INSTRUCTION_FILES:
+    for name in rt.agent_services.existing(INSTRUCTION_FILES):
         result = await rt.call("read_file", {"path": name, "limit": _MAX_LINES}, agent=agent)
         if not result.ok:
             continue

@@ -11,8 +11,10 @@ from typing import Any, Final
 from handrail.assembly.machine import Machine
 from handrail.assembly.models import ModelSource
 from handrail.config.trust import TrustBook
+from handrail.core.places import Kind
 from handrail.core.ports.agents import AgentServices, InstructionFile
-from handrail.core.ports.machine import Clock
+from handrail.core.ports.machine import Clock, Files
+from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import state_home
 from handrail.host.state.process_identity import may_still_run, this_process
 
@@ -27,7 +29,19 @@ def open_agent_services(machine: Machine, clock: Clock, models: ModelSource) -> 
     async def trusts(files: Sequence[InstructionFile]) -> bool:
         return instruction_trust().trusts(root, instructions_digest(files))
 
-    return AgentServices(clock, models.resolve, this_process(), may_still_run, trusts, _create)
+    def existing(paths: Sequence[str]) -> list[str]:
+        return [path for path in paths if _is_file(machine.files, path)]
+
+    return AgentServices(
+        clock, models.resolve, this_process(), may_still_run, trusts, existing, _create
+    )
+
+
+def _is_file(files: Files, path: str) -> bool:
+    try:
+        return files.locate(path).kind is Kind.FILE
+    except ProblemRaised:
+        return False
 
 
 def instruction_trust() -> TrustBook:

@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
     FAILED = 1  # the tool, the gate or the check failed
     USAGE = 2  # the command line or the configuration is wrong
     USER_NEEDED = 3  # an approval is missing, and no user could be asked
+    BUDGET = 4  # the budget or the steps of an agent are used up
     REFUSED = 5  # a rule, a limit or the user refused it
     RECORD_UNUSABLE = 6  # the record cannot be read or written
     ABORTED = 130  # the user ended the run
@@ -28,6 +29,8 @@ _CODES: Final[Mapping[str, ExitCode]] = {
     "unknown_tool": ExitCode.USAGE,
     "duplicate_id": ExitCode.USAGE,
     "needs_approval": ExitCode.USER_NEEDED,
+    "needs_answer": ExitCode.USER_NEEDED,
+    "budget_exceeded": ExitCode.BUDGET,
     "denied": ExitCode.REFUSED,
     "blocked": ExitCode.REFUSED,
     "protected": ExitCode.REFUSED,
@@ -38,6 +41,7 @@ _CODES: Final[Mapping[str, ExitCode]] = {
 _ORDER: Final = (
     ExitCode.RECORD_UNUSABLE,
     ExitCode.USER_NEEDED,
+    ExitCode.BUDGET,
     ExitCode.REFUSED,
     ExitCode.FAILED,
     ExitCode.USAGE,

@@ -204,3 +204,25 @@ SERVER_UNUSABLE: Final = ProblemTemplate(
     "a client cannot use the server: {error}",
     hint="to start it by hand: {command}",
 )
+
+# Agents
+NO_TASK: Final = ProblemTemplate(
+    "invalid_arguments",
+    "there is no task",
+    hint='write what is to be done: handrail run "Fix the failing test"',
+)
+NO_SESSIONS: Final = ProblemTemplate(
+    "not_found",
+    "there is no session to continue in this workspace",
+    hint="start one with `handrail run`",
+)
+NO_SUCH_SESSION: Final = ProblemTemplate(
+    "not_found",
+    "there is no session {session!r} in this workspace",
+    hint="`handrail session list` lists them",
+)
+SCHEMA_UNUSABLE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the JSON Schema in {path!r} cannot be used: {error}",
+    hint="name a file that holds one JSON Schema object",
+)

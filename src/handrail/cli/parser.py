@@ -26,6 +26,7 @@ class CommandInfo(NamedTuple):
 # In the order of `--help`.
 COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "demo": CommandInfo("setup.demo", "run a scripted session on a sample project"),
+    "run": CommandInfo("agent.run", "let a model work on a task"),
     "call": CommandInfo("calls.call", "call one tool"),
     "batch": CommandInfo("calls.batch", "run calls from JSON lines"),
     "tools": CommandInfo("calls.tools", "list the tools that models are offered"),
@@ -36,6 +37,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "redo": CommandInfo("record.redo", "restore changes that were undone"),
     "recover": CommandInfo("record.recover", "finish or roll back changes interrupted by a crash"),
     "verify": CommandInfo("record.verify", "check the integrity of the record"),
+    "session": CommandInfo("agent.session", "list the conversations of `run`, or show one"),
     "approvals": CommandInfo(
         "calls.approvals", "answer approval requests of servers and other processes"
     ),
@@ -74,6 +76,7 @@ exit codes:
   1    the tool, the gate or the check failed
   2    the command line or the configuration is wrong
   3    an approval is missing, and no user could be asked
+  4    the budget or the steps of an agent are used up
   5    refused by a rule, a limit or the user
   6    the record cannot be used
   130  aborted at a question or by Ctrl-C"""

@@ -54,6 +54,8 @@ class AgentServices:
     owner: str
     is_alive: Callable[[str], bool]
     trusts: TrustCheck
+    # Which of these paths are files of the workspace.
+    existing: Callable[[Sequence[str]], list[str]]
     # Makes an agent: takes the runtime, then the options of `handrail.Agent`.
     create: Callable[..., Any]
 

@@ -1,0 +1,1 @@
+"""Commands that let a model work: `run`, and the sessions that it leaves."""

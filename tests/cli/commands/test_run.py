@@ -1,0 +1,131 @@
+"""`handrail run` with scripted models: no network, no key."""
+
+import json
+
+import pytest
+
+TASK = "Rename two to 2"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write a script and return the name of its model."""
+
+    def write(*lines, wire="anthropic"):
+        path = tmp_path / "script.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return f"script:{path}?wire={wire}"
+
+    return write
+
+
+READ = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
+EDIT = {
+    "text": "I change it.",
+    "calls": [
+        {
+            "name": "edit_file",
+            "arguments": {"path": "a.txt", "old_string": "two", "new_string": "2"},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_a_task_is_done_and_ends_with_a_receipt(handrail, workspace, script, wire):
+    model = script(READ, EDIT, {"text": "Done: two is 2 now."}, wire=wire)
+
+    done = handrail("run", "--once", "--model", model, TASK)
+
+    assert done.code == 0, done.err
+    assert workspace.joinpath("a.txt").read_text() == "one\n2\n"
+    assert "│ Done: two is 2 now." in done.out
+    assert "changed   a.txt" in done.out
+    assert "verified  no tests were run" in done.out
+    assert "(scripted)" in done.out.splitlines()[0]
+
+
+def test_the_last_line_of_json_output_is_the_result(handrail, script):
+    done = handrail("run", "--json", "--model", script(READ, {"text": "fine"}), TASK)
+
+    *events, result = done.lines
+    assert (result["status"], result["text"]) == ("done", "fine")
+    assert {"agent_start", "model_text", "tool_call_end", "agent_end"} <= {
+        event["type"] for event in events
+    }
+
+
+def test_quiet_output_is_the_answer_alone(handrail, script):
+    done = handrail("run", "--quiet", "--model", script(READ, {"text": "fine"}), TASK)
+
+    assert (done.code, done.out) == (0, "fine\n")
+
+
+def test_escapes_of_the_model_do_not_reach_the_terminal(handrail, script):
+    done = handrail(
+        "run", "--once", "--model", script({"text": "\x1b]0;title\x07 \u202e ok"}), TASK
+    )
+
+    assert "\x1b]" not in done.out
+    assert "\u202e" not in done.out
+
+
+def test_a_runaway_model_ends_at_its_budget(handrail, script):
+    reads = [
+        {"calls": [{"name": "read_file", "arguments": {"path": "a.txt", "limit": n}}]}
+        for n in range(1, 9)
+    ]
+
+    done = handrail("run", "--once", "--budget", "steps=3", "--model", script(*reads), TASK)
+
+    assert done.code == 4
+    assert "budget_exceeded" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--once"], 2),
+        (["--once", "--model", "no-such-model", TASK], 2),
+        (["--once", "--budget", "tokens=many", TASK], 2),
+        (["--once", "--resume", "no-such-session", TASK], 1),
+        (["--once", "--continue", TASK], 1),
+    ],
+)
+def test_wrong_words_are_explained(handrail, words, code):
+    done = handrail("run", *words)
+
+    assert done.code == code
+    assert "hint" in done.err
+
+
+def test_a_session_is_continued_and_listed(handrail, script):
+    handrail("run", "--once", "--model", script({"text": "first answer"}), "first task")
+
+    done = handrail("run", "--once", "-c", "--model", script({"text": "second answer"}), "and more")
+    [listed] = handrail("session", "list", "--json").lines
+    shown = handrail("session", "show")
+
+    assert done.code == 0
+    assert (listed["title"], listed["turns"], listed["unfinished"]) == ("first task", 2, False)
+    for text in ("first task", "first answer", "and more", "second answer"):
+        assert text in shown.out
+
+
+def test_an_answer_of_a_schema_is_validated(handrail, script, tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text(
+        json.dumps(
+            {
+                "type": "object",
+                "properties": {"count": {"type": "integer"}},
+                "required": ["count"],
+                "additionalProperties": False,
+            }
+        )
+    )
+    model = script({"text": "two lines"}, {"text": '{"count": 2}'})
+
+    done = handrail("run", "--json", "--output-schema", schema, "--model", model, "count the lines")
+
+    assert done.lines[-1]["output"] == {"count": 2}
