@@ -1,5 +1,8 @@
-"""The contents of files before a change: which are kept for undo, how the intent describes them, and
-their hashes, computed beside other work because hashing releases the interpreter lock.
+"""What a plan is about to replace: described in its intent, and kept once it has happened.
+
+Small contents are part of the intent row. A larger one is next to its target until the change is
+visible and is then moved to the blob store, so that one of the two always exists. Large contents are
+hashed in threads, because hashing releases the interpreter lock.
 """
 
 from __future__ import annotations
@@ -136,7 +139,9 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
             "operation": change.operation,
             "image": "none",
         }
+    forms = describe_forms(change.before_form, change.after_form)
     hash_side_by_side(change)
+    image = _image(change, blobs, reserved)
     before_mode = None
     if change.seen is not None and change.before_form is not Form.LINK:
         before_mode = stat.S_IMODE(change.seen.mode)
@@ -148,8 +153,8 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
         "after_hash": change.after_hash,
         "before_mode": before_mode,
         "after_mode": before_mode if change.mode is None else change.mode,
-        "image": _image(change, blobs, reserved),
-        **describe_forms(change.before_form, change.after_form),
+        "image": image,
+        **forms,
     }
     if change.operation == "create" and change.place.missing_above:
         described["made"] = _folders(change.path, change.place.missing_above)

@@ -1,8 +1,8 @@
-"""Carrying out a plan: all of its changes or none.
+"""Commits a plan: all of its changes or none.
 
-Every change is staged (temp file, written through) before the first becomes visible; if one cannot be
-published or its old content not be kept, those before it are put back. Blocks; the engine
-runs it in a worker thread.
+Every change is staged (temp file, synced) before the first becomes visible; if one cannot be
+published, or its old content cannot be kept, those before it are reverted. Blocks; the engine runs it
+in a worker thread.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
+from handrail.core.places import Form
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports.machine import Blobs, Files, Staged
 from handrail.core.problems import ProblemRaised
@@ -35,17 +36,17 @@ class BlobRetention:
 
 @dataclass(slots=True)
 class CommitResidue:
-    """What a failing disk kept a commit from doing: `left`, something that was needed on the
-    way may lie about still; `torn`, changes stand that should have been put back.
+    """What a commit could not clean up on a failing disk: temporary files that may be left, and
+    changes that are visible although they should have been reverted.
     """
 
     temp_files_left: bool = False
     partially_applied: bool = False
 
 
-# Told what was changed, once all of it is.
+# Called with what was changed, once all of it is.
 Done = Callable[[tuple[ChangeRecord, ...]], None]
-# Blocks until the intent is on disk, and says what to keep; raises if it never will be.
+# Blocks until the intent is on disk and returns what to keep; raises if it never will be.
 Announced = Callable[[], BlobRetention | None]
 
 
@@ -61,10 +62,10 @@ def commit(
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
 
-    `token` names the temp files, so that recovery finds what a crash leaves behind. New
-    contents are written while the intent is still on its way to the disk: nothing of them
-    appears before `announced` has returned. `mess` is told what could not be cleared away.
-    Nobody need wait for what follows `done`: the space of replaced files is given back.
+    `token` names the temp files, so that recovery finds what a crash leaves behind. New contents
+    are written while the intent is still on its way to the disk, but get no name before `announced`
+    has returned. `mess` collects what could not be cleaned up. After `done` only the space of the
+    replaced files is freed.
     """
     mess = CommitResidue() if mess is None else mess
     staged: list[Staged] = []
@@ -87,10 +88,11 @@ def _made(
     durable: bool,
     token: str,
 ) -> tuple[ChangeRecord, ...]:
+    @cache
     def announce() -> None:
         announced()
 
-    # Many files are written through together, before the first appears and after the last.
+    # Many files are synced together, before the first appears and after the last.
     grouped = durable and len(plan.changes) >= _GROUP and files.syncs_groups
     alone = durable and not grouped
     sync = partial(files.sync_group, staged) if grouped else _nothing
@@ -102,25 +104,24 @@ def _made(
         sync()
         _publish(plan.changes, staged, keeping, mess, sync)
     except ProblemRaised as raised:
-        # What was being staged when the disk failed cannot say what it left.
+        # A change that was being staged when the disk failed cannot report what it left.
         mess.temp_files_left = mess.temp_files_left or raised.problem.code == "unavailable"
         raise
     finally:
-        # What lies in a folder goes before the folder.
+        # The contents of a folder are discarded before the folder.
         for one in reversed(staged):
             mess.temp_files_left = not one.discard() or mess.temp_files_left
     for change in plan.changes:
         if change.empties and not files.prune(change.place, change.empties):
             mess.temp_files_left = True
-    told = [change for change in plan.changes if not change.only_opens]
-    return tuple([_record(change, hashed=keeping is not None) for change in told])
-
-
-def _record(change: Change, *, hashed: bool) -> ChangeRecord:
-    """What is told and kept of a change; without a journal there is nothing to recognise."""
-    if not hashed:
-        return ChangeRecord(change.path, change.operation, None, None)
-    return ChangeRecord(change.path, change.operation, change.before_hash, change.after_hash)
+    records: list[ChangeRecord] = []
+    for change in plan.changes:
+        if change.only_opens:
+            continue
+        # Without a journal there are no hashes to recognise the contents by.
+        hashes = (None, None) if keeping is None else (change.before_hash, change.after_hash)
+        records.append(ChangeRecord(change.path, change.operation, *hashes))
+    return tuple(records)
 
 
 def _publish(
@@ -132,14 +133,14 @@ def _publish(
 ) -> None:
     try:
         # A folder gets its permissions once everything is in it: they may close it.
-        for one, _ in sorted(zip(staged, changes, strict=True), key=lambda pair: pair[1].of_folder):
+        for one, _ in sorted(zip(staged, changes, strict=True), key=_is_folder_change):
             one.publish()
         for number, (one, change) in enumerate(zip(staged, changes, strict=True)):
             if keeping is not None and number in keeping.numbers and change.before is not None:
                 keep_old_content(change.before, one, keeping.blobs)
         sync()
     except BaseException as error:
-        # Also the one that failed: it may be visible all the same.
+        # The failed one is included: it may be visible all the same.
         back = [
             _put_back(one, change) for one, change in zip(staged[::-1], changes[::-1], strict=True)
         ]
@@ -149,17 +150,21 @@ def _publish(
         raise
 
 
+def _is_folder_change(one: tuple[Staged, Change]) -> bool:
+    return Form.FOLDER in (one[1].before_form, one[1].after_form)
+
+
 def _nothing() -> None:
-    """Every change is written through on its own."""
+    """Nothing to sync: every change is synced on its own."""
 
 
 def _put_back(staged: Staged, change: Change) -> bool:
-    # Twice, as a disk may fail once; what is back stays back.
+    # Twice, as a disk may fail once; a second revert of a reverted change does nothing.
     for _ in range(2):
         try:
             staged.revert()
         except ProblemRaised:
-            # The first problem is the one to tell; this one must not hide it.
+            # The first problem is the one to report.
             _log.exception("%s could not be put back after a failed change", change.path)
         else:
             return True

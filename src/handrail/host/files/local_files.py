@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
-from handrail.core.places import ASIDE, Entry, Kind, Place, Stat
+from handrail.core.places import ASIDE, Entry, Form, Kind, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.ports.machine import FileContent, Named, Staged, Window
 from handrail.core.problems import ProblemRaised
@@ -167,11 +167,11 @@ class LocalFiles:
         except NotADirectoryError:
             return False
         except OSError as error:
-            raise problem_from_oserror(error, change.path) from error
+            raise problem_from_oserror(error, change.place.path) from error
         try:
             return is_unchanged(parent, stat_target(parent), change)
         except OSError as error:
-            raise problem_from_oserror(error, change.path) from error
+            raise problem_from_oserror(error, change.place.path) from error
         finally:
             parent.close()
 
@@ -199,7 +199,7 @@ class LocalFiles:
         announce: Callable[[], None] = lambda: None,
     ) -> Staged:
         """Prepare the new content next to its target, unnamed where possible."""
-        if change.of_folder:
+        if Form.FOLDER in (change.before_form, change.after_form):
             refuse_exchange(change)
             return StagedFolder(self._roots, change, durable=durable, announce=announce)
         return StagedChange(

@@ -79,7 +79,8 @@ def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
         os.close(descriptor)
     if max_bytes is not None and len(data) > max_bytes:
         raise _too_large(place, len(data), max_bytes)
-    return FileContent(Content(data), make_stat(info))
+    stat = make_stat(info)
+    return FileContent(Content(data), stat)
 
 
 def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
@@ -143,6 +144,12 @@ def make_stat(info: os.stat_result) -> Stat:
         info.st_nlink,
         is_settled(changed),
     )
+
+
+def describes(seen: Stat, info: os.stat_result) -> bool:
+    """Whether a stat made earlier and one of the system describe the same unchanged file."""
+    now = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    return seen[:5] == now
 
 
 def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:

@@ -22,7 +22,7 @@ from handrail.host.files.directory import Parent, exchange, remove_name, rename_
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
 from handrail.host.files.locate import read_link_target
 from handrail.host.files.messages import CHANGED_MEANWHILE, CHANGED_SINCE_READ, HARD_LINKS
-from handrail.host.files.reading import content_equals, make_stat
+from handrail.host.files.reading import content_equals, describes
 from handrail.host.files.roots import READ, Roots
 from handrail.host.files.temp import (
     Announce,
@@ -75,7 +75,7 @@ class StagedChange:
         self._removed = -1
         # The second name of the old file, until its own name is certain.
         self._spare: str | None = None
-        with problems_for(change.path):
+        with problems_for(change.place.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
             )
@@ -92,7 +92,7 @@ class StagedChange:
         saw.
         """
         self._announce()
-        with problems_for(self._change.path):
+        with problems_for(self._change.place.path):
             if not self._parent.is_current():
                 raise stale_problem(self._change, "its directory was moved or replaced")
             self._old = self._checked()
@@ -116,7 +116,7 @@ class StagedChange:
         except OSError as error:
             if error.errno in (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EROFS):
                 return False
-            raise problem_from_oserror(error, self._change.path) from error
+            raise problem_from_oserror(error, self._change.place.path) from error
         self._aside = False
         return True
 
@@ -125,12 +125,12 @@ class StagedChange:
         again after a failure.
         """
         if self._spare is not None:
-            with problems_for(self._change.path):
+            with problems_for(self._change.place.path):
                 self._restore_spare(self._spare)
         if not self._visible:
             return
         handle, name = self._parent.handle, self._parent.name
-        with problems_for(self._change.path):
+        with problems_for(self._change.place.path):
             self._ours()
             if self._old is None:
                 os.unlink(name, dir_fd=handle)
@@ -256,7 +256,7 @@ class StagedChange:
         change = self._change
         info = stat_target(self._parent)
         if change.before is None and info is not None and not stat.S_ISREG(info.st_mode):
-            raise not_regular_problem(info.st_mode, change.path)
+            raise not_regular_problem(info.st_mode, change.place.path)
         if not is_unchanged(self._parent, info, change):
             raise stale_problem(change, _what_happened(change, info))
         several = info is not None and info.st_nlink > 1 and not stat.S_ISLNK(info.st_mode)
@@ -266,7 +266,7 @@ class StagedChange:
 
     def _check_links(self) -> None:
         if not self._break_links:
-            raise HARD_LINKS.error(path=quoted(self._change.path))
+            raise HARD_LINKS.error(path=quoted(self._change.place.path))
 
     def _appeared(self) -> bool:
         """Whether a new file has its name although the call failed."""
@@ -280,7 +280,7 @@ class StagedChange:
     def _ours(self) -> None:
         info = stat_target(self._parent)
         if (file_fingerprint(info) if info is not None else None) != self._new:
-            raise CHANGED_MEANWHILE.error(path=quoted(self._change.path))
+            raise CHANGED_MEANWHILE.error(path=quoted(self._change.place.path))
 
     def _sync(self) -> None:
         if self._durable:
@@ -334,7 +334,7 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
     if not stat.S_ISREG(info.st_mode) or info.st_size != change.before.size:
         return False
     seen = change.seen
-    if seen is not None and seen.settled and seen.same_as(make_stat(info)):
+    if seen is not None and seen.settled and describes(seen, info):
         return True
     descriptor = os.open(parent.name, READ | os.O_NOFOLLOW, dir_fd=parent.handle)
     try:
@@ -362,7 +362,7 @@ def _what_happened(change: Change, info: os.stat_result | None) -> str:
 
 def stale_problem(change: Change, why: str) -> ProblemRaised:
     """The problem of a target that is not what the plan saw."""
-    return CHANGED_SINCE_READ.error(path=quoted(change.path), reason=why)
+    return CHANGED_SINCE_READ.error(path=quoted(change.place.path), reason=why)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ class StagedFolder:
         # Its permissions before, and those it gets in the end; None: unchanged.
         self._had: int | None = None
         self._gets: int | None = None
-        with problems_for(change.path):
+        with problems_for(change.place.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
             )
@@ -49,7 +49,7 @@ class StagedFolder:
     def publish(self) -> None:
         """Set its permissions as far as they leave it writable; the rest is done by `discard`."""
         self._announce()
-        with problems_for(self._change.path):
+        with problems_for(self._change.place.path):
             if not self._parent.is_current():
                 raise stale_problem(self._change, "its directory was moved or replaced")
             if self._change.after is None:
@@ -163,7 +163,7 @@ def refuse_exchange(change: Change) -> None:
     both = change.before is not None and change.after is not None
     if both and change.before_form is not change.after_form:
         raise KIND_CHANGED.error(
-            path=quoted(change.path),
+            path=quoted(change.place.path),
             before_form=change.before_form.value,
             after_form=change.after_form.value,
         )

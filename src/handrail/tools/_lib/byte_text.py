@@ -82,14 +82,39 @@ class ByteText:
     def __init__(self, data: bytes, form: TextForm) -> None:
         self.data = data
         self.form = form
-        self.lf = form.encode_part("\n")
-        self.cr = form.encode_part("\r")
-        self.width = form.unit
+        self.lf = "\n".encode(form.encoding)
+        self.cr = "\r".encode(form.encoding)
+        self.width = len(self.lf)
         # Longest first. A carriage return alone ends a line only where nothing else does,
         # and then only for matching: it is shown and counted as part of its line.
         self.endings: tuple[bytes, ...] = (self.cr + self.lf, self.lf)
         if self.find(self.lf) < 0 <= self.find(self.cr):
             self.endings = (self.cr,)
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a text in this file; raises `not_text` for a character it cannot hold."""
+        try:
+            return text.encode(self.form.encoding, self.form.errors)
+        except UnicodeEncodeError:
+            return self.form.encode_part(text)
+
+    @property
+    def has_one_ending(self) -> bool:
+        """Whether all lines of the file have the same ending."""
+        returns = self.count(self.cr)
+        if not returns:
+            return True
+        feeds = self.count(self.lf)
+        return not feeds or feeds == returns == self.count(self.cr + self.lf)
+
+    def replace_all(self, old: bytes, new: bytes) -> bytes:
+        """The file with every occurrence of some bytes replaced, from left to right."""
+        if self.width == 1:
+            return self.data.replace(old, new)
+        whole, before, after = (
+            data.decode(self.form.encoding, "surrogatepass") for data in (self.data, old, new)
+        )
+        return whole.replace(before, after).encode(self.form.encoding, "surrogatepass")
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Where these bytes stand next, -1 if nowhere; skips places inside a character."""

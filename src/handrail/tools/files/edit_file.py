@@ -7,7 +7,7 @@ endings. Several edits of one call happen together or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from pydantic import ConfigDict, Field
 
@@ -18,9 +18,11 @@ from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import FileContent, Files
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.content import Content
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
+    INLINE_BYTES,
     INTEGER,
     STRING,
     Builtin,
@@ -36,15 +38,17 @@ from handrail.tools._lib.matching.exact import (
     FoundEdit,
     already_applied,
     ambiguous_text,
-    exact_matches,
     find_exact,
-    replacement,
-    without_overlaps,
+    replace_everywhere,
 )
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
 
-_MOST: Final = 1_000_000
+# Splices of one call that are composed with those of its other edits.
+_MOST_COMPOSED: Final = 100_000
+# Work in bytes that could be scanned instead: a search for similar text, and a pattern, per byte.
+_SIMILAR_WORK: Final = 100
+_PATTERN_WORK: Final = 250
 
 
 class OneEdit(Params):
@@ -93,40 +97,59 @@ class EditFile(Builtin[EditFileParams]):
         if not edits[0].old_string and not args.regex:
             return _create(place, edits)
         size = size_to_change(place, self._files.stat(place))
-        return await sized(size, self._edit, place, edits, args.regex)
-
-    def _edit(self, place: Place, edits: Sequence[OneEdit], regex: bool) -> Plan:
-        seen = self._files.read(place)
+        seen = await sized(size, self._files.read, place)
         data = seen.content.tobytes()
-        texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
-        form = form_of(data, *texts)
-        current, steps = data, []
-        for index, edit in enumerate(edits):
-            try:
-                found = _found(ByteText(current, form), place.path, edit, regex=regex)
-            except ProblemRaised as raised:
-                raise _which(raised, index, edits) from raised
-            steps.append(found)
-            if index + 1 < len(edits):
-                current = spliced(current, found.splices).tobytes()
-        return _plan(place, seen, ByteText(data, form), _all_done(steps))
+        return await sized(
+            _work(data, edits, regex=args.regex), _edit, place, seen, edits, args.regex
+        )
+
+
+def _work(data: bytes, edits: Sequence[OneEdit], *, regex: bool) -> int:
+    """An estimate of the work of some edits, in bytes that could be scanned in that time."""
+    if regex or len(data) > INLINE_BYTES:
+        return len(data) * _PATTERN_WORK
+    exact = sum(edit.old_string.encode("utf-8", "replace") in data for edit in edits)
+    mixed = b"\r" in data and any(edit.replace_all for edit in edits)
+    others = len(edits) if mixed else len(edits) - exact
+    return len(data) * (len(edits) + _SIMILAR_WORK * others)
+
+
+def _edit(place: Place, seen: FileContent, edits: Sequence[OneEdit], regex: bool) -> Plan:
+    data = seen.content.tobytes()
+    texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
+    file = current = ByteText(data, form_of(data, *texts))
+    steps: list[FoundEdit] = []
+    for index, edit in enumerate(edits):
+        most = MAX_SHOWN if len(edits) == 1 else _MOST_COMPOSED
+        try:
+            found = _found(current, place.path, edit, most, regex=regex)
+            if found.result is not None and len(edits) > 1:
+                raise _too_many(place.path, found.replacements)
+        except ProblemRaised as raised:
+            raise _which(raised, index, edits) from raised
+        steps.append(found)
+        if index + 1 < len(edits):
+            current = ByteText(spliced(current.data, found.splices).tobytes(), file.form)
+    return _plan(place, seen, file, _composed(steps))
 
 
 class ComposedEdits(NamedTuple):
-    """All edits, as splices of the file as it was."""
+    """All edits of a call, as splices of the original file; see `FoundEdit.result`."""
 
-    splices: tuple[Splice, ...]
+    splices: Sequence[Splice]
     replacements: int
     tiers: Sequence[str]
     notes: Sequence[str]
+    result: bytes | None
 
 
-def _all_done(steps: Sequence[FoundEdit]) -> ComposedEdits:
+def _composed(steps: Sequence[FoundEdit]) -> ComposedEdits:
     return ComposedEdits(
         composed_all([found.splices for found in steps]),
-        sum(found.replacements for found in steps),
+        sum([found.replacements for found in steps]),
         [found.tier for found in steps],
         [found.how for found in steps if found.how],
+        steps[0].result,
     )
 
 
@@ -202,47 +225,52 @@ def _create(place: Place, edits: Sequence[OneEdit]) -> Plan:
     return Plan(created.changes, created.text, created.preview, data)
 
 
-def _found(file: ByteText, path: str, edit: OneEdit, *, regex: bool) -> FoundEdit:
+def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) -> FoundEdit:
+    old, new = edit.old_string, edit.new_string
     if regex:
-        splices = find_pattern(file, path, edit.old_string, edit.new_string)
+        splices = find_pattern(file, path, old, new)
         if len(splices) > 1 and not edit.replace_all:
             raise ambiguous_text(file, path, [splice.start for splice in splices], "the pattern")
         found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
     elif edit.replace_all:
-        found = _everywhere(file, path, edit)
+        found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
     else:
-        old, new = edit.old_string, edit.new_string
         found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
     if all(file.data[one.start : one.end] == one.new for one in found.splices):
         raise already_applied(path)
     return found
 
 
-def _everywhere(file: ByteText, path: str, edit: OneEdit) -> FoundEdit:
-    matches = without_overlaps(exact_matches(file, edit.old_string, _MOST))
-    if not matches:
-        # Only exact text is replaced everywhere; this says what is nearest, or raises.
-        near = find_similar(file, path, edit.old_string, edit.new_string)
-        line = file.lines_between(0, near.splices[0].start) + 1
-        raise ProblemRaised(
-            "no_match",
-            f"old_string is not in {path!r} exactly; only line {line} is like it ({near.how})",
-            hint="replace_all needs the exact text; leave it out to change that one place",
-            field="old_string",
-        )
-    splices = [
-        Splice(match.start, match.end, replacement(file, match, edit.old_string, edit.new_string))
-        for match in matches
-    ]
-    return FoundEdit(tuple(splices), replacements=len(splices))
+def _refuse_similar(file: ByteText, path: str, edit: OneEdit) -> NoReturn:
+    """Raise `no_match` with the nearest text: only exact text is replaced everywhere."""
+    near = find_similar(file, path, edit.old_string, edit.new_string)
+    line = file.lines_between(0, near.splices[0].start) + 1
+    raise ProblemRaised(
+        "no_match",
+        f"old_string is not in {path!r} exactly; only line {line} is like it ({near.how})",
+        hint="replace_all needs the exact text; leave it out to change that one place",
+        field="old_string",
+    )
+
+
+def _too_many(path: str, count: int) -> ProblemRaised:
+    return ProblemRaised(
+        "too_large",
+        f"old_string occurs {count:,} times in {path!r}; in a call with several edits at most "
+        f"{_MOST_COMPOSED:,} places are replaced",
+        hint="make this replacement in a call of its own",
+        field="old_string",
+    )
 
 
 def _plan(place: Place, seen: FileContent, file: ByteText, done: ComposedEdits) -> Plan:
-    change = Change(place, seen.content, spliced(file.data, done.splices), seen.stat)
+    after = spliced(file.data, done.splices) if done.result is None else Content(done.result)
+    change = Change(place, seen.content, after, seen.stat)
     line = file.lines_between(0, done.splices[0].start) + 1
     diff = render_diff(place.path, hunks_of(file, done.splices, line))
-    if len(done.splices) > MAX_SHOWN:
-        diff += f"\n[{len(done.splices) - MAX_SHOWN:,} more replacements are not shown]"
+    places = len(done.splices) if done.result is None else done.replacements
+    if places > MAX_SHOWN:
+        diff += f"\n[{places - MAX_SHOWN:,} more replacements are not shown]"
     where = f"at line {line}" if done.replacements == 1 else f"from line {line} on"
     how = f" ({'; '.join(done.notes)})" if done.notes else ""
     text = f"{place.shown}: {counted(done.replacements, 'replacement')} {where}{how}\n{diff}"

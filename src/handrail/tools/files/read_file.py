@@ -161,9 +161,9 @@ class ReadFile(Builtin[ReadFileParams]):
 
     async def run(self, args: ReadFileParams, ctx: ToolContext) -> Output:
         """Show the lines; `not_found`, `not_text`, or `invalid_arguments` past the end."""
-        if (call_id := output_call_id(args.path)) is not None:
-            return await self._read_output(call_id, args, ctx)
-        place = ctx.places["path"]
+        place = ctx.places.get("path")
+        if place is None:
+            return await self._read_output(args, ctx)
         require_file(place, "list_files shows what is in it")
         wanted = wanted_lines(args)
         if args.max_bytes is not None and wanted == _EVERYTHING:
@@ -178,10 +178,14 @@ class ReadFile(Builtin[ReadFileParams]):
             stat = self._files.stat(place)
             size = 0 if stat is None else stat.size
             view = await sized(size, self._view, place, wanted, room, args)
+        output = _output(place, view, args)
         _remember(ctx, place, view.window)
-        return _output(place, view, args)
+        return output
 
-    async def _read_output(self, call_id: str, args: ReadFileParams, ctx: ToolContext) -> Output:
+    async def _read_output(self, args: ReadFileParams, ctx: ToolContext) -> Output:
+        call_id = output_call_id(args.path)
+        if call_id is None:
+            raise KeyError("path")
         wanted, room = wanted_lines(args), self.max_chars
         if args.max_bytes is not None:
             room = min(room, args.max_bytes + ROOM_FOR_NOTES)

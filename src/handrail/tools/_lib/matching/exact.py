@@ -17,6 +17,8 @@ from handrail.tools._lib.matching.lines import block_of_lines
 
 MOST_COUNTED: Final = 1_000
 _LINES_NAMED: Final = 10
+# Each place that is replaced by bytes of its own takes some hundred bytes of memory.
+_MOST_SINGLE: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class FoundEdit:
     tier: str = "exact"
     how: str = ""
     replacements: int = 1
+    # The new bytes of the file, if the splices are only the first of many.
+    result: bytes | None = None
 
 
 class Match(NamedTuple):
@@ -69,17 +73,66 @@ def exact_matches(file: ByteText, text: str, most: int) -> list[Match]:
 def find_matches(file: ByteText, text: str, most: int) -> list[Match]:
     """Up to `most` places of the text, in order, overlapping ones included."""
     if "\r" in text:
-        exact = list(islice(_exact(file, file.form.encode_part(text), None), most))
+        exact = list(islice(_exact(file, file.encode(text), None), most))
         if exact:
             return exact
         text = text.replace("\r\n", "\n")
     if "\n" not in text:
-        return list(islice(_exact(file, file.form.encode_part(text), ()), most))
-    lines = [file.form.encode_part(line) for line in text.split("\n")]
+        return list(islice(_exact(file, file.encode(text), ()), most))
+    lines = [file.encode(line) for line in text.split("\n")]
     if file.find(file.cr) < 0:
         endings = (file.lf,) * (len(lines) - 1)
         return list(islice(_exact(file, file.lf.join(lines), endings), most))
     return list(islice(_by_lines(file, lines), most))
+
+
+def replace_everywhere(
+    file: ByteText, path: str, old: str, new: str, most: int
+) -> FoundEdit | None:
+    """The edit of every place where the old text is literally, from left to right; None if it is
+    nowhere.
+
+    Where all places are replaced by the same bytes, `FoundEdit.splices` has only the first `most` of
+    them. Raises `too_large` if each place needs bytes of its own and there are too many.
+    """
+    first = next(iter(exact_matches(file, old, 1)), None)
+    if first is None:
+        return None
+    if not _is_uniform(file, first, new):
+        return _replace_one_by_one(file, path, old, new)
+    before, after = file.data[first.start : first.end], replacement(file, first, old, new)
+    splices: list[Splice] = []
+    at = first.start
+    while at >= 0 and len(splices) < most:
+        splices.append(Splice(at, at + len(before), after))
+        at = file.find(before, at + len(before))
+    if at < 0:
+        return FoundEdit(tuple(splices), replacements=len(splices))
+    result = file.replace_all(before, after)
+    return FoundEdit(tuple(splices), replacements=file.count(before), result=result)
+
+
+def _is_uniform(file: ByteText, match: Match, new: str) -> bool:
+    """Whether every place of a text has the bytes of this match, and gets the same bytes."""
+    if match.endings is None:
+        return True
+    return ("\n" not in new and not match.endings) or file.has_one_ending
+
+
+def _replace_one_by_one(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
+    matches = without_overlaps(exact_matches(file, old, _MOST_SINGLE + 1))
+    if len(matches) > _MOST_SINGLE:
+        raise ProblemRaised(
+            "too_large",
+            f"old_string occurs more than {_MOST_SINGLE:,} times in {path!r}, whose lines end in "
+            "different ways",
+            hint="leave line breaks out of old_string and new_string",
+            field="old_string",
+        )
+    splices = [
+        Splice(match.start, match.end, replacement(file, match, old, new)) for match in matches
+    ]
+    return FoundEdit(tuple(splices), replacements=len(splices))
 
 
 def ambiguous_text(
@@ -210,7 +263,7 @@ def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
     """The new text in the file's encoding; lines that stay keep their own endings, new ones
     take those of the lines they replace, or of the line above.
     """
-    encode = file.form.encode_part
+    encode = file.encode
     before, after = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if before == after or "\n" not in after:
         # Nothing but the endings is to change, so they are meant as they are spelled.
