@@ -1,5 +1,6 @@
 """n. What grows with size: CPU time per call of long batches, the longest pass of the event loop
-meanwhile, and patches of many hunks in long files, beside the sum of the two alone.
+meanwhile, patches of many hunks in long files, beside the sum of the two alone, and replacing
+many places, beside `bytes.replace` and beside half as many.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bench.figure import REPEATING, Figure, Scale
 
 SHORT, LONG = 100, 5_000
 HUNKS, FEW, LINES = 200, 10, 80_000
+PLACES = 1_000_000
 ROUNDS = 3
 Calls = list[dict[str, Any]]
 
@@ -29,7 +31,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     async with handrail.open(workspace, store=folder / "audit.sqlite", config=settings) as rt:
         for name, make in {"reads": _reads, "mixed calls": _mixed}.items():
             figures += await _batches(rt, name, make)
-    return [*figures, await _patches(folder)]
+    return [*figures, await _patches(folder), *await _replacements(folder)]
 
 
 async def _batches(rt: handrail.Runtime, name: str, make: Callable[[int], Calls]) -> list[Figure]:
@@ -141,3 +143,48 @@ async def _patch(rt: handrail.Runtime, workspace: Path, hunks: int, count: int) 
     taken = time.process_time() - start
     assert result.ok, result.text
     return taken
+
+
+async def _replacements(folder: Path) -> list[Figure]:
+    """Replacing all of many places: CPU time beside the bare work and half the places, and the
+    longest pass of the event loop.
+    """
+    workspace = folder / "replacements"
+    workspace.mkdir()
+    half: list[float] = []
+    ours: list[float] = []
+    bare: list[float] = []
+    passes: list[float] = []
+    settings = {**REPEATING, "mode": "accept-edits", "freshness": "off"}
+    async with handrail.open(workspace, store=":memory:", config=settings) as rt:
+        await _replace(rt, workspace, 1_000)
+        for _ in range(ROUNDS):
+            half.append((await _replace(rt, workspace, PLACES // 2))[0])
+            taken, longest = await _replace(rt, workspace, PLACES)
+            ours.append(taken)
+            passes.append(longest)
+            data = b"ab\n" * PLACES
+            start = time.process_time()
+            (workspace / "bare.txt").write_bytes(data.replace(b"a", b"xy"))
+            bare.append(time.process_time() - start)
+    least, most, alone = (statistics.median(one) * 1e3 for one in (half, ours, bare))
+    worst = statistics.median(passes) * 1e3
+    what = f"replace_all of {PLACES:,} places"
+    return [
+        Figure("n", f"{what} / bytes.replace", alone, most, most / alone, 20, 10),
+        Figure("n", f"{what} / of half as many", least, most, most / least, 2.4, 2.1),
+        Figure("n", f"longest loop pass, {what}", 50, worst, worst / 50, 50, 25, absolute=True),
+    ]
+
+
+async def _replace(rt: handrail.Runtime, workspace: Path, places: int) -> tuple[float, float]:
+    """CPU seconds of the process for one call, and the most of this thread in one loop pass."""
+    (workspace / "a.txt").write_bytes(b"ab\n" * places)
+    call = _call("edit_file", path="a.txt", old_string="a", new_string="xy", replace_all=True)
+    start = time.process_time()
+    (result,) = await rt.batch([call])
+    taken = time.process_time() - start
+    assert result.ok, result.text
+    (workspace / "a.txt").write_bytes(b"ab\n" * places)
+    _, longest = await _cpu(rt, [call])
+    return taken, longest

@@ -46,9 +46,10 @@ def read_prose(module: str) -> str:
 
 
 async def sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
-    """Do the work here if it concerns few bytes, else in a thread.
+    """Do some work on the event loop if it is small, else in a thread.
 
-    The work must only read: when the call is cancelled, the thread is left behind.
+    `size` is the work in bytes that could be scanned in the same time. The work must only read: when
+    the call is cancelled, the thread runs on.
     """
     if size <= INLINE_BYTES:
         return work(*args)

@@ -26,6 +26,9 @@ from handrail.tools._lib.patches.envelope import parse_patch
 from handrail.tools._lib.patches.model import Action, Target, targets_of
 from handrail.tools._lib.patches.workspace import Desk, Step, total_size
 
+# Lines are decoded, and hunks compared with them: work in bytes that could be scanned instead.
+_WORK_PER_BYTE: Final = 10
+_WORK_PER_PATCH_BYTE: Final = 50
 _FILES: Final = {"type": "array", "items": object_schema(path=STRING, operation=STRING)}
 
 
@@ -77,8 +80,9 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
                 "the patch deletes a file, and deleting files is switched off (allow_delete=False)",
                 hint="leave the deletion out; the person can switch it on with allow_delete=True",
             )
-        size = total_size(self._files, targets) + len(args.patch)
-        return await sized(size, self._plan, targets)
+        size = total_size(self._files, targets)
+        work = size * _WORK_PER_BYTE + len(args.patch) * _WORK_PER_PATCH_BYTE
+        return await sized(work, self._plan, targets)
 
     def _targets(self, args: ApplyPatchParams, only: Place | None) -> list[Target]:
         return targets_of(self._files, parse_patch(args.patch), only)

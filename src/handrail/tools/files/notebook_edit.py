@@ -45,6 +45,9 @@ from handrail.tools._lib.notebook_cells import (
     replaced,
 )
 
+# The JSON is parsed: work in bytes that could be scanned instead.
+_WORK_PER_BYTE: Final = 10
+
 
 class NotebookEditParams(Params):
     path: WritePath = Field(description="The .ipynb file.")
@@ -87,7 +90,7 @@ class NotebookEdit(Builtin[NotebookEditParams]):
         place = ctx.places["path"]
         require_file(place, "notebook_edit changes one notebook; name the .ipynb file")
         size = size_to_change(place, self._files.stat(place))
-        return await sized(size, self._edit, place, args)
+        return await sized(size * _WORK_PER_BYTE, self._edit, place, args)
 
     def _edit(self, place: Place, args: NotebookEditParams) -> Plan:
         seen = self._files.read(place)

@@ -31,6 +31,8 @@ from handrail.tools._lib.byte_text import ByteText, Splice, form_of, spliced
 from handrail.tools._lib.diff import Hunk, count_lines, creation, hunks_of, render_diff, split_lines
 
 _MAX_DIFFED: Final = 2_000_000
+# Both contents are split into lines and compared: work in bytes that could be scanned instead.
+_OVERWRITE_WORK: Final = 5
 
 
 class WriteFileParams(Params):
@@ -58,8 +60,9 @@ class WriteFile(Builtin[WriteFileParams]):
         if place.kind is Kind.MISSING:
             return await sized(len(args.content), creation, place, args.content)
         size = size_to_change(place, self._files.stat(place)) + len(args.content)
-        work = self._append if args.mode == "append" else self._overwrite
-        return await sized(size, work, place, args.content)
+        if args.mode == "append":
+            return await sized(size, self._append, place, args.content)
+        return await sized(size * _OVERWRITE_WORK, self._overwrite, place, args.content)
 
     def _append(self, place: Place, content: str) -> Plan:
         seen = self._files.read(place)

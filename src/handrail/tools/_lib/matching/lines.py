@@ -6,6 +6,7 @@ Line numbers are 0-based here; positions are byte offsets into the file.
 from __future__ import annotations
 
 import codecs
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -187,7 +188,7 @@ class FileLines:
     @cached_property
     def solid(self) -> Sequence[int]:
         """The numbers of the lines that hold more than blanks."""
-        return [number for number, line in enumerate(self.squeezed) if line]
+        return array("q", (number for number, line in enumerate(self.squeezed) if line))
 
     @cached_property
     def joined(self) -> str:
@@ -233,13 +234,14 @@ class FileLines:
             found.setdefault(pair, []).append(position)
         return found
 
-    def _starts(self, first: int, pieces: Sequence[str]) -> list[int]:
+    def _starts(self, first: int, pieces: Sequence[str]) -> Sequence[int]:
         width, size = self.file.width, len(self.file.data)
         if self.file.form.encoding in _ONE_BYTE or (width == 1 and self.text.isascii()):
-            lengths = [len(piece) + 1 for piece in pieces]
+            lengths = (len(piece) + 1 for piece in pieces)
         else:
             encode = self.file.form.encode_part
-            lengths = [len(encode(piece)) + width for piece in pieces]
-        starts = list(accumulate(lengths, initial=first))
+            lengths = (len(encode(piece)) + width for piece in pieces)
+        # An array: a list of integers takes five times the memory.
+        starts = array("q", accumulate(lengths, initial=first))
         starts[-1] = size
         return starts

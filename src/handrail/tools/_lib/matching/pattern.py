@@ -23,6 +23,8 @@ _MAX_MEM: Final = 64 << 20
 _MOST_BYTES: Final = 50_000_000
 _LONGEST: Final = 10_000
 _MOST_GROUPS: Final = 100
+# Each match takes some hundred bytes of memory.
+_MOST_MATCHES: Final = 50_000
 # Linear is not fast: at worst every step of the pattern is taken at every letter, a second
 # for some thirty million of them, and nothing can stop it halfway.
 _MOST_STEPS: Final = 2_000_000_000
@@ -46,6 +48,13 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
     splices: list[Splice] = []
     for found in compiled.finditer(text.text):
         start, end = found.span()
+        if len(splices) == _MOST_MATCHES:
+            raise ProblemRaised(
+                "too_large",
+                f"the pattern matches {path!r} in more than {_MOST_MATCHES:,} places",
+                hint="give the exact text with replace_all, or a pattern for fewer places",
+                field="old_string",
+            )
         if start < end:
             match = text.match(start, end)
             put = _GROUP.sub(lambda one: found.group(names[one[1]]) or "", new)  # noqa: B023 - used at once

@@ -30,8 +30,8 @@ from handrail.tools._lib.patches.placing import Placed, placed, without_wide_mar
 
 
 class Patched(NamedTuple):
-    """The new bytes, what changed for a person to look at, and a remark on each hunk that
-    did not agree literally.
+    """The new bytes, the changed lines for display, and a note on each hunk that did not match
+    literally.
     """
 
     data: bytes
@@ -40,41 +40,45 @@ class Patched(NamedTuple):
 
 
 def patched(data: bytes, hunks: Sequence[Hunk], path: str) -> Patched:
-    """The file with all hunks carried out; `no_match`, `ambiguous` or `already_applied`."""
-    file = _file(data, hunks, path)
-    done = _carried_out(data, without_wide_marks(hunks, file), file)
+    """The file with all hunks applied; raises `no_match`, `ambiguous` or `already_applied`."""
+    done = _apply_hunks(data, hunks, path)
     after = spliced(data, done.splices).tobytes()
     if not done.splices:
         return Patched(after, (), done.notes)
-    line = file.file.lines_between(0, done.splices[0].start) + 1
-    return Patched(after, hunks_of(file.file, done.splices, line), done.notes)
+    file = _byte_text(data, hunks)
+    line = file.lines_between(0, done.splices[0].start) + 1
+    return Patched(after, hunks_of(file, done.splices, line), done.notes)
 
 
-class _Done(NamedTuple):
+class AppliedHunks(NamedTuple):
+    """The splices of some hunks, and notes on those that did not match literally."""
+
     splices: Sequence[Splice]
     notes: Sequence[str]
 
 
-def _carried_out(data: bytes, hunks: Sequence[Hunk], file: FileLines) -> _Done:
-    """All hunks in as few rounds as they need: in each, all that fit the file as it is then.
+def _apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> AppliedHunks:
+    """Apply all hunks in as few rounds as they need: in each, all that fit the file as it is then.
 
     The first hunk that does not fit, or that changes what another one changes, begins the next
-    round; a round that begins with a hunk that does not fit is the end.
+    round; a round whose first hunk does not fit raises.
     """
-    done = _Done((), ())
+    file = _file(data, hunks, path)
+    hunks = without_wide_marks(hunks, file)
+    done = AppliedHunks((), ())
     grown = 0
     rest = list(hunks)
     while rest:
         placed_now = _one_round(file, rest, grown, raises=len(hunks) == 1)
         splices = sorted([splice for one in placed_now for splice in one.splices])
         notes = [one.note for one in placed_now if one.note]
-        done = _Done(
+        done = AppliedHunks(
             composed(done.splices, splices) if done.splices else splices, [*done.notes, *notes]
         )
         now, rest = rest[: len(placed_now)], rest[len(placed_now) :]
         grown += sum(len(hunk.new) - len(hunk.old) for hunk in now)
         if rest:
-            file = _file(spliced(data, done.splices).tobytes(), hunks, file.path)
+            file = _file(spliced(data, done.splices).tobytes(), hunks, path)
     return done
 
 
@@ -132,8 +136,11 @@ def _collide(one: Splice, two: Splice) -> bool:
 
 
 def _file(data: bytes, hunks: Sequence[Hunk], path: str) -> FileLines:
-    texts = [line.text for hunk in hunks for line in hunk.lines]
-    return FileLines(ByteText(data, form_of(data, *texts)), path)
+    return FileLines(_byte_text(data, hunks), path)
+
+
+def _byte_text(data: bytes, hunks: Sequence[Hunk]) -> ByteText:
+    return ByteText(data, form_of(data, *[line.text for hunk in hunks for line in hunk.lines]))
 
 
 def _placed(file: FileLines, hunk: Hunk) -> Placed:
