@@ -16,7 +16,8 @@ from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalysis, CommandClass, Effects
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk
-from handrail.policy.modes import ALIASES, Mode, mode_verdict
+from handrail.policy.clearance import mode_verdict
+from handrail.policy.modes import ALIASES, Mode
 from handrail.policy.policy_input import PolicyInput
 
 

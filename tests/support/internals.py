@@ -5,12 +5,12 @@ from handrail.engine.prepare.prepared_call import ExecutorKind
 
 def blobs(rt):
     """Where the runtime keeps old contents."""
-    return rt._calls.runner.pipeline.executors[ExecutorKind.PLAN].executor.committer.blobs
+    return rt._calls.runner.pipeline.executors[ExecutorKind.PLAN].committer.blobs
 
 
 def command_runner(rt):
     """What runs the commands of the runtime."""
-    return rt._calls.runner.pipeline.executors[ExecutorKind.COMMAND].executor.runner
+    return rt._calls.runner.pipeline.executors[ExecutorKind.COMMAND].runner
 
 
 def running_calls(rt):

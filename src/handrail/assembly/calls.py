@@ -18,7 +18,7 @@ from handrail.core.ports.undo import UndoService
 from handrail.engine.batch.locks import Locks
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy
-from handrail.engine.executors.direct_executor import DeferredExecutor, DirectExecutor, Executor
+from handrail.engine.executors.direct_executor import DeferredExecutors, DirectExecutor, Executor
 from handrail.engine.executors.freshness import Freshness
 from handrail.engine.failures import FailureTranslator
 from handrail.engine.hooking.call_hooks import CallHooks
@@ -69,8 +69,7 @@ def open_pipeline(
         from handrail.host.syntax.check import LocalSyntaxCheck
 
         committer = PlanCommitter(files, blobs, recorder, settings.durability == "power")
-        accept = None if machine.commands is None else machine.commands.accept_plan
-        return PlanExecutor(planner, committer, preparer, LocalSyntaxCheck(), accept)
+        return PlanExecutor(planner, committer, preparer, LocalSyntaxCheck(), machine.commands)
 
     def command_executor() -> Executor:
         if machine.commands is None:
@@ -86,11 +85,13 @@ def open_pipeline(
         CallHooks(preparer, recorder, files, freshness),
         planner,
         Locks(open_locks(machine.home)),
-        {
-            ExecutorKind.DIRECT: direct,
-            ExecutorKind.PLAN: DeferredExecutor(plan_executor),
-            ExecutorKind.COMMAND: DeferredExecutor(command_executor),
-        },
+        DeferredExecutors(
+            {
+                ExecutorKind.DIRECT: lambda: direct,
+                ExecutorKind.PLAN: plan_executor,
+                ExecutorKind.COMMAND: command_executor,
+            }
+        ),
     )
 
 

@@ -37,8 +37,8 @@ from handrail.host.sandbox.protected.baseline import ProtectedBaseline
 from handrail.host.sandbox.protected.guard import ProtectedState, read_only_paths
 from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.host.supervisor.client import SupervisedProcesses
-from handrail.policy.command_guard import CommandGuard
-from handrail.policy.confinement import (
+from handrail.policy.command_guard import (
+    CommandGuard,
     SandboxGuard,
     sandbox_confines_commands,
     unenforced_properties,

@@ -46,11 +46,14 @@ class Commands:
     """
 
     ignores_reads: Final = True
+    only_commands: Final = True
 
     def __init__(self, build: Callable[[], CommandParts]) -> None:
         self._build = build
         self._steps: list[Callable[[CommandParts], None]] = []
         self._parts = Lazy(self._complete)
+        # Whether a call has run a command.
+        self.in_use = False
 
     def configure(self, step: Callable[[CommandParts], None]) -> None:
         """Let `step` complete the parts: when they are built, or now if they are."""
@@ -61,7 +64,7 @@ class Commands:
     @property
     def parts(self) -> CommandParts:
         """The parts, built now if nothing has used them yet."""
-        return self._parts.value
+        return self._parts.built or self._parts.value
 
     @property
     def analyzer(self) -> CommandAnalyzer:
@@ -94,7 +97,7 @@ class Commands:
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """The strictest verdict of the guards over commands; None for any other call."""
-        if subject.command is None:
+        if subject.footprint.command is None:
             return None
         verdicts = [verdict for guard in self.parts.guards if (verdict := guard(subject))]
         return strictest(verdicts) if verdicts else None
@@ -118,6 +121,7 @@ class Commands:
         parts = self._build()
         for step in self._steps:
             step(parts)
+        self.in_use = True
         return parts
 
 

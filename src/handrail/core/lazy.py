@@ -14,23 +14,19 @@ class Lazy(Generic[_T]):
     again.
     """
 
-    __slots__ = ("_build", "_lock", "_value")
+    __slots__ = ("_build", "_lock", "built")
 
     def __init__(self, build: Callable[[], _T]) -> None:
         self._build = build
         self._lock = RLock()
-        self._value: _T | None = None
+        # The value if it has been used, else None.
+        self.built: _T | None = None
 
     @property
     def value(self) -> _T:
         """The value, built now if it has not been used before."""
-        if self._value is None:
+        if self.built is None:
             with self._lock:
-                if self._value is None:
-                    self._value = self._build()
-        return self._value
-
-    @property
-    def built(self) -> _T | None:
-        """The value if it has been used, else None."""
-        return self._value
+                if self.built is None:
+                    self.built = self._build()
+        return self.built

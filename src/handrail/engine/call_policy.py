@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
@@ -15,10 +15,9 @@ from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.batch.loop_guard import LoopGuard
-from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_state import CallState, Decision
 from handrail.engine.planning.dry_run import approval_snapshot
-from handrail.engine.prepare.prepared_call import PreparedCall, policy_input
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
@@ -28,6 +27,9 @@ from handrail.policy.guardrails.limits import QuotaOutcome
 from handrail.policy.modes import QUEUED
 from handrail.policy.policy_input import PolicyInput
 
+if TYPE_CHECKING:
+    from handrail.engine.batch.path_leases import PathLeases
+
 _CODES: Final[Mapping[str, Code]] = {
     "protected": "protected",
     "blocked": "blocked",
@@ -36,6 +38,24 @@ _CODES: Final[Mapping[str, Code]] = {
 _USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the person asked for it", "person")
 # Codes of failures after which nothing was started.
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
+
+
+def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
+    """The call as policy judges it; raises LookupError for a call of an unknown tool."""
+    scope, entry = prepared.scope, prepared.entry
+    if entry is None:
+        raise LookupError(f"there is no tool {prepared.call.name!r}")
+    tool = entry.tool
+    return PolicyInput(
+        tool.name,
+        scope.risk,
+        scope.footprint,
+        scope.reads_only,
+        plan,
+        tool.plans,
+        tuple(scope.places.values()),
+        traits=tool.traits,
+    )
 
 
 class PolicyServices(NamedTuple):
@@ -206,7 +226,8 @@ class AgentPolicy:
 
     def warnings(self, state: CallState, plan: Plan | None) -> list[str]:
         """The warnings of the guardrails about a call that was carried out."""
-        return self.services.guardrails.warnings(policy_input(state.prepared, plan))
+        guardrails = self.services.guardrails
+        return guardrails.warnings(policy_input(state.prepared, plan)) if guardrails.warns else []
 
     def time_limit(self, tool: Tool[Any]) -> float | None:
         """The time limit that the tool states."""
@@ -272,8 +293,9 @@ class AgentPolicy:
 
 def _objections(state: CallState) -> tuple[Verdict, ...]:
     """The objections of hooks and of the tool itself."""
-    prepared, found = state.prepared, state.clearance.objections
-    own = prepared.tool.opinion(prepared.args) if prepared.tool.has_opinion else None
+    entry, found, own = state.prepared.entry, state.clearance.objections, None
+    if entry is not None and entry.tool.has_opinion:
+        own = entry.tool.opinion(state.prepared.parsed.model)
     return found if own is None or own.effect is Effect.ALLOW else (*found, own)
 
 

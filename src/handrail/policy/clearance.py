@@ -1,4 +1,7 @@
-"""The verdict on a call: guards, then rules, then the mode; the strictest guard wins."""
+"""The verdict on a call: guards, then rules, then the mode; the strictest guard wins.
+
+A mode never overrides a DENY; it decides between allowing, asking and refusing.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from handrail.core.commands import CommandClass
 from handrail.core.footprint import NOTHING
 from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.policy import messages
-from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
-from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, mode_verdict
+from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN, describe_gap
+from handrail.policy.modes import NEVER_ASK, QUEUED, Mode
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
 from handrail.policy.rules.rule_set import RuleSet
@@ -22,9 +26,11 @@ _SAFE_READ: Final = PolicyInput("", Risk.SAFE, NOTHING, True, None, False)
 
 
 class SessionRules(Protocol):
-    """The rules and grants of a session. `ignores_reads`: no rule can stop a call that only reads
-    and runs no command.
+    """The rules and grants of a session. `empty`: there are none. `ignores_reads`: no rule can stop
+    a call that only reads and runs no command.
     """
+
+    empty: bool
 
     @property
     def ignores_reads(self) -> bool: ...
@@ -56,6 +62,18 @@ class Clearance:
         self._planning = mode is Mode.PLAN
         self._plan_file: str | None = None
         self._guards = tuple(guards)
+        # The guards that may have an opinion, by whether the call runs a command and whether it
+        # only reads.
+        self._concerned = {
+            (command, reads): tuple(
+                guard
+                for guard in guards
+                if (command or not getattr(guard, "only_commands", False))
+                and (not reads or not getattr(guard, "only_writes", False))
+            )
+            for command in (False, True)
+            for reads in (False, True)
+        }
         self._unenforced = unenforced
         self._rules = RuleSet() if rules is None else rules
         self.safe_read_verdict = self._free_read()
@@ -84,13 +102,18 @@ class Clearance:
         """The verdict on a call and, if there is one, its plan. `approved`: the user approved the
         call before, so it is evaluated as in a mode that can ask.
         """
-        subject = self.measured(subject)
+        command = subject.footprint.command
+        if command is not None:
+            subject = self.measured(subject)
         mode = Mode.DEFAULT if approved else self._base
         planning = self._planning and not approved
         verdict = self._by_rules_or_mode(subject, mode, planning=planning)
         opinions: list[Verdict] = []
         if not (planning and self._is_plan_file(subject)):
-            opinions = [one for guard in self._guards if (one := guard(subject)) is not None]
+            for guard in self._concerned[command is not None, subject.reads_only]:
+                opinion = guard(subject)
+                if opinion is not None:
+                    opinions.append(opinion)
         if opinions:
             verdict = strictest([*opinions, verdict])
         if verdict.code == QUEUED:
@@ -105,13 +128,13 @@ class Clearance:
 
     def measured(self, subject: PolicyInput) -> PolicyInput:
         """The input of a command, with whether the sandbox confines the command."""
-        if subject.command is None:
+        if subject.footprint.command is None:
             return subject
         unenforced = self._unenforced()
         return subject._replace(confined=not unenforced, unenforced=unenforced)
 
     def _by_rules_or_mode(self, subject: PolicyInput, mode: Mode, *, planning: bool) -> Verdict:
-        ruled = self._rules.judge(subject)
+        ruled = None if self._rules.empty else self._rules.judge(subject)
         if subject.tool == LEAVE:
             return strictest([ruled, _LEAVING]) if ruled is not None else _LEAVING
         if subject.tool == ENTER:
@@ -147,3 +170,99 @@ class Clearance:
         listed = ", ".join(repr(one) for one in foreseen[:5])
         hint = f"the approved plan announced, in the model's words: {listed}"
         return replace(verdict, hint=f"{verdict.hint}; {hint}" if verdict.hint else hint)
+
+
+def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
+    """The verdict of the mode on a call."""
+    if mode is Mode.CONFIRM_ALL:
+        reason = "this mode asks before every call"
+        return Verdict(Effect.ASK, reason, f"mode:{mode}", hint=_suggest_mode(subject))
+    if _runs_without_asking(mode, subject):
+        return _ALLOWED[mode]
+    if mode is Mode.PLAN:
+        return Verdict(
+            Effect.DENY,
+            "plan mode is read-only",
+            f"mode:{mode}",
+            QUEUED,
+            hint=_suggest_mode(subject, asks=False),
+        )
+    hint = messages.SANDBOX_REMEDIES if _lacks_sandbox(mode, subject) else _suggest_mode(subject)
+    if mode in NEVER_ASK:
+        reason = f"{_mode_reason(mode, subject)}, and this mode never asks"
+        return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
+    return Verdict(Effect.ASK, _mode_reason(mode, subject), f"mode:{mode}", hint=hint)
+
+
+def _runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
+    if subject.risk is Risk.SAFE and (subject.reads_only or subject.changes_only_session):
+        return True
+    if subject.footprint.command is not None:
+        return _command_runs_without_asking(mode, subject)
+    match mode:
+        case Mode.BYPASS:
+            return True
+        case Mode.ACCEPT_EDITS | Mode.SANDBOXED:
+            return subject.edits_files
+        case Mode.AUTO_SAFE | Mode.STRICT:
+            return subject.risk < Risk.DANGEROUS
+        case _:
+            return False
+
+
+def _command_runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
+    """Commands run without asking only inside the sandbox: the text of a command is not a boundary."""
+    match mode:
+        case Mode.BYPASS | Mode.SANDBOXED:
+            return subject.confined
+        case Mode.AUTO_SAFE | Mode.STRICT:
+            return subject.confined and subject.risk < Risk.DANGEROUS
+        case _:
+            return False
+
+
+def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
+    analysis = subject.footprint.command
+    if analysis is None:
+        return _tool_reason(mode, subject)
+    if _lacks_sandbox(mode, subject):
+        return describe_gap(subject.unenforced)
+    if analysis.safety_class is CommandClass.DEV:
+        return "the command builds or tests the project, so it needs approval in this mode"
+    why = f": {analysis.reasons[0].text}" if analysis.reasons else ""
+    return f"the command is {analysis.safety_class.word}{why}"
+
+
+def _lacks_sandbox(mode: Mode, subject: PolicyInput) -> bool:
+    """Whether only a sandbox is missing for the command to run without asking."""
+    if subject.footprint.command is None or subject.confined:
+        return False
+    return _command_runs_without_asking(mode, subject._replace(confined=True))
+
+
+def _tool_reason(mode: Mode, subject: PolicyInput) -> str:
+    if mode in NEVER_ASK:
+        does = "changes files" if subject.edits_files else f"is {subject.risk.word}"
+        return f"{subject.tool} {does}"
+    if mode is Mode.AUTO_SAFE:
+        return f"the mode {mode} asks before {subject.tool}, which is {subject.risk.word}"
+    what = (
+        "files are changed" if subject.edits_files else f"{subject.tool}, which changes something"
+    )
+    return f"the mode {mode} asks before {what}"
+
+
+def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
+    """The narrowest mode that runs the call without asking. Bypass is never suggested, nor an
+    approver where the mode never asks.
+    """
+    for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
+        if _runs_without_asking(mode, subject):
+            otherwise = ", or give an approver" if asks else ""
+            return f"allow it with --mode {mode} (mode={mode.value!r}){otherwise}"
+    return None
+
+
+_ALLOWED: Final = {
+    mode: Verdict(Effect.ALLOW, "nothing restricts it", f"mode:{mode}") for mode in Mode
+}

@@ -1,16 +1,21 @@
-"""The guard over commands: the blocklist, the allow list, and refusal of dangerous commands."""
+"""The guards over commands: the blocklist, the allow list, refusal of dangerous commands, and
+approval for commands outside the sandbox.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 from handrail.core.commands import CommandAnalysis, CommandClass, Reason
+from handrail.core.ports.processes import Strength
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
+from handrail.policy.confinement import EFFECTIVE, REQUIRED_FOR_AUTO_RUN
 from handrail.policy.policy_input import PolicyInput
 from handrail.shell.classify.allowlist import allowlist_refusals
 
+Measured = Callable[[], Mapping[str, Strength]]
 CommandListPolicy = Literal["classify", "allowlist", "blocklist"]
 
 _LAST_RESORT: Final = "no mode or setting allows it; the user can run it outside Handrail"
@@ -23,8 +28,8 @@ class CommandGuard:
     dangerous commands are refused without asking. `enabled` False: every command is refused.
     """
 
-    # It looks at commands only, and a call that runs one never takes the way of safe reads.
     ignores_reads: Final = True
+    only_commands: Final = True
 
     def __init__(
         self,
@@ -41,18 +46,19 @@ class CommandGuard:
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """DENY for a command that may not run; else no opinion."""
-        analysis = subject.command
+        analysis = subject.footprint.command
         if analysis is None:
             return None
         if not self._enabled:
             return Verdict.from_template(Effect.DENY, messages.COMMANDS_OFF, "commands:off")
         if analysis.safety_class is CommandClass.BLOCKED:
             return _blocked_verdict(analysis)
-        return self._unlisted(analysis) or self._too_dangerous(analysis)
+        verdict = self._unlisted(analysis) if self._policy == "allowlist" else None
+        if verdict is None and self._allowed_only:
+            verdict = self._too_dangerous(analysis)
+        return verdict
 
     def _unlisted(self, analysis: CommandAnalysis) -> Verdict | None:
-        if self._policy != "allowlist":
-            return None
         reasons = allowlist_refusals(analysis.segments, self._allowed)
         if not reasons:
             return None
@@ -66,7 +72,7 @@ class CommandGuard:
         )
 
     def _too_dangerous(self, analysis: CommandAnalysis) -> Verdict | None:
-        if not self._allowed_only or analysis.safety_class < CommandClass.DANGEROUS:
+        if analysis.safety_class < CommandClass.DANGEROUS:
             return None
         why = (
             _reason_text(analysis.reasons[0])
@@ -80,6 +86,54 @@ class CommandGuard:
             word=analysis.safety_class.word,
             reason=why,
         )
+
+
+def unenforced_properties(measured: Mapping[str, Strength]) -> tuple[str, ...]:
+    """The properties that are missing for commands to run without approval."""
+    return tuple(name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in EFFECTIVE)
+
+
+def sandbox_confines_commands(measured: Mapping[str, Strength]) -> bool:
+    """Whether commands may run without approval in the modes that allow it."""
+    return not unenforced_properties(measured)
+
+
+class SandboxGuard:
+    """Refuses commands where a required sandbox property is missing, and asks in every mode before
+    a command runs outside the sandbox.
+    """
+
+    ignores_reads: Final = True
+    only_commands: Final = True
+
+    def __init__(self, required: Sequence[str], measured: Measured) -> None:
+        self._required = tuple(required)
+        self._measured = measured
+
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
+        """DENY or ASK for a command; else no opinion."""
+        analysis = subject.footprint.command
+        if analysis is None:
+            return None
+        if self._required:
+            measured = self._measured()
+            missing = [name for name in self._required if measured.get(name) not in EFFECTIVE]
+            if missing or analysis.unconfined:
+                listed = ", ".join(missing)
+                return Verdict.from_template(
+                    Effect.DENY,
+                    messages.SANDBOX_REQUIRED,
+                    "commands:require",
+                    required=", ".join(self._required),
+                    reason=f"the sandbox on this machine does not enforce {listed}"
+                    if missing
+                    else "the command would run outside the sandbox",
+                )
+        if analysis.unconfined:
+            return Verdict.from_template(
+                Effect.ASK, messages.UNCONFINED_COMMAND, "commands:unconfined"
+            )
+        return None
 
 
 def _blocked_verdict(analysis: CommandAnalysis) -> Verdict:

@@ -1,15 +1,13 @@
-"""Which sandbox properties commands need, and approval for commands outside the sandbox."""
+"""The properties of the sandbox, and which of them commands need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from handrail.core.ports.processes import Strength
 from handrail.core.problems import ProblemRaised
-from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
-from handrail.policy.policy_input import PolicyInput
 
 # Where these are enforced, a command can neither write outside the workspace, nor use the
 # network, nor plant a program that is started later.
@@ -33,19 +31,8 @@ PROPERTIES: Final = {
     "memory_limit": "memory limit for each process",
     "pids_limit": "limit on the number of processes",
 }
-_EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
-
-Measured = Callable[[], Mapping[str, Strength]]
-
-
-def unenforced_properties(measured: Mapping[str, Strength]) -> tuple[str, ...]:
-    """The properties that are missing for commands to run without approval."""
-    return tuple(name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in _EFFECTIVE)
-
-
-def sandbox_confines_commands(measured: Mapping[str, Strength]) -> bool:
-    """Whether commands may run without approval in the modes that allow it."""
-    return not unenforced_properties(measured)
+# A property holds in these cases.
+EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 
 
 def describe_gap(unenforced: Sequence[str]) -> str:
@@ -74,40 +61,3 @@ def check_properties(required: Sequence[str]) -> None:
             hint=f"sandbox_require knows: {', '.join(PROPERTIES)}",
             field="sandbox_require",
         )
-
-
-class SandboxGuard:
-    """Refuses commands where a required sandbox property is missing, and asks in every mode before
-    a command runs outside the sandbox.
-    """
-
-    ignores_reads: Final = True
-
-    def __init__(self, required: Sequence[str], measured: Measured) -> None:
-        self._required = tuple(required)
-        self._measured = measured
-
-    def __call__(self, subject: PolicyInput) -> Verdict | None:
-        """DENY or ASK for a command; else no opinion."""
-        analysis = subject.command
-        if analysis is None:
-            return None
-        if self._required:
-            measured = self._measured()
-            missing = [name for name in self._required if measured.get(name) not in _EFFECTIVE]
-            if missing or analysis.unconfined:
-                listed = ", ".join(missing)
-                return Verdict.from_template(
-                    Effect.DENY,
-                    messages.SANDBOX_REQUIRED,
-                    "commands:require",
-                    required=", ".join(self._required),
-                    reason=f"the sandbox on this machine does not enforce {listed}"
-                    if missing
-                    else "the command would run outside the sandbox",
-                )
-        if analysis.unconfined:
-            return Verdict.from_template(
-                Effect.ASK, messages.UNCONFINED_COMMAND, "commands:unconfined"
-            )
-        return None

@@ -34,7 +34,7 @@ class PolicyInput(NamedTuple):
 
     @property
     def command(self) -> CommandAnalysis | None:
-        """The judgement on the command that the call would run, None if it runs none."""
+        """The analysis of the command that the call would run; None if it runs none."""
         return self.footprint.command
 
     @property

@@ -26,6 +26,8 @@ LINK_NAMES: Final = (
     ".windsurfrules",
 )
 
+_REPOSITORY_ENTRIES: Final = tuple((name, fold_name(name)) for name in REPOSITORY_ENTRIES)
+
 # Answers which names of `LINK_NAMES` are links, by their absolute paths, and what they lead to.
 LinkTargets = Callable[[], Mapping[str, str]]
 # Answers whether something stands at an absolute path.
@@ -53,44 +55,45 @@ class ProtectedNames:
         exists: Exists | None = None,
     ) -> None:
         self._tops = tuple(_with_slash(root) for root in roots)
-        self._own = tuple(own)
+        self._own = tuple(_with_slash(path) for path in own)
         self._allowed = tuple(map(split_glob, allowed))
         self._obeyed = OBEYED_NAMES if memories else None
         self._links = links
         self._exists = exists
 
     ignores_reads: Final = True
+    only_writes: Final = True
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """ASK for the first protected name that the call would write; else no opinion."""
         if subject.reads_only:
             return None
         # A path stands in the call and in its plan; it is judged once.
-        for absolute in dict.fromkeys(self._names(subject)):
+        written = list(dict.fromkeys(subject.written_paths()))
+        for absolute in dict.fromkeys([*written, *self._further_names(subject, written)]):
             verdict = self._judge(absolute)
             if verdict is not None:
                 return verdict
-        return self._judge_repositories(subject)
+        return self._judge_repositories(written)
 
-    def _names(self, subject: PolicyInput) -> Iterator[str]:
-        """Every name by which a written path is known: its own, aliases, and links to it."""
-        yield from subject.written_paths()
+    def _further_names(self, subject: PolicyInput, written: Sequence[str]) -> Iterator[str]:
+        """The other names by which written paths are known: aliases, and links to them."""
         yield from subject.written_aliases()
         leads = self._links() if self._links is not None else {}
         for link, target in leads.items():
             top = _with_slash(target)
-            for absolute in subject.written_paths():
+            for absolute in written:
                 if f"{absolute}/".startswith(top):
                     yield f"{link}/{absolute[len(top) :]}".rstrip("/")
 
     def _judge(self, absolute: str) -> Verdict | None:
         relative = self._relative(absolute)
-        if any(f"{absolute}/".startswith(_with_slash(own)) for own in self._own):
+        if f"{absolute}/".startswith(self._own):
             template = messages.PROTECTED_HANDRAIL_PATH
             return Verdict.from_template(Effect.ASK, template, "protected:own", path=relative)
         if self._is_allowed(relative):
             return None
-        reason = protected_reason(relative)
+        reason = PROTECTED_NAMES.reason(relative)
         if reason is not None:
             return _verdict(relative, reason, "name")
         memory = None if self._obeyed is None else self._obeyed.reason(relative)
@@ -104,23 +107,25 @@ class ProtectedNames:
             )
         return None
 
-    def _judge_repositories(self, subject: PolicyInput) -> Verdict | None:
+    def _judge_repositories(self, written: Sequence[str]) -> Verdict | None:
         """ASK for a write in a directory that is a repository to git, or becomes one by it."""
         exists = self._exists
         if exists is None:
             return None
-        for folder, made in _made_entries(subject.written_paths()).items():
+        for folder, made in _made_entries(written).items():
             if not f"{folder}/".startswith(self._tops):
                 continue
-            needed = (name for name in REPOSITORY_ENTRIES if fold_name(name) not in made)
+            needed = [name for name, folded in _REPOSITORY_ENTRIES if folded not in made]
             if all(exists(f"{folder}/{name}") for name in needed):
-                for absolute in subject.written_paths():
+                for absolute in written:
                     relative = self._relative(absolute)
                     if absolute.startswith(f"{folder}/") and not self._is_allowed(relative):
                         return _verdict(relative, REPOSITORY_REASON, "repository")
         return None
 
     def _is_allowed(self, relative: str) -> bool:
+        if not self._allowed:
+            return False
         parts = relative.split("/")
         return any(fits(parts, glob) for glob in self._allowed)
 

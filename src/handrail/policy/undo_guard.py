@@ -45,8 +45,8 @@ class UndoGuard:
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """ASK for a deletion that cannot be undone, naming the files and the reasons."""
-        if subject.command is not None:
-            return self._of_command(subject.footprint, subject.command)
+        if subject.footprint.command is not None:
+            return self._of_command(subject.footprint, subject.footprint.command)
         if subject.plan is not None and not subject.traits.reverts_changes:
             return _ask_verdict(_unrecoverable_in_plan(subject.plan))
         return None

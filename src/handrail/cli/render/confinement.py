@@ -58,7 +58,8 @@ def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
 
 def _approval_note(confinement: Mapping[str, Any]) -> str | None:
     """Explain why commands that may write always need approval; None if the sandbox suffices."""
-    from handrail.policy.confinement import describe_gap, unenforced_properties
+    from handrail.policy.command_guard import unenforced_properties
+    from handrail.policy.confinement import describe_gap
     from handrail.policy.messages import SANDBOX_REMEDIES
 
     lacking = unenforced_properties(confinement["measured"])

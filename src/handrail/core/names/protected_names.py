@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from handrail.core.names.protected_table import EXECUTED, OBEYED, WRITTEN_BY_PROGRAM
@@ -32,6 +33,7 @@ _IGNORABLE: Final = dict.fromkeys(
 )
 
 
+@lru_cache(maxsize=4_096)
 def fold_name(name: str) -> str:
     """The name as names are compared: without case, ignorable characters and trailing dots."""
     if name.isascii():

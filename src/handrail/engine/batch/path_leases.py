@@ -14,8 +14,8 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.text.globs import literal_prefix, split_glob
 from handrail.core.text.safe_text import safe_text
 from handrail.engine import messages
+from handrail.engine.call_policy import policy_input
 from handrail.engine.call_state import CallState
-from handrail.engine.prepare.prepared_call import policy_input
 
 _SECOND_NS: Final = 1_000_000_000
 _LONGEST: Final = 200

@@ -87,15 +87,15 @@ class CommandRunner:
         report, output = EffectsReport(blind=True), None
         self._start_tracking(state)
         try:
-            output = await state.prepared.tool.run(state.prepared.args, state.context)
+            output = await self._run_tool(state)
         finally:
             repaired = await protection.repair(snapshot, state.prepared.name, held)
             report = await self._finish_tracking(state, analysis, output)
             if (protection.has_jobs or starts) and approved and not starts:
                 baseline = await protection.job_snapshot(confinement.paths.allowed_protected)
             protection.watch_jobs(baseline, started=starts)
-        outcome = check_output(output)
-        outcome.add_meta({"sandbox": confinement.sandbox.backend, **report.to_meta()})
+        backend = confinement.sandbox.backend
+        outcome = check_output(output, {"sandbox": backend, **report.to_meta()})
         if job_tampering:
             outcome.append(f"[handrail: a background job {tampering_text(job_tampering)}]")
         outcome.append(*report.remarks())
@@ -104,9 +104,14 @@ class CommandRunner:
     async def _run_read(self, state: CallState, analysis: CommandAnalysis) -> Outcome:
         approved = state.clearance.binding is not None
         state.context.confinement = await self.confinement.for_reading(analysis, approved=approved)
-        outcome = check_output(await state.prepared.tool.run(state.prepared.args, state.context))
-        outcome.add_meta({"sandbox": self.confinement.sandbox.backend, "undo": "full"})
-        return outcome
+        output = await self._run_tool(state)
+        return check_output(output, {"sandbox": self.confinement.sandbox.backend, "undo": "full"})
+
+    async def _run_tool(self, state: CallState) -> Output:
+        entry = state.prepared.entry
+        if entry is None:
+            raise LookupError(f"there is no tool {state.prepared.call.name!r}")
+        return await entry.tool.run(state.prepared.parsed.model, state.context)
 
     def _start_tracking(self, state: CallState) -> None:
         tracker, snapshot = self.trackers.commands, state.effects.command_snapshot
@@ -151,22 +156,23 @@ class CommandExecutor:
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome:
         """Run the command of the call."""
         prepared = state.prepared
-        if not prepared.reads_only:
+        if not prepared.scope.reads_only:
             await state.prepared.principal.policy.check_leases(state, None)
-            intent = {"runs": prepared.name, **await self.runner.begin(state)}
+            intent = {"runs": state.timer.tool, **await self.runner.begin(state)}
             await self.recorder.write_intent(state, intent)
-        self.timers.limit(state.timer, prepared.tool.timeout_s)
+        if prepared.entry is not None:
+            self.timers.limit(state.timer, prepared.entry.tool.timeout_s)
         outcome = await self.runner.run(state)
-        outcome.append(
-            *(f"[{one}]" for one in state.prepared.principal.policy.warnings(state, None))
-        )
+        warnings = prepared.principal.policy.warnings(state, None)
+        if warnings:
+            outcome.append(*(f"[{one}]" for one in warnings))
         return outcome
 
 
 def _analysis(state: CallState) -> CommandAnalysis:
-    analysis = state.prepared.footprint.command
+    analysis = state.prepared.scope.footprint.command
     if analysis is None:
-        raise ValueError(f"{state.prepared.name} runs no command")
+        raise ValueError(f"{state.timer.tool} runs no command")
     return analysis
 
 

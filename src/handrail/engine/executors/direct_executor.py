@@ -7,13 +7,13 @@ import errno
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output, Status
 from handrail.engine.call_state import CallState, Outcome
+from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.timing.deadlines import DeadlineTimer
 
@@ -65,8 +65,10 @@ async def retry(
         await asyncio.sleep(wait)
 
 
-def check_output(output: Output | None) -> Outcome:
-    """The outcome of a tool that returned; raises TypeError if that is no valid output."""
+def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -> Outcome:
+    """The outcome of a tool that returned, with further `meta`; raises TypeError if that is no valid
+    output.
+    """
     # Type hints of a tool are not enforced anywhere else.
     if (
         type(output) is not Output
@@ -77,6 +79,8 @@ def check_output(output: Output | None) -> Outcome:
         raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
     if not isinstance(output.meta, Mapping):
         raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
+    if meta:
+        output = output._replace(meta={**output.meta, **meta})
     return Outcome(Status.OK if output.problem is None else Status.FAILED, output)
 
 
@@ -116,17 +120,13 @@ class DirectExecutor:
         return check_output(await retry(run, entry.attempts, context.report))
 
 
-class DeferredExecutor:
-    """An executor that is built for the first call of its kind."""
+class DeferredExecutors(dict[ExecutorKind, Executor]):
+    """The executors by kind; each is built for the first call of its kind."""
 
-    def __init__(self, build: Callable[[], Executor]) -> None:
-        self._executor = Lazy(build)
+    def __init__(self, builders: Mapping[ExecutorKind, Callable[[], Executor]]) -> None:
+        super().__init__()
+        self._builders = builders
 
-    async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
-        """The outcome; None if the call must be cleared again."""
-        return await self.executor.execute(state, plan)
-
-    @property
-    def executor(self) -> Executor:
-        """The executor, built now if no call has used it."""
-        return self._executor.value
+    def __missing__(self, kind: ExecutorKind) -> Executor:
+        executor = self[kind] = self._builders[kind]()
+        return executor

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import anyio
 
@@ -194,6 +194,15 @@ class PlanCommitter:
         on_disk.give(retention)
 
 
+class ProtectionBaseline(Protocol):
+    """What background jobs must leave as it is. `in_use`: a command was run, so jobs may exist."""
+
+    in_use: bool
+
+    def accept_plan(self, plan: Plan) -> None:
+        """Accept the protected names that a committed plan changed: no job changed them."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanExecutor:
     """Commits the plan of a call, made again if the files have changed since it was made."""
@@ -202,13 +211,13 @@ class PlanExecutor:
     committer: PlanCommitter
     preparer: Preparer
     syntax: SyntaxCheck
-    # Accepts the protected names that a plan changes; None: no commands can run.
-    accept_plan: Callable[[Plan], None] | None = None
+    # The commands of the session; None: no commands can run.
+    commands: ProtectionBaseline | None = None
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
         """Commit the plan; None if the plan had to be made again and needs a new approval."""
         if plan is None:
-            raise TypeError(f"{state.prepared.name} has no plan")
+            raise TypeError(f"{state.timer.tool} has no plan")
         unchanged = self.committer.files.unchanged
         if not all(unchanged(change) for change in plan.changes):
             plan = await self._make_plan_again(state)
@@ -220,8 +229,8 @@ class PlanExecutor:
             await self.committer.commit(state, plan)
             if state.prepared.principal.reader is not None:
                 self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
-            if self.accept_plan is not None:
-                self.accept_plan(plan)
+            if self.commands is not None and self.commands.in_use:
+                self.commands.accept_plan(plan)
             await self._append_warnings(state, plan, outcome)
         return outcome
 
@@ -243,7 +252,8 @@ class PlanExecutor:
             outcome.add_meta({"syntax": report.faults})
         if remarks:
             outcome.add_meta({"remarks": remarks})
-        outcome.append(*_model_notes(state), *remarks)
+        if remarks or state.notes.model_notes:
+            outcome.append(*_model_notes(state), *remarks)
 
 
 def _model_notes(state: CallState) -> list[str]:

@@ -5,11 +5,13 @@ queued in plan mode.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Blobs
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Modifier, Output, PermissionGranted, Status
+from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
 from handrail.engine.call_state import CallState, Decision, Outcome
 from handrail.engine.executors.freshness import Freshness
@@ -39,10 +41,10 @@ class CallPlanner:
 
     async def preflight(self, state: CallState) -> None:
         """Start the time limit and run the tool's own check."""
-        tool = state.prepared.tool
+        tool = _tool(state)
         self.timers.limit(state.timer, state.prepared.principal.policy.time_limit(tool))
         if tool.has_preflight:
-            await tool.preflight(state.prepared.args, state.context)
+            await tool.preflight(state.prepared.parsed.model, state.context)
 
     async def plan(self, state: CallState) -> Plan | None:
         """The plan of a call whose tool makes plans; None if the call can only be planned after a
@@ -61,7 +63,7 @@ class CallPlanner:
         """Ask the tool for its plan; raises `stale` if the model does not know what it changes."""
         prepared = state.prepared
         try:
-            plan = await prepared.tool.plan(prepared.args, state.context)
+            plan = await _tool(state).plan(prepared.parsed.model, state.context)
         except ProblemRaised as raised:
             places = list(prepared.places.values())
             problem = self.freshness.explain(raised.problem, places, prepared.call.agent)
@@ -108,3 +110,10 @@ class CallPlanner:
                 outcome.append(f"[handrail: {raised.problem.message}; this was ignored]")
         if len(kept) < len(outcome.output.modifiers):
             outcome.output = outcome.output._replace(modifiers=tuple(kept))
+
+
+def _tool(state: CallState) -> Tool[Any]:
+    entry = state.prepared.entry
+    if entry is None:
+        raise LookupError(f"there is no tool {state.prepared.call.name!r}")
+    return entry.tool

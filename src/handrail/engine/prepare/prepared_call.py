@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from handrail.core.call import ToolCall
 from handrail.core.footprint import NOTHING, Footprint
 from handrail.core.places import Place
-from handrail.core.plan import Plan
 from handrail.core.problems import Problem
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
@@ -20,7 +19,6 @@ from handrail.engine.batch.loop_guard import BatchPosition
 from handrail.engine.principal import Principal
 from handrail.engine.registry import ToolEntry
 from handrail.planmode.approval import PlanApproval
-from handrail.policy.policy_input import PolicyInput
 
 
 class ExecutorKind(Enum):
@@ -139,18 +137,3 @@ class PreparedCall:
     def risk(self) -> Risk:
         """How much the call could harm."""
         return self.scope.risk
-
-
-def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
-    """The call as policy judges it."""
-    scope = prepared.scope
-    return PolicyInput(
-        prepared.name,
-        scope.risk,
-        scope.footprint,
-        scope.reads_only,
-        plan,
-        prepared.tool.plans,
-        tuple(scope.places.values()),
-        traits=prepared.tool.traits,
-    )

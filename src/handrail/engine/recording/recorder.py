@@ -145,7 +145,7 @@ class Recorder:
         is on disk. `on_disk` is called in the store's thread as soon as it is.
         """
         row = self._row(
-            state, "intent", {"tool": state.prepared.name, **self._options.owner, **payload}
+            state, "intent", {"tool": state.timer.tool, **self._options.owner, **payload}
         )
         await self._store.commit(row, self._options.durability, on_disk)
 

@@ -72,6 +72,7 @@ class SessionGrants:
         self._grants: list[RuleGrant] = []
         # Whether anything was granted, and whether some of it ends with the turn.
         self.any = False
+        self.empty = rules.empty
         self.has_turn_grants = False
         self._foreseen: tuple[PlannedPermission, ...] = ()
         # Which calls would not have happened without a grant, by its text.
@@ -221,5 +222,6 @@ class SessionGrants:
     def _keep(self, grants: list[RuleGrant]) -> None:
         if grants != self._grants:
             self._grants, self.any = grants, bool(grants)
+            self.empty = self._base.empty and not grants
             self.has_turn_grants = Scope.TURN in [one.scope for one in grants]
             self._current = self._base.with_rules(one.rule for one in grants)

@@ -32,7 +32,7 @@ def suggest_rule(subject: PolicyInput, path_base: PathBase) -> str | None:
     """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
     be allowed. A rule about commands covers none that runs outside the sandbox on request.
     """
-    analysis = subject.command
+    analysis = subject.footprint.command
     patterns = (
         _command_patterns(subject, analysis)
         if analysis is not None

@@ -14,7 +14,7 @@ from handrail.core.plan import Plan
 from handrail.core.text.safe_text import safe_text
 from handrail.policy.guardrails import messages
 from handrail.policy.guardrails.added_text import AddedText, added_text
-from handrail.policy.guardrails.omissions import may_omit, omissions
+from handrail.policy.guardrails.omissions import OMISSION_WORDS, omissions
 from handrail.policy.guardrails.settings import CodeRule, Omissions
 from handrail.policy.rules.paths.glob import Glob, fold_path, matches_path_or_parent, split_path
 from handrail.policy.rules.paths.pattern import PathBase, broad_globs
@@ -51,14 +51,11 @@ class CodeChecker:
             for rule in rules
         ]
         self._omissions = omissions
-
-    def __bool__(self) -> bool:
-        return bool(self._rules) or self._omissions != "off"
+        # Whether there is anything to check.
+        self.active = bool(self._rules) or omissions != "off"
 
     def of_plan(self, plan: Plan) -> Iterator[CodeFault]:
         """The violations in the text that a plan adds; for each rule the first in each file."""
-        if not self:
-            return
         for change in plan.changes:
             added = added_text(change)
             if added is None:
@@ -71,8 +68,6 @@ class CodeChecker:
     def of_command(self, analysis: CommandAnalysis) -> Iterator[CodeFault]:
         """The violations in text that a command writes to files, as far as the command shows it."""
         written = analysis.effects.writes
-        if not self or not (written or any(part.writes for part in analysis.parts)):
-            return
         blocks = [_bytes(analysis.text)]
         blocks += [_bytes(word) for part in analysis.parts for word in part.words if word]
         ways = [split_path(fold_path(path)) for path in written]
@@ -110,7 +105,11 @@ class CodeChecker:
                 return
 
     def _placeholders(self, block: bytes, path: str) -> Iterator[bytes]:
-        if self._omissions != "off" and may_omit(block):
+        if self._omissions == "off":
+            return
+        # Most texts hold none of the words that an omission needs.
+        lowered = block.lower()
+        if any(word in lowered for word in OMISSION_WORDS):
             yield from omissions(block, path)
 
 

@@ -74,13 +74,15 @@ class Guardrails:
             self._by_git_safety: settings.commands.git_safety,
             self._by_tests: settings.commands.tested,
             self.ledger.check: limited,
-            self._by_code: bool(self._blocking),
+            self._by_code: self._blocking.active,
         }
+        # Whether a change that was carried out may be warned about.
+        self.warns = self._warning.active or settings.commands.tested
         self._steps = tuple(step for step, used in steps.items() if used)
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """The strictest verdict; None if no guardrail concerns the call."""
-        if subject.command is None and subject.reads_only:
+        if subject.footprint.command is None and subject.reads_only:
             return None if self.ignores_reads else self._by_files(subject)
         asked: Verdict | None = None
         for step in self._steps:
@@ -114,6 +116,8 @@ class Guardrails:
 
     def warnings(self, subject: PolicyInput) -> list[str]:
         """Warnings about a change that was carried out."""
+        if not self.warns:
+            return []
         texts = [f"guardrail: {one.reason}" for one in _faults(self._warning, subject)]
         changes = subject.plan is not None and subject.plan.changes
         if self.settings.commands.tested and changes and not self.ledger.untested:
@@ -127,7 +131,7 @@ class Guardrails:
         return await run_quality_gates(self.settings.gates, runner, untested=untested)
 
     def _by_files(self, subject: PolicyInput) -> Verdict | None:
-        rules = self._files if subject.command is None else self._of_commands
+        rules = self._files if subject.footprint.command is None else self._of_commands
         verdict = rules.judge(subject)
         if verdict is None:
             return None
@@ -141,11 +145,17 @@ class Guardrails:
         )
 
     def _by_expressions(self, subject: PolicyInput) -> Verdict | None:
-        hit = None if subject.command is None else self._blocked.find(subject.command)
+        hit = (
+            None
+            if subject.footprint.command is None
+            else self._blocked.find(subject.footprint.command)
+        )
         return None if hit is None else _met(hit)
 
     def _by_git_safety(self, subject: PolicyInput) -> Verdict | None:
-        careful = None if subject.command is None else self._git.find(subject.command)
+        careful = (
+            None if subject.footprint.command is None else self._git.find(subject.footprint.command)
+        )
         if careful is None:
             return None
         rule, reason = careful
@@ -155,11 +165,11 @@ class Guardrails:
         )
 
     def _by_tests(self, subject: PolicyInput) -> Verdict | None:
-        if subject.command is None or not self.ledger.untested:
+        if subject.footprint.command is None or not self.ledger.untested:
             return None
         fits = [
             fit
-            for part in subject.command.parts
+            for part in subject.footprint.command.parts
             for pattern in self._final
             if (fit := match_words(pattern, part.words)) is not MatchCertainty.NO
         ]
@@ -183,11 +193,13 @@ def _files(count: int) -> str:
 
 
 def _faults(code: CodeChecker, subject: PolicyInput) -> Iterable[CodeFault]:
-    if subject.traits.reverts_changes:
+    if not code.active or subject.traits.reverts_changes:
         # The text that is written back was in the files before.
         return ()
-    if subject.command is not None:
-        return code.of_command(subject.command)
+    command = subject.footprint.command
+    if command is not None:
+        writes = command.effects.writes or any(part.writes for part in command.parts)
+        return code.of_command(command) if writes else ()
     return code.of_plan(subject.plan) if subject.plan is not None else ()
 
 

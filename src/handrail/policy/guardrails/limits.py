@@ -77,7 +77,9 @@ class Ledger:
         be exceeded. `counted` False: only runs of tests are noticed.
         """
         self._held.pop(call_id, None)
-        tests = subject.command is not None and _is_test(subject, subject.command)
+        tests = subject.footprint.command is not None and _is_test(
+            subject, subject.footprint.command
+        )
         share = self._share(subject)._replace(tests=tests) if counted else Share(tests=tests)
         verdict = self._passes(share, self._all()) if counted else None
         if verdict is None and share != Share():
@@ -141,7 +143,7 @@ class Ledger:
         return None
 
     def _share(self, subject: PolicyInput) -> Share:
-        analysis, plan = subject.command, subject.plan
+        analysis, plan = subject.footprint.command, subject.plan
         if analysis is not None:
             written = frozenset(self._written(analysis)) if analysis.effects.writes else _NONE
             return Share(written, 0, 1, written)
@@ -166,7 +168,7 @@ class Ledger:
                 yield path
 
     def _uncounted(self, subject: PolicyInput) -> Verdict | None:
-        analysis = subject.command
+        analysis = subject.footprint.command
         if analysis is None:
             return None
         effects = analysis.effects

@@ -16,7 +16,7 @@ _PROSE: Final = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", 
 # In texts about code an example may show one; there only what readers never see counts.
 _HIDDEN: Final = re.compile(r"\s*<!--")
 # Without one of these no line can be meant, and most texts hold none.
-_TELLING: Final = (
+OMISSION_WORDS: Final = (
     b"unchanged",
     b"same",
     b"remain",
@@ -96,17 +96,14 @@ def _compiled(pattern: str) -> Callable[[str], bool]:
     return lambda words: regex.fullmatch(words) is not None
 
 
-def may_omit(text: bytes) -> bool:
-    """Whether it is worth looking at the lines of a text; cheap."""
-    lowered = text.lower()
-    return any(word in lowered for word in _TELLING)
-
-
 def omissions(text: bytes, path: str = "") -> Iterator[bytes]:
     """The lines of a text that stand for others."""
     prose = PurePosixPath(path).suffix.lower() in _PROSE
     for line in text.splitlines():
-        if line.lstrip()[:1] in _FIRST and len(line) <= _MAX_LINE and may_omit(line):
+        if line.lstrip()[:1] not in _FIRST or len(line) > _MAX_LINE:
+            continue
+        lowered = line.lower()
+        if any(word in lowered for word in OMISSION_WORDS):
             shown = line.decode("utf-8", "replace")
             if (not prose or _HIDDEN.match(shown)) and is_omission(shown):
                 yield line

@@ -102,6 +102,8 @@ class RuleSet:
         enforcement: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
     ) -> None:
         self.rules = tuple(rules)
+        # Whether no call can match a rule.
+        self.empty = not self.rules
         self.path_base = path_base
         self.enforcement = enforcement
         ordered = sorted(self.rules, key=lambda one: (_STRICTNESS[one.effect], one.origin.source))
@@ -166,7 +168,7 @@ class RuleSet:
     def _findings(self, subject: PolicyInput) -> Iterator[Finding]:
         for entry in _rules_for_tool(self._tools, subject):
             yield tool_finding(entry, subject.tool)
-        if self._writes and not (subject.reads_only and subject.command is None):
+        if self._writes and not (subject.reads_only and subject.footprint.command is None):
             yield from self._of_paths(self._writes, written_paths(subject), subject, "write")
         if self._reads:
             yield from self._of_paths(self._reads, read_paths(subject), subject, "read")
@@ -174,10 +176,10 @@ class RuleSet:
         if own:
             targets = [*written_paths(subject), *read_paths(subject)]
             yield from self._of_paths(own, targets, subject, "touch")
-        if subject.command is not None:
-            yield from map(command_finding, self._commands.find(subject.command))
+        if subject.footprint.command is not None:
+            yield from map(command_finding, self._commands.find(subject.footprint.command))
             if self._denied:
-                yield from self._of_unknown(subject.command)
+                yield from self._of_unknown(subject.footprint.command)
 
     def _of_paths(
         self,
@@ -199,13 +201,13 @@ class RuleSet:
         rule = hit.entry.rule
         if verb != "read":
             return True
-        lists = subject.command is None and subject.traits.lists_names
+        lists = subject.footprint.command is None and subject.traits.lists_names
         if lists and not rule.traits.lists_names:
             return False
         if not _can_be_hidden(rule):
             return True
-        if subject.command is not None:
-            return not self._hidden_from(subject.command)
+        if subject.footprint.command is not None:
+            return not self._hidden_from(subject.footprint.command)
         # Other tools that are given a tree read it with their own hands.
         return not subject.traits.searches_content or not self.enforcement.searches()
 
@@ -269,8 +271,8 @@ class RuleSet:
     # --- what covers -------------------------------------------------------------------
 
     def _cover(self, subject: PolicyInput) -> RankedRule | None:
-        if subject.command is not None:
-            return self._cover_command(subject, subject.command)
+        if subject.footprint.command is not None:
+            return self._cover_command(subject, subject.footprint.command)
         for entry in _rules_for_tool(self._allowed_tools, subject):
             return entry
         paths = self._allowed_paths.get(subject.tool)
@@ -349,7 +351,7 @@ def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Itera
     if subject.tool.startswith(MCP_PREFIX):
         server = subject.tool[len(MCP_PREFIX) :].partition("__")[0]
         names += [f"{MCP_PREFIX}{server}__*", f"{MCP_PREFIX}*"]
-    elif subject.command is not None:
+    elif subject.footprint.command is not None:
         # Also for other tools than the one that the rule names: code in a shell's language is a
         # command.
         names.append(_ANY_COMMAND)

@@ -45,7 +45,7 @@ class TouchedPath(NamedTuple):
 
 def written_paths(subject: PolicyInput) -> list[TouchedPath]:
     """The paths that the call would create, change or remove."""
-    analysis = subject.command
+    analysis = subject.footprint.command
     if analysis is not None:
         return [_effect_path(path, TouchExtent.MAYBE_RECURSIVE) for path in analysis.effects.writes]
     found = list(_footprint_paths(subject, Access.WRITE))
@@ -57,7 +57,7 @@ def written_paths(subject: PolicyInput) -> list[TouchedPath]:
 
 def read_paths(subject: PolicyInput) -> list[TouchedPath]:
     """The paths that the call would read or quote."""
-    analysis = subject.command
+    analysis = subject.footprint.command
     if analysis is not None:
         effects = analysis.effects
         # What is moved can be read where it is then.
