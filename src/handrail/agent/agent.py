@@ -196,7 +196,7 @@ class Agent:
             report,
             clock,
             emit,
-            self._take_steering,
+            self.take_steering,
         )
         end, value = await _finish_task(loop, structured)
         conversation.update(unfinished=end.problem is not None)
@@ -251,7 +251,8 @@ class Agent:
         finally:
             await lease.release()
 
-    def _take_steering(self) -> Sequence[str]:
+    def take_steering(self) -> Sequence[str]:
+        """Remove and return the messages of `steer` that no step has taken up yet."""
         taken = list(self._steering)
         self._steering.clear()
         return taken

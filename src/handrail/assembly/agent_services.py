@@ -15,7 +15,7 @@ from handrail.core.places import Kind
 from handrail.core.ports.agents import AgentServices, InstructionFile
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.problems import ProblemRaised
-from handrail.host.state.directories import state_home
+from handrail.host.state.directories import private_directory, state_home
 from handrail.host.state.process_identity import may_still_run, this_process
 
 _INSTRUCTION_TRUST: Final = "instructions"
@@ -47,6 +47,13 @@ def _is_file(files: Files, path: str) -> bool:
 def instruction_trust() -> TrustBook:
     """The user's record of which instruction files are trusted."""
     return TrustBook(state_home() / _INSTRUCTION_TRUST)
+
+
+def trust_instructions(root: Path, files: Sequence[InstructionFile]) -> None:
+    """Record that the user trusts these files in their present form."""
+    private_directory(state_home())
+    private_directory(state_home() / _INSTRUCTION_TRUST)
+    instruction_trust().add(root, instructions_digest(files))
 
 
 def instructions_digest(files: Sequence[InstructionFile]) -> str:

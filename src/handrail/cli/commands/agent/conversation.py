@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +54,8 @@ class TerminalConversation:
         self._work: asyncio.Task[AgentResult] | None = None
         self._interrupted_at = float("-inf")
         self._leaving = asyncio.Event()
+        # Typed while the model worked, to be taken up after the task.
+        self._later: deque[str] = deque()
 
     async def run(self, first: str | None, *, resume: bool) -> ExitCode:
         """Work on `first`, or on the unfinished task, then on what is typed."""
@@ -82,6 +85,9 @@ class TerminalConversation:
 
     async def _typed(self) -> AsyncIterator[str]:
         while not self._leaving.is_set():
+            if self._later:
+                yield self._later.popleft()
+                continue
             self._reader.show(_PROMPT)
             line = asyncio.ensure_future(self._reader.next_line())
             leaving = asyncio.ensure_future(self._leaving.wait())
@@ -113,13 +119,16 @@ class TerminalConversation:
         finally:
             steering.cancel()
             self._work = None
+            self._later.extend(agent.take_steering())
         self._view.receipt(result, undo_command(agent.session))
         if result.problem is not None:
             output.print_problem(result.problem)
 
     async def _steer(self) -> None:
         while (line := await self._reader.next_line()) is not None:
-            if line.strip():
+            if line.startswith("/"):
+                self._later.append(line)
+            elif line.strip():
                 self._agent.steer(line)
                 note = f"noted for the next step: {one_line(line)}"
                 self._view.line(paint(note, TextStyle.FAINT))

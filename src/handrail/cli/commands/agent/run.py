@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from handrail.cli.commands.agent.view import RunView
     from handrail.core.agent_results import AgentResult
     from handrail.engine.runtime import Runtime
+    from handrail.models.scripted.script_model import ScriptModel
 
 _MAX_STDIN_CHARS: Final = 200_000
 _EPILOG: Final = """\
@@ -100,12 +101,15 @@ async def _work(
     options: Namespace, task: str | None, session: str, view: RunView, reader: LineReader | None
 ) -> ExitCode:
     from handrail.cli.commands.agent.conversation import converse
+    from handrail.cli.commands.agent.instructions import offer_instructions
 
     async with _open(options, session, reader) as rt:
         agent = _agent(options, rt, session)
         if not (options.json or options.quiet):
             view.line(_heading(options, rt, session))
         if reader is not None:
+            if not (options.resume or options.go_on):
+                await offer_instructions(rt, options.agent, view, reader)
             return await converse(agent, rt, view, task, reader, resume=bool(options.resume))
         result = await _one_task(options, agent, view, task)
     if options.json:
@@ -136,6 +140,7 @@ async def _one_task(
 
 def _open(options: Namespace, session: str, reader: LineReader | None) -> Any:
     from handrail.cli.commands.agent.line_reader import PausingApprover
+    from handrail.cli.commands.agent.script_answers import ScriptApprover
     from handrail.cli.workspace import choose_approver, load_settings, open_session
 
     options.session = session
@@ -145,7 +150,22 @@ def _open(options: Namespace, session: str, reader: LineReader | None) -> Any:
     approver = choose_approver(options)
     if approver is not None and reader is not None:
         approver = PausingApprover(approver, reader)
-    return open_session(options, model=options.model, approver=approver)
+    model = _scripted_model(options.model)
+    if model is not None:
+        approver = ScriptApprover(model, approver)
+    return open_session(options, model=model or options.model, approver=approver)
+
+
+def _scripted_model(name: str | None) -> ScriptModel | None:
+    """The model of a script, whose answers to questions are used too; None for any other."""
+    if name is None or not name.startswith("script:"):
+        return None
+    from handrail.assembly.models import model_services
+    from handrail.models.opening import open_model
+    from handrail.models.scripted.script_model import ScriptModel
+
+    model = open_model(name, {}, model_services())
+    return model if isinstance(model, ScriptModel) else None
 
 
 def _agent(options: Namespace, rt: Runtime, session: str) -> Agent:
