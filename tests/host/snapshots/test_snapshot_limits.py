@@ -216,24 +216,44 @@ def test_packs_are_divided_swept_and_found_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.finding("F72")
-def test_a_content_that_finds_no_room_leaves_no_part_of_it(tmp_path, monkeypatch):
-    packs = ContentPacks(tmp_path)
-    first, second = (hashlib.sha256(one).hexdigest() for one in (b"first", b"second"))
-    packs.add(first, b"first")
+@pytest.mark.parametrize("fits", [0, 3], ids=["nothing", "a part"])
+def test_files_for_which_the_disk_had_no_room_are_named_and_the_others_kept(
+    folder, tmp_path, monkeypatch, fits
+):
+    monkeypatch.setattr("handrail.host.snapshots.content_packs._GROUP_BYTES", 100)
+    shadow = folder.shadow()
+    folder.write("d/before", "1" * 100)
+    shadow.capture(None)
+    for name in ("a", "b", "c"):
+        folder.write(f"d/{name}", name * 40)
     written = os.write
 
     def full(handle, data):
-        written(handle, bytes(data)[:3])
+        if b"aaa" not in data:
+            return written(handle, data)
+        if fits:
+            written(handle, data[:fits])
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+    with monkeypatch.context() as patch:
         patch.setattr("handrail.host.snapshots.content_packs.os.write", full)
-        packs.add(second, b"second")
-    assert second not in packs
+        shadow.capture(None)
+        folder.write("d/later", "5" * 120)
+        before = shadow.capture(None)
+    for name in ("before", "a", "b", "c", "later"):
+        folder.write(f"d/{name}", "new")
 
-    packs.add(second, b"second")
-    packs.close()
-    assert [ContentPacks(tmp_path).read(one) for one in (first, second)] == [b"first", b"second"]
+    found = {one.rel: one.before for one in shadow.diff(before).deltas}
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+    kept = {
+        rel: one.why == "" and shadow.export_content(one.text, one.size, blobs)
+        for rel, one in found.items()
+    }
+    assert found["d/a"].why == NO_ROOM
+    assert kept["d/before"]
+    assert kept["d/later"]
+    # What is said to be kept is there.
+    assert all(kept[rel] for rel, one in found.items() if one.why == "")
 
 
 def test_memory_does_not_grow_with_the_commands(folder):

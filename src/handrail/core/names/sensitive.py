@@ -37,4 +37,15 @@ def is_sensitive(path: str, *, glob: bool = False) -> bool:
     if glob and _GLOB.search(name):
         letters = re.sub(r"[*?\[\]!^-]", "", name)
         return len(letters) > 1 and any(fnmatchcase(one, name) for one in _SAMPLES)
+    return is_sensitive_name(name)
+
+
+def is_sensitive_folder(path: str) -> bool:
+    """Whether a directory, by its own name or one above, holds secrets."""
+    return not _FOLDERS.isdisjoint(path.casefold().split("/"))
+
+
+def is_sensitive_name(name: str) -> bool:
+    """Whether the name of a file, without its directory, says that it holds secrets."""
+    name = name.casefold()
     return _FILES.fullmatch(name) is not None and _HARMLESS.fullmatch(name) is None

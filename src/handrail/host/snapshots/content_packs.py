@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 
 _RECORD: Final = struct.Struct(">32sQQ")
 _MOST_BYTES: Final = 64 << 20
+# Contents are written together: for the kernel, a large write costs little more than a small one.
+_GROUP_BYTES: Final = 512 << 10
 _DATA: Final = ".pack"
 _INDEX: Final = ".index"
 _APPEND: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -34,7 +36,12 @@ class ContentPacks:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        # Hashes of contents that found no room after they were added.
+        self.lost: set[str] = set()
         self._found: dict[str, PackPosition] | None = None
+        # Contents that are not written yet, and index records that are not.
+        self._group: list[bytes] = []
+        self._group_bytes = 0
         self._unsaved: list[tuple[str, PackPosition]] = []
         # The pack that is written: its number, handle and length.
         self._number = 0
@@ -45,20 +52,12 @@ class ContentPacks:
         return digest in self._positions()
 
     def add(self, digest: str, data: bytes) -> None:
-        """Append a content; nothing is added if OSError is raised."""
-        if self._handle < 0 or self._end >= _MOST_BYTES:
-            self._begin()
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._handle, view) :]
-        except OSError:
-            os.ftruncate(self._handle, self._end)
-            raise
-        position = PackPosition(self._number, self._end, len(data))
-        self._end += len(data)
-        self._positions()[digest] = position
-        self._unsaved.append((digest, position))
+        """Append a content unless it is there. If OSError is raised, this content is not added,
+        and those of the last calls may be `lost`.
+        """
+        found = self._found if self._found is not None else self._positions()
+        if digest not in found:
+            self._append(digest, data)
 
     def read(self, digest: str) -> bytes | None:
         """The content, unchecked; None if there is none."""
@@ -66,6 +65,7 @@ class ContentPacks:
         if position is None:
             return None
         try:
+            self._write_group()
             with self._path(position.pack, _DATA).open("rb") as file:
                 file.seek(position.offset)
                 return file.read(position.length)
@@ -73,7 +73,11 @@ class ContentPacks:
             return None
 
     def flush(self) -> None:
-        """Write the index, so that a later process finds what was added. Raises OSError."""
+        """Write everything, so that a later process finds what was added. Raises OSError; what
+        has found no room is `lost`.
+        """
+        with suppress(OSError):
+            self._write_group()
         while self._unsaved:
             number = self._unsaved[0][1].pack
             part = [one for one in self._unsaved if one[1].pack == number]
@@ -109,6 +113,38 @@ class ContentPacks:
         if handle >= 0:
             os.close(handle)
 
+    def _append(self, digest: str, data: bytes) -> None:
+        if self._handle < 0 or self._end >= _MOST_BYTES:
+            self._begin()
+        length = len(data)
+        position = PackPosition(self._number, self._end, length)
+        self._positions()[digest] = position
+        self._unsaved.append((digest, position))
+        self._group.append(data)
+        self._end += length
+        self._group_bytes += length
+        if self._group_bytes >= _GROUP_BYTES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        """Write the contents of the last calls; if that fails, all of them are lost."""
+        data = b"".join(self._group)
+        start = self._end - self._group_bytes
+        self._group, self._group_bytes = [], 0
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._handle, data[written:])
+        except OSError:
+            self._end = start
+            os.ftruncate(self._handle, start)
+            lost = [one for one in self._unsaved if _is_behind(one[1], self._number, start)]
+            self._unsaved = self._unsaved[: len(self._unsaved) - len(lost)]
+            self.lost.update(digest for digest, _ in lost)
+            for digest, _ in lost:
+                self._positions().pop(digest)
+            raise
+
     def _move(self, digests: list[str]) -> None:
         """Copy contents to a new pack."""
         if digests and self._handle < 0:
@@ -116,7 +152,7 @@ class ContentPacks:
         for digest in digests:
             data = self.read(digest)
             if data is not None:
-                self.add(digest, data)
+                self._append(digest, data)
         self.flush()
 
     def _begin(self, *, fresh: bool = False) -> None:
@@ -154,6 +190,10 @@ class ContentPacks:
 
     def _path(self, number: int, suffix: str) -> Path:
         return self._directory / f"{number:08d}{suffix}"
+
+
+def _is_behind(position: PackPosition, pack: int, offset: int) -> bool:
+    return position.pack == pack and position.offset >= offset
 
 
 def _pack_record(digest: str, position: PackPosition) -> bytes:

@@ -58,8 +58,7 @@ class ContentStore:
         data = read_all(source, size)
         digest = hashlib.sha256(data).hexdigest()
         if self._packs is not None and len(data) < _WORTH_SHARING:
-            if digest not in self._packs:
-                self._packs.add(digest, data)
+            self._packs.add(digest, data)
             return digest
         target = self._path(digest)
         if not _has_size(target, len(data)):
@@ -136,12 +135,15 @@ class ContentStore:
                 if path.name not in needed:
                     path.unlink(missing_ok=True)
 
-    def flush(self) -> None:
+    def flush(self) -> set[str]:
         """Make sure that a later process finds all copies, also after a crash of this one.
-        Raises OSError.
+        Returns the hashes of copies for which there was no room. Raises OSError.
         """
-        if self._packs is not None:
-            self._packs.flush()
+        if self._packs is None:
+            return set()
+        self._packs.flush()
+        lost, self._packs.lost = self._packs.lost, set()
+        return lost
 
     def close(self) -> None:
         """Close what is open. Raises OSError."""
@@ -222,14 +224,17 @@ class ContentStore:
 
 def read_all(source: int, size: int) -> bytes:
     """At most `size` bytes of an open file. The caller detects growth by a second stat."""
-    parts, wanted = list[bytes](), size
+    data = os.read(source, min(size, _CHUNK)) if size else b""
+    if len(data) == size or not data:
+        return data
+    parts, wanted = [data], size - len(data)
     while wanted:
         part = os.read(source, min(wanted, _CHUNK))
         if not part:
             break
         parts.append(part)
         wanted -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return b"".join(parts)
 
 
 def hash_file(handle: int) -> str:

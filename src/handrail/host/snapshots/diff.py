@@ -49,7 +49,7 @@ class DiffCollector:
 
     def meet(self, rel: str, handle: int, name: str, info: os.stat_result, *, quiet: bool) -> None:
         """Update an entry that is not a directory."""
-        old = self._old(rel, name)
+        old = self._tree.listings.get(rel, {}).get(name)
         if old is None and not self.room:
             self.pass_over(rel, quiet=quiet)
             return
@@ -65,7 +65,8 @@ class DiffCollector:
         if old is not None and stat.S_ISDIR(old.mode):
             self._below_gone(child_path(rel, name))
         self._tree.put(rel, name, found.entry)
-        self._collect(rel, name, old, found.entry, quiet=quiet, links=found.links)
+        if self._collects:
+            self._collect(rel, name, old, found.entry, quiet=quiet, links=found.links)
 
     def meet_folder(self, rel: str, name: str, info: os.stat_result, *, quiet: bool) -> bool:
         """Update a directory; whether to enter it."""

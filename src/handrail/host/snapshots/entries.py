@@ -82,8 +82,10 @@ class TreeIndex:
 
     def put(self, rel: str, name: str, entry: TreeEntry) -> None:
         """Add or replace an entry."""
-        self.drop(rel, name)
-        self.listings.setdefault(rel, {})[name] = entry
+        listing = self.listings.setdefault(rel, {})
+        if name in listing:
+            self.drop(rel, name)
+        listing[name] = entry
         self.usage.files += 1
         self.usage.size += kept_bytes(entry)
         self.dirty.add(rel)
@@ -97,6 +99,13 @@ class TreeIndex:
             self.usage.size -= kept_bytes(old)
             self.usage.stale += kept_bytes(old)
             self.dirty.add(rel)
+
+    def mark_lost(self, digests: set[str]) -> None:
+        """Mark entries whose copies were not written for want of room."""
+        for rel in tuple(self.dirty):
+            for name, entry in tuple(self.listings.get(rel, {}).items()):
+                if is_kept(entry) and entry.what in digests:
+                    self.put(rel, name, TreeEntry(None, entry.signature, "!room"))
 
     def count_in(self, usage: StorageUsage) -> TreeIndex:
         """Count the entries in `usage`, which roots share; returns itself."""

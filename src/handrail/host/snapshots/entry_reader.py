@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from handrail.core.names.sensitive import is_sensitive
+from handrail.core.names.sensitive import is_sensitive_folder, is_sensitive_name
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.roots import READ
 from handrail.host.snapshots.content_store import ContentStore
@@ -57,6 +57,8 @@ class EntryReader:
         self._seed = seed
         self._started = started_ns
         self._freed = 0
+        # The directory of the last entry, and whether what is in it holds secrets.
+        self._folder: tuple[str, bool] = ("", False)
 
     def read(
         self, rel: str, handle: int, name: str, info: os.stat_result, freed: int = 0
@@ -81,7 +83,7 @@ class EntryReader:
         known = self._known(rel, name, signature)
         if known is not None:
             return EntryReading(known, info.st_nlink)
-        reason = self._reason(f"{rel}/{name}", info.st_size)
+        reason = "!sensitive" if self._is_sensitive(rel, name) else self._reason(info.st_size)
         if reason:
             # There may be room at the next walk.
             proof = None if reason == "!room" else signature
@@ -101,16 +103,17 @@ class EntryReader:
 
     def _content(self, source: int, signature: Signature) -> EntryReading | None:
         links = 1
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             info = os.fstat(source)
             if not stat.S_ISREG(info.st_mode):
                 return None
-            signature, links = file_signature(info), info.st_nlink
-            reason = self._reason("", info.st_size)
+            before, signature, links = signature, file_signature(info), info.st_nlink
+            reason = self._reason(info.st_size) if signature != before else ""
             if reason:
                 return EntryReading(TreeEntry(None, signature, reason), links)
             try:
-                os.lseek(source, 0, os.SEEK_SET)
+                if attempt:
+                    os.lseek(source, 0, os.SEEK_SET)
                 digest = self._services.contents.take(source, info.st_size)
             except OSError as error:
                 why = "!room" if error.errno in _FULL else "!unreadable"
@@ -127,11 +130,16 @@ class EntryReader:
             return None
         return entry
 
-    def _reason(self, path: str, size: int) -> str:
-        """Why the content is not copied; "" if it is."""
+    def _is_sensitive(self, rel: str, name: str) -> bool:
+        folder, holds_secrets = self._folder
+        if folder != rel:
+            holds_secrets = is_sensitive_folder(rel)
+            self._folder = rel, holds_secrets
+        return holds_secrets or is_sensitive_name(name)
+
+    def _reason(self, size: int) -> str:
+        """Why a content of this size is not copied; "" if it is."""
         limits = self._services.limits
-        if path and is_sensitive(path):
-            return "!sensitive"
         if size > limits.file_bytes:
             return "!large"
         used = self._services.usage.size - self._freed

@@ -262,7 +262,10 @@ class LocalSnapshots:
             unseen += walk.found.unseen
             left |= {top.absolute(rel): why for rel, why in walk.found.left.items()}
             marks |= {top.absolute(rel): mark for rel, mark in walk.repositories.items()}
-        kept.flush()
+        lost = kept.flush()
+        if lost:
+            for top in self._tops:
+                before.trees[top.path].mark_lost(lost)
         known = marks if before.repositories is None else before.repositories
         before.repositories = marks
         moved = {
