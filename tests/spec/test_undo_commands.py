@@ -437,7 +437,7 @@ async def test_outside_of_the_sandbox_undo_is_never_said_to_be_full(recorded, wo
 async def test_a_command_that_cannot_be_looked_at_runs_and_says_so(
     recorded, workspace, monkeypatch
 ):
-    def full(self, scopes):
+    def full(self, scopes, progress=None):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("handrail.host.snapshots.local_snapshots.LocalSnapshots.capture", full)

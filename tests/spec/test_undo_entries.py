@@ -5,6 +5,7 @@ is touched, and redo brings all of it again.
 """
 
 import os
+import re
 import stat
 import subprocess
 import threading
@@ -15,6 +16,8 @@ import pytest
 from tests.support.waiting import join_threads, wait_until
 
 from handrail.cli.main import main
+from handrail.core.events import CallProgress
+from handrail.core.ports.snapshots import SnapshotLimits
 
 
 def snapshot(root: Path) -> dict[str, object]:
@@ -339,6 +342,35 @@ def test_from_the_command_line(furnished, tmp_path, capsys, monkeypatch):
     assert "3 folders: " in said
     assert "link to beside.txt becomes" in said
     assert "new/: a folder is removed" in said
+
+
+@pytest.mark.finding("F72")
+async def test_the_copies_before_a_first_command_report_progress(recorded, workspace, monkeypatch):
+    monkeypatch.setattr("handrail.engine.executors.command_effects._PROGRESS_S", 0.0)
+    for number in range(600):
+        workspace.write(f"many/f{number}", f"content {number}\n")
+    before = snapshot(workspace.root)
+    events = []
+    async with recorded() as rt:
+        for name in ("first", "second"):
+            code = python("shutil.rmtree('many'); os.mkdir('new')")
+            assert (await rt.call(*code, id=name, on_event=events.append)).ok
+            undone = await rt.undo(name)
+            assert undone.ok, undone.text
+            assert snapshot(workspace.root) == before
+
+    texts = [one.text for one in events if isinstance(one, CallProgress)]
+    counts = [int(re.search("[0-9][0-9,]*", text)[0].replace(",", "")) for text in texts]
+    # What was put back is read once more; never all of it without a word.
+    assert counts[:2] == [256, 512]
+
+
+@pytest.mark.finding("F72")
+def test_the_number_of_files_is_limited_by_bytes():
+    assert SnapshotLimits().entries >= 1_000_000
+    assert SnapshotLimits(total_bytes=4 << 30).entries == 2 * SnapshotLimits().entries
+    assert SnapshotLimits(total_bytes=1).entries == 100_000
+    assert SnapshotLimits(files=60).entries == 60
 
 
 async def test_more_files_than_are_looked_at_are_said(recorded, furnished):

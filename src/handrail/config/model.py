@@ -127,10 +127,10 @@ class Settings(BaseModel):
     )
     shadow: bool = Field(True, description="keep copies of files, to undo commands")
     shadow_files: int = Field(
-        100_000, ge=1, le=1_000_000, description="limit on files and folders for these copies"
+        0, ge=0, description="limit on files and folders for these copies; 0: by shadow_mb alone"
     )
     shadow_mb: int = Field(
-        512, ge=1, description="limit on the total size of the copies, in megabytes"
+        2048, ge=1, description="limit on the total size of the copies, in megabytes"
     )
     shadow_file_mb: int = Field(
         8, ge=1, le=1024, description="largest file that is copied, in megabytes"

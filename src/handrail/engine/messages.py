@@ -31,6 +31,7 @@ ARGUMENTS_TOO_LARGE: Final = ProblemTemplate(
     "Invalid arguments: they are larger than {limit:,} bytes",
     hint="send large content in several calls",
 )
+COPYING_FILES: Final = "copying files, to be able to undo the command: {files:,} so far"
 CALL_CANCELLED: Final = ProblemTemplate(
     "cancelled",
     "{tool} was cancelled{happened}",

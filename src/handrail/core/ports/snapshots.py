@@ -6,7 +6,7 @@ The implementation is `host/snapshots`. Changes are attributed to programs by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -21,6 +21,10 @@ UNREADABLE: Final = "it could not be read"
 LONG_LINK: Final = "it is a link whose target is too long to be kept"
 BUSY: Final = "it was being written while it was to be kept"
 HISTORY: Final = "it is a git repository, whose history is not copied"
+
+
+ENTRY_BYTES: Final = 2048
+_FEWEST_ENTRIES: Final = 100_000
 
 
 class FileState(NamedTuple):
@@ -89,11 +93,18 @@ class ObservedWrites(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """Limits of the copies: number of entries, bytes in total, bytes of one file."""
+    """Limits of the copies: number of entries (0: as many as the bytes allow), bytes in total,
+    bytes of one file.
+    """
 
-    files: int = 100_000
-    total_bytes: int = 512 << 20
+    files: int = 0
+    total_bytes: int = 2048 << 20
     file_bytes: int = 8 << 20
+
+    @property
+    def entries(self) -> int:
+        """How many files and folders are indexed; each counts as `ENTRY_BYTES`, for memory."""
+        return self.files or max(_FEWEST_ENTRIES, self.total_bytes // ENTRY_BYTES)
 
 
 class Removal(NamedTuple):
@@ -115,9 +126,13 @@ class UnkeptFile(NamedTuple):
 class WorkspaceSnapshots(Protocol):
     """Takes snapshots of the roots and compares them. All methods block."""
 
-    def capture(self, scopes: Sequence[tuple[int, str]] | None) -> Any:
+    def capture(
+        self,
+        scopes: Sequence[tuple[int, str]] | None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Any:
         """Take a snapshot of these paths (root, path beneath it), None: of all roots, copying new
-        contents.
+        contents. `progress` is called with the number of files copied so far.
         """
 
     def diff(self, before: Any) -> TreeDiff:

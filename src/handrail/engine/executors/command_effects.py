@@ -5,8 +5,10 @@ A look that fails stops no command; its result then says that it cannot be undon
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -15,12 +17,14 @@ from handrail.core.footprint import Access, Footprint
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.ports.snapshots import ObservedWrites
 from handrail.core.problems import ProblemRaised
+from handrail.engine.messages import COPYING_FILES
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.command_effects.attribution import CommandInterval, Evidence
 from handrail.history.command_effects.effects_report import EffectsReport
 from handrail.history.command_effects.report_builder import OUTSIDE, EffectStorage, build_report
 
 _log = logging.getLogger("handrail")
+_PROGRESS_S: Final = 1.0
 _OFF: Final = "the setting `shadow` is off"
 _ELSEWHERE: Final = "outside of the workspace"
 
@@ -62,9 +66,15 @@ class CommandEffects:
         self._clock = clock
         self._whole = whole
 
-    async def begin(self, footprint: Footprint, *, others: bool = False) -> CommandSnapshot | None:
-        """Look at what the call may change, and copy it; None for what only looks. `others`:
-        something else of ours may write meanwhile.
+    async def begin(
+        self,
+        footprint: Footprint,
+        report: Callable[[str], None] | None = None,
+        *,
+        others: bool = False,
+    ) -> CommandSnapshot | None:
+        """Take a snapshot of what the call may change; None for a call that only reads. `report`
+        is called with progress texts. `others`: another job of this runtime may write meanwhile.
         """
         analysis = footprint.command
         if analysis is None or (
@@ -80,10 +90,12 @@ class CommandEffects:
             self._clock.now_ns(),
         )
 
+        progress = None if report is None else _ProgressReporter(report)
+
         def look() -> None:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
             try:
-                tracked.before = self.keeping.shadow.capture(scopes)
+                tracked.before = self.keeping.shadow.capture(scopes, progress)
                 # Alone, all that changes where the text says it writes is the command's.
                 if tracked.whole or others or not self.keeping.shadow.is_only_runtime():
                     tracked.notes = self.keeping.shadow.new_write_log()
@@ -184,6 +196,20 @@ class CommandEffects:
             if folder is not None:
                 found[folder[0], f"{folder[1]}/{name}" if folder[1] else name] = None
         return list(found)
+
+
+class _ProgressReporter:
+    """Reports, from another thread, how many files were copied: once a second."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._loop = asyncio.get_running_loop()
+        self._next_s = time.monotonic() + _PROGRESS_S
+
+    def __call__(self, files: int) -> None:
+        if time.monotonic() >= self._next_s:
+            self._next_s += _PROGRESS_S
+            self._loop.call_soon_threadsafe(self._report, COPYING_FILES.format(files=files))
 
 
 def _written(footprint: Footprint) -> list[str]:

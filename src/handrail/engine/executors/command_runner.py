@@ -55,7 +55,9 @@ class CommandRunner:
             return intent
         await self.protection.repair_after_jobs()
         await self.settle_jobs()
-        snapshot = await tracker.begin(state.prepared.footprint, others=self.protection.has_jobs)
+        snapshot = await tracker.begin(
+            state.prepared.footprint, state.context.report, others=self.protection.has_jobs
+        )
         state.effects.command_snapshot = snapshot
         return intent if snapshot is None else {**intent, **tracker.describe(snapshot)}
 

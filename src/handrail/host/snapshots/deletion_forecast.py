@@ -51,7 +51,7 @@ class DeletionForecast:
             if why is not None:
                 found.append(UnkeptFile(self._shown(path), why))
             size += info.st_size if stat.S_ISREG(info.st_mode) and why is None else 0
-            if size > self._limits.total_bytes or files > self._limits.files:
+            if size > self._limits.total_bytes or files > self._limits.entries:
                 found.append(UnkeptFile(self._shown(path), NO_ROOM))
                 break
             if len(found) >= _MOST:

@@ -45,7 +45,7 @@ class DiffCollector:
     @property
     def room(self) -> int:
         """How many more entries fit the limit."""
-        return max(0, self._services.limits.files - self._services.usage.files)
+        return max(0, self._services.entries - self._services.usage.files)
 
     def meet(self, rel: str, handle: int, name: str, info: os.stat_result, *, quiet: bool) -> None:
         """Update an entry that is not a directory."""

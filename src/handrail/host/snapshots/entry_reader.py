@@ -10,7 +10,8 @@ import errno
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from handrail.core.names.sensitive import is_sensitive_folder, is_sensitive_name
@@ -29,6 +30,7 @@ from handrail.host.snapshots.entries import (
 from handrail.host.snapshots.stamps import Signature, file_signature
 
 _TRIES: Final = 3
+_REPORTED: Final = 256
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -40,6 +42,12 @@ class SnapshotServices:
     limits: SnapshotLimits
     hidden: frozenset[str]
     usage: StorageUsage
+    # Called with the number of files copied so far, every few hundred files.
+    progress: Callable[[int], None] | None = None
+    entries: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", self.limits.entries)
 
 
 class EntryReading(NamedTuple):
@@ -57,6 +65,7 @@ class EntryReader:
         self._seed = seed
         self._started = started_ns
         self._freed = 0
+        self._copied = 0
         # The directory of the last entry, and whether what is in it holds secrets.
         self._folder: tuple[str, bool] = ("", False)
 
@@ -118,6 +127,9 @@ class EntryReader:
             except OSError as error:
                 why = "!room" if error.errno in _FULL else "!unreadable"
                 return EntryReading(TreeEntry(None, signature, why), links)
+            self._copied += 1
+            if self._copied % _REPORTED == 0 and self._services.progress is not None:
+                self._services.progress(self._copied)
             if file_signature(os.fstat(source)) == signature:
                 return EntryReading(make_entry(signature, digest, self._started), links)
         return EntryReading(TreeEntry(None, signature, "!busy"), links)

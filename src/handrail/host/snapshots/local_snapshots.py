@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,9 +117,13 @@ class LocalSnapshots:
         # Partial snapshots of ended runtimes that were compared.
         self._compared: list[tuple[SnapshotStore, ManifestPosition]] = []
 
-    def capture(self, scopes: Sequence[tuple[int, str]] | None) -> PendingSnapshot:
-        """Take a snapshot of these paths, None: of all roots, copying new contents. Raises
-        OSError.
+    def capture(
+        self,
+        scopes: Sequence[tuple[int, str]] | None,
+        progress: Callable[[int], None] | None = None,
+    ) -> PendingSnapshot:
+        """Take a snapshot of these paths, None: of all roots, copying new contents. `progress`
+        is called with the number of files copied so far. Raises OSError.
         """
         with self._lock:
             place = self._open()
@@ -131,7 +135,7 @@ class LocalSnapshots:
                 before.position = None if self._temporary else place.manifest.save_apart(trees)
                 return before
             before = PendingSnapshot(None, self._trees, self._usage)
-            self._compare(before, collects=False)
+            self._compare(before, collects=False, progress=progress)
             before.position = place.manifest.save(self._trees)
             self._tidy(place, _MOST_STALE)
             return before
@@ -242,10 +246,15 @@ class LocalSnapshots:
         return self._trees[self._tops[0].path].usage
 
     def _compare(
-        self, before: PendingSnapshot, *, collects: bool, contents: ContentStore | None = None
+        self,
+        before: PendingSnapshot,
+        *,
+        collects: bool,
+        contents: ContentStore | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> TreeDiff:
         kept = contents or self._open().contents
-        services = SnapshotServices(kept, self._limits, self._hidden, before.usage)
+        services = SnapshotServices(kept, self._limits, self._hidden, before.usage, progress)
         deltas, unseen = list[EntryChange](), 0
         left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
         for number, top in enumerate(self._tops):
