@@ -366,7 +366,7 @@ async def test_without_a_sandbox_the_test_agent_runs_only_what_only_looks(worksp
 
 
 @pytest.mark.finding("F13")
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_the_test_agent_runs_tests(workspace, open_runtime):
     workspace.write("check.py", "import tempfile\ntempfile.TemporaryFile()\nprint('passed')\n")
     async with open_runtime(mode="bypass") as rt:

@@ -266,7 +266,7 @@ async def test_always_is_not_offered_where_it_would_not_help(workspace, open_run
     assert len(asked) >= 8
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_always_for_a_command_holds_inside_the_sandbox_only(workspace, open_runtime):
     approver, asked = says(Answer.ALWAYS, False)
 
@@ -282,7 +282,7 @@ async def test_always_for_a_command_holds_inside_the_sandbox_only(workspace, ope
     assert asked[1].effects["unconfined"] is True
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.feature("G16")
 async def test_whether_a_command_is_asked_about_depends_on_what_it_says(workspace, open_runtime):
     workspace.write("Makefile", "one two:\n\ttrue\n")
@@ -399,7 +399,7 @@ def proposed(refused):
     [
         ("write_file", {"path": "src/[x] y.py", "content": "x"}),
         pytest.param(
-            ("run_command", {"command": "make -n --version"}), marks=pytest.mark.needs_bubblewrap
+            ("run_command", {"command": "make -n --version"}), marks=pytest.mark.needs_sandbox
         ),
     ],
 )
@@ -585,7 +585,7 @@ async def test_a_permission_that_a_built_in_tool_grants_holds_unless_it_is_too_b
     assert other.problem.code == "denied"
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_grant_taken_back_ends_the_jobs_that_were_started_under_it(workspace, open_runtime):
     workspace.write("Makefile", "serve:\n\tsleep 100\n")
     workspace.write("slow.py", "import time\ntime.sleep(100)\n")

@@ -252,7 +252,7 @@ async def test_no_command_reaches_what_is_closed(open_runtime, project, backend)
     assert_closed(project, "")
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_commands_that_run_beside_it_do_not_see_it(open_runtime, project):
     # Out of the repository, so that the sandbox can hide all there is of it.
     (project.root / ".git").rename(project.root.parent / "git")

@@ -187,7 +187,7 @@ async def test_a_question_without_an_answer_is_a_no(open_runtime, workspace, app
 
 
 # A model allowed itself more by writing the settings that are read next time.
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize(
     "path",
     [

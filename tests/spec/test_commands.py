@@ -301,7 +301,7 @@ async def test_a_protected_name_is_asked_about_in_a_command_too(open_runtime, wo
     assert workspace.tree() == {}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_what_a_command_plants_is_put_back_and_the_call_fails(open_runtime, workspace):
     workspace.write(".vscode/tasks.json", "{}")
     code = "open('.envrc','w').write('evil')\nopen('kept.txt','w').write('fine')\n"
@@ -314,7 +314,7 @@ async def test_what_a_command_plants_is_put_back_and_the_call_fails(open_runtime
     assert workspace.tree() == {".vscode/tasks.json": b"{}", "kept.txt": b"fine"}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_allowed_protected_names_stay(open_runtime, workspace):
     async with open_runtime(mode="sandboxed", allow_protected=[".envrc"]) as rt:
         result = await rt.call(
@@ -379,7 +379,7 @@ async def test_a_gap_of_the_sandbox_is_named_with_its_consequence_and_the_remedi
     assert [request.always for request in asked] == ["run_command(make all:*)"]
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_the_mode_sandboxed_runs_what_is_held(open_runtime, workspace, tmp_path):
     outside = tmp_path / "outside.txt"
     outside.write_text("before")
@@ -426,7 +426,7 @@ async def test_leaving_the_sandbox_is_always_a_question(open_runtime, workspace,
     assert target.exists()
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_the_network_is_off_and_a_failure_says_so(open_runtime):
     code = "import socket\nsocket.create_connection(('127.0.0.1', 9))"
     async with open_runtime(mode="sandboxed") as rt:
@@ -706,7 +706,7 @@ async def test_what_somebody_else_changes_meanwhile_is_left_alone(open_runtime, 
     assert workspace.read(".vscode/settings.json") == b'{"mine": 1}'
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_what_a_job_plants_is_put_back_before_the_next_command(open_runtime, workspace):
     async with open_runtime(mode="sandboxed") as rt:
         plant = "python3 -c \"open('.envrc','w').write('evil'); open('done','w')\"; sleep 307"

@@ -52,7 +52,7 @@ async def test_a_listener_is_told_everything_in_order(workspace, open_runtime):
     assert json.dumps([event.to_dict() for event in told], default=str)
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.feature("F16", "T05")
 async def test_whoever_keeps_what_is_made_of_files_is_told_which_have_changed(
     workspace, open_runtime

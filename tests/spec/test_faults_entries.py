@@ -66,18 +66,18 @@ def _quiet(caplog):
 BROKEN = pytest.param(errno.EIO, id="broken", marks=pytest.mark.torture)
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize("failure", [pytest.param(errno.ENOSPC, id="full"), BROKEN])
 async def test_a_disk_that_fails_once_leaves_all_as_it_was_or_all_taken_back(tmp_path, failure):
     assert await fail_everywhere(tmp_path, failure, lasting=False) > 20
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_disk_that_stays_full_leaves_what_the_next_opening_makes_whole(tmp_path):
     assert await fail_everywhere(tmp_path, errno.ENOSPC, lasting=True) > 20
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.torture
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "always"])
 @pytest.mark.parametrize("failure", [errno.EDQUOT, errno.EIO], ids=["quota", "broken"])

@@ -240,7 +240,7 @@ async def test_a_dry_run_says_what_would_be_blocked_and_counts_nothing(open_runt
     assert [one.status.value for one in planned] == ["planned", "planned"]
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.feature("J05")
 async def test_code_rules_stop_or_warn_about_what_is_written(open_runtime, workspace):
     workspace.write("old.py", "x = eval(y)\n")
@@ -286,7 +286,7 @@ async def test_left_out_code_is_refused_by_default(open_runtime, workspace):
     assert "left out" in warned.text
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_untested_changes_are_not_committed(open_runtime, workspace):
     workspace.write("run_tests.sh", "grep -q right a.txt\n")
     workspace.write("a.txt", "nothing\n")

@@ -137,7 +137,7 @@ async def test_several_files_of_one_call_go_back_together(open_runtime, workspac
     assert "other" in back
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_what_a_hook_did_behind_a_command_is_taken_back_with_it(open_runtime, workspace):
     workspace.write("a.py", "x=1\n")
     config = {"hooks": {"post_tool_use": [{"name": "tidy", "command": TIDY}]}}

@@ -92,7 +92,7 @@ def _check_workspace(workspace, calls):
     assert workspace.tree().keys() == {"read.txt", "log.txt", "board.txt", *made}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize(
     "calls", [1_000, pytest.param(5_000, marks=pytest.mark.torture)], ids=["thousand", "more"]
 )

@@ -106,7 +106,7 @@ async def test_the_locks_of_a_killed_process_are_free_unless_its_session_has_a_n
     assert (after.ok, bool(lock.data["acquired"])) == ((False, False) if session else (True, True))
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.feature("E57")
 async def test_commands_respect_locks(workspace, open_runtime):
     workspace.write("mine/a.txt", "one\n")

@@ -50,7 +50,7 @@ async def test_an_edit_of_a_file_with_a_token_is_undone_byte_exactly(workspace, 
     assert workspace.read("conf.py") == before.encode()
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize("name", [TOKEN, "pypi-package-release-automation-workflow.yml"])
 async def test_a_command_is_undone_where_names_look_like_tokens(workspace, tmp_path, name):
     """The names are kept, or another file would be brought back; what it printed is not."""

@@ -35,7 +35,7 @@ def test_the_same_runtime_without_async(workspace):
     assert {one.turn for one in records} == {turn}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_every_part_of_the_runtime_is_reached_without_await(workspace):
     made = []
 

@@ -14,7 +14,7 @@ from tests.support.waiting import running, wait_until
 
 import handrail
 
-pytestmark = pytest.mark.needs_bubblewrap
+pytestmark = pytest.mark.needs_sandbox
 
 PROGRAM = Path(sys.executable).with_name("handrail")
 SCRIPT = """

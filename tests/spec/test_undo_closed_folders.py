@@ -15,7 +15,7 @@ from tests.support.entries import tree
 
 import handrail
 
-pytestmark = pytest.mark.needs_bubblewrap
+pytestmark = pytest.mark.needs_sandbox
 
 _PR_CAPBSET_DROP = 24
 _MAY_WRITE_ANYWHERE = (1, 2)

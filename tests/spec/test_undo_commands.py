@@ -71,7 +71,7 @@ for number, path in enumerate(sorted(pathlib.Path('src').rglob('*.py'))):
 """
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.feature("R-16", "T02")
 async def test_a_formatter_over_500_files_that_deleted_20_is_taken_back_byte_by_byte(
     recorded, workspace
@@ -192,7 +192,7 @@ async def test_a_file_changed_after_the_command_is_a_conflict(recorded, workspac
     assert workspace.tree() == {"a.txt": b"a person\n", "b.txt": b"n\n"}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize(
     "command",
     [
@@ -226,7 +226,7 @@ async def test_commands_come_back_exactly(recorded, workspace, command):
     assert snapshot(workspace.root) == before
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_what_cannot_be_brought_back_is_named(recorded, workspace):
     workspace.write(".env", "TOKEN=1\n")
     workspace.write("big.bin", b"x" * (2 << 20))
@@ -250,7 +250,7 @@ async def test_what_cannot_be_brought_back_is_named(recorded, workspace):
     assert workspace.read(".env") == b"TOKEN=2"
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_large_file_that_a_command_made_goes_again(recorded, workspace):
     code = "open('made.bin','wb').write(b'x' * (3 << 20))"
     async with recorded(config={"shadow_file_mb": 1}) as rt:
@@ -262,7 +262,7 @@ async def test_a_large_file_that_a_command_made_goes_again(recorded, workspace):
     assert workspace.tree() == {}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_secret_that_a_command_makes_leaves_no_copy(recorded, workspace, tmp_path):
     async with recorded() as rt:
         result = await rt.call("run_command", {"command": "echo S3CRET > .env.local"}, id="run")
@@ -280,7 +280,7 @@ async def test_a_secret_that_a_command_makes_leaves_no_copy(recorded, workspace,
     )
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_every_result_of_a_command_says_what_can_be_undone(recorded, workspace):
     async with recorded() as rt:
         safe = await rt.call("run_command", {"command": "ls"})
@@ -298,7 +298,7 @@ async def test_every_result_of_a_command_says_what_can_be_undone(recorded, works
     assert workspace.tree() == {"b": b"x\n"}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_without_a_shadow_only_what_a_command_names_comes_back(recorded, workspace):
     workspace.write("named.txt", "1")
     workspace.write("other.txt", "1")
@@ -315,7 +315,7 @@ async def test_without_a_shadow_only_what_a_command_names_comes_back(recorded, w
     assert workspace.tree() == {"named.txt": b"1", "other.txt": b"2"}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_commit_is_left_to_git_and_said(recorded, workspace):
     workspace.write("a.txt", "1\n")
     named = ("config user.name a", "config user.email a@b")
@@ -382,7 +382,7 @@ async def test_protected_names_that_were_put_back_are_no_change(recorded, worksp
     assert workspace.tree() == {".vscode/tasks.json": b"{}"}
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_further_root_is_covered_too(recorded, workspace, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
@@ -470,7 +470,7 @@ async def test_without_anybody_watching_a_sibling_makes_changes_doubtful(
     assert [change.path for change in alone.changes] == ["a.txt"]
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_undo_works_from_the_command_line(workspace, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(workspace.root)
@@ -572,7 +572,7 @@ async def test_a_jobs_doings_are_not_the_next_commands(recorded, workspace):
     assert result.meta["unattributed"] == ["by-job"]
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_sync_results_carry_the_word_too(workspace):
     with handrail.sync.open(workspace.root, store=":memory:", mode="sandboxed") as rt:
         assert rt.call("run_command", {"command": "echo x > a.txt"}).meta["undo"] == "full"
@@ -594,7 +594,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_after_sigkill_the_changed_paths_are_known_and_come_back_by_name(
     recorded, workspace, tmp_path
 ):

@@ -133,7 +133,7 @@ EXACT = {
 }
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize("name", EXACT)
 async def test_it_comes_back_exactly_and_is_brought_again(recorded, furnished, name):
     tool, arguments = EXACT[name]
@@ -179,7 +179,7 @@ IN_PART = {
 }  # fmt: skip
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize("name", IN_PART)
 async def test_what_does_not_come_back_is_named_and_nothing_else(recorded, furnished, name):
     (tool, arguments), named = IN_PART[name]
@@ -219,7 +219,7 @@ async def test_a_tree_that_lives_on_behind_a_link_is_not_removed(recorded, furni
     }
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize(
     "command", ["mv tree other", "cp -r tree copy", "mv tree void/", "mkdir -p n/m/o"]
 )
@@ -323,7 +323,7 @@ async def test_a_folder_that_closed_on_its_file_is_no_door_to_elsewhere(recorded
     assert not (outside / "deep/b.txt").exists()
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_from_the_command_line(furnished, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(furnished.root)
     before = snapshot(furnished.root)
@@ -387,7 +387,7 @@ async def test_more_files_than_are_looked_at_are_said(recorded, furnished):
     assert left["a.txt"][2] == b"one\n"
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_repository_below_is_left_to_git_and_its_files_come_back(recorded, furnished):
     inner = furnished.root / "inner"
     inner.mkdir()

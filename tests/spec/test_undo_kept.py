@@ -11,7 +11,7 @@ import handrail
 from handrail import Status
 
 # Commands run without a question only where the sandbox holds them.
-pytestmark = pytest.mark.needs_bubblewrap
+pytestmark = pytest.mark.needs_sandbox
 
 LARGE = 9 << 20
 STRANGE = (b"caf\xe9.txt", b"\xff\xfe.bin", b"d\xe9r/in\xe8.txt", b"line\nbreak\xe9")

@@ -166,7 +166,7 @@ async def kill_often(workspace, worker, tmp_path, moments, kills, longest_s):
     assert verify(tmp_path / "store.db").broken is None
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize("part", range(3))
 async def test_killed_at_any_moment_of_a_batch_nothing_is_torn_or_lost(
     workspace, worker, tmp_path, part

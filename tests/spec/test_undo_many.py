@@ -16,7 +16,7 @@ from handrail.store.records import calls, traces
 from handrail.store.sqlite import store
 
 # Commands run without a question only where the sandbox holds them.
-pytestmark = [pytest.mark.finding("F20"), pytest.mark.needs_bubblewrap]
+pytestmark = [pytest.mark.finding("F20"), pytest.mark.needs_sandbox]
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def kill_once(process, seen):
         wait_exit(process)
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_command_that_was_killed_is_unknown_and_never_run_again(workspace, tmp_path):
     workspace.write("log.txt", "")
     kill_once(start(tmp_path, workspace, APPENDS), workspace.root / "gate")
@@ -76,7 +76,7 @@ async def test_a_command_that_was_killed_is_unknown_and_never_run_again(workspac
     assert verify(tmp_path / "s.db").broken is None
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_what_a_killed_command_changed_can_be_taken_back(workspace, tmp_path):
     workspace.write("log.txt", "before\n")
     workspace.write("work.sh", APPENDS)
@@ -89,7 +89,7 @@ async def test_what_a_killed_command_changed_can_be_taken_back(workspace, tmp_pa
     assert workspace.read("log.txt") == b"before\n"
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_the_command_line_says_what_was_found_and_where_to_look(workspace, tmp_path):
     workspace.write("log.txt", "")
     kill_once(start(tmp_path, workspace, APPENDS), workspace.root / "gate")
@@ -111,7 +111,7 @@ def test_the_command_line_says_what_was_found_and_where_to_look(workspace, tmp_p
     assert again.startswith("nothing to recover\nrecovered earlier")
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_another_workspace_of_the_same_store_is_left_alone(workspace, tmp_path):
     """A crash is made whole where it happened, not wherever the store is opened next."""
     workspace.write("log.txt", "")

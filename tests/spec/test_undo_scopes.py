@@ -482,7 +482,7 @@ async def test_more_than_one_name_is_a_misuse(open_runtime):
             await rt.undo("c", turn="last")
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 async def test_a_turn_that_is_not_over_yet_is_not_said_to_be_undone(workspace, tmp_path):
     store, command = tmp_path / "store.db", "echo x > a.txt; mkfifo gate; cat gate"
 

@@ -62,7 +62,7 @@ async def test_no_program_changes_what_is_held(open_runtime, project, config, co
     assert project.tree() == before
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 @pytest.mark.parametrize("command", ATTACKS)
 async def test_without_the_rule_every_one_of_them_gets_through(open_runtime, project, command):
     def state():

@@ -189,7 +189,7 @@ def type_in(monkeypatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_a_command_says_which_files_it_changed_and_how_that_is_undone(handrail):
     run = ("--mode", "sandboxed", "call", "run_command")
 
@@ -208,7 +208,7 @@ def test_a_command_says_which_files_it_changed_and_how_that_is_undone(handrail):
     assert result["display"].startswith(f"{result['text']}\nchanged: b.txt; ")
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_a_commit_is_named_to_the_person(handrail, workspace):
     for words in ("init -q -b main", "config user.name a", "config user.email a@b", "add ."):
         subprocess.run(["git", *words.split()], cwd=workspace, check=True)
@@ -222,7 +222,7 @@ def test_a_commit_is_named_to_the_person(handrail, workspace):
     assert "`git reset --soft " in done.out
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_a_background_job_says_whether_undo_follows_it(handrail):
     done = handrail(
         "--mode", "sandboxed", "call", "run_command", "command=echo 1 > b.txt", "background=true"

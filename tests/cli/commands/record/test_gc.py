@@ -99,7 +99,7 @@ def test_a_dry_run_counts_old_contents_too(handrail, workspace, own_home):
     assert [path for path in own_home.rglob("blobs/*") if path.is_file()] == []
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_contents_that_a_command_replaced_are_kept_as_long_as_its_record(
     handrail, workspace, own_home
 ):
@@ -170,7 +170,7 @@ def test_what_commands_left_is_counted_and_dropped(handrail, own_home):
     assert not thing.exists()
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_copies_for_undo_go_when_no_runtime_has_used_them_for_long(
     handrail, workspace, own_home, monkeypatch
 ):

@@ -100,7 +100,7 @@ def test_an_undo_names_the_call_it_took_back(handrail):
     assert f"\n  redid     {made}\n" in redone
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_binary_files_are_told_by_their_size_behind_the_text(handrail, workspace):
     (workspace / "b.txt").write_text("b\n")
     (workspace / "cache.bin").write_bytes(b"\x00\x01" * 175)
@@ -125,7 +125,7 @@ def test_binary_files_are_told_by_their_size_behind_the_text(handrail, workspace
     assert "made.bin: binary file" in redone
 
 
-@pytest.mark.needs_bubblewrap
+@pytest.mark.needs_sandbox
 def test_other_bytes_for_the_same_text_are_told(handrail, workspace):
     command = "printf '\\357\\273\\277one\\ntwo\\n' > a.txt"
     handrail("--mode", "sandboxed", "call", "run_command", f"command={command}")
