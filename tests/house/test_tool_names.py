@@ -26,6 +26,6 @@ def test_no_literal_is_the_name_of_a_tool(path):
 
 
 def test_the_declared_traits_are_those_of_every_built_in_tool():
-    tools = builtin_tools(Services(files=None, search=None, deferred_undo=Lazy(lambda: None)))
+    tools = builtin_tools(Services(files=None, search=None, undo=Lazy(lambda: None)))
 
     assert dict(iter_builtin_traits()) == {tool.name: tool.traits for tool in tools}

@@ -14,7 +14,7 @@ from handrail.tools.builtin import builtin_tools
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = {
     tool.name: tool
-    for tool in builtin_tools(Services(files=None, search=None, deferred_undo=Lazy(lambda: None)))
+    for tool in builtin_tools(Services(files=None, search=None, undo=Lazy(lambda: None)))
 }
 MOST_TOOLS = 12
 MOST_TOKENS = 4_000

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from handrail.core.commands import CommandAnalysis, CommandClass, Effects
 from handrail.core.context import Whereabouts
+from handrail.core.lazy import Lazy
 from handrail.core.ports.processes import Captured, Confinement, Ended, Job, JobOutput, JobState
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.services import Shell
@@ -53,9 +54,11 @@ def job(number, *, session="s", state=JobState.RUNNING, **more) -> Job:
     return Job(number, session, "c", "sleep 1", "", 0.0, state, 1234, **more)
 
 
-def shell(processes, *, safety_class=CommandClass.SAFE, effects=None, moves=False, **more) -> Shell:
+def shell(
+    processes, *, safety_class=CommandClass.SAFE, effects=None, moves=False, **more
+) -> Lazy[Shell]:
     analysis = CommandAnalysis(safety_class, (), effects or Effects())
-    return Shell(
+    made = Shell(
         analyzer=SimpleNamespace(analyze=lambda command, *, cwd, env: analysis._replace(cwd=cwd)),
         processes=processes,
         sandbox=SimpleNamespace(why_failed=lambda ended, confinement: None),
@@ -66,6 +69,7 @@ def shell(processes, *, safety_class=CommandClass.SAFE, effects=None, moves=Fals
         find=lambda name: None if name == "node" else f"/usr/bin/{name}",
         **more,
     )
+    return Lazy(lambda: made)
 
 
 def context(session="s", *, confined=True, places=None):

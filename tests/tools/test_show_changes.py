@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from handrail.core.lazy import Lazy
 from handrail.core.ports.undo import UndoableChange
 from handrail.tools.session.show_changes import ShowChanges, ShowChangesParams
 
@@ -27,7 +28,9 @@ async def test_every_change_is_a_line_with_the_id_that_undo_takes():
         session=SimpleNamespace(id="mine"), places={"path": SimpleNamespace(path="a")}
     )
 
-    output = await ShowChanges(past).run(ShowChangesParams(path="./a", limit=2), context)
+    output = await ShowChanges(Lazy(lambda: past)).run(
+        ShowChangesParams(path="./a", limit=2), context
+    )
 
     assert past.asked == ("mine", "a", 2)
     assert output.text == (
@@ -47,4 +50,4 @@ async def test_every_change_is_a_line_with_the_id_that_undo_takes():
 
 
 def test_it_only_reads():
-    assert ShowChanges(History()).only_reads
+    assert ShowChanges(Lazy(History)).only_reads

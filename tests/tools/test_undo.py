@@ -6,6 +6,7 @@ import pytest
 
 from handrail.core.call import ToolCall
 from handrail.core.footprint import OPEN_ENDED
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.undo import Requester, UndoRequest
 from handrail.core.problems import ProblemRaised
@@ -55,7 +56,7 @@ def context(*, by_person=False):
 async def test_a_model_reaches_its_own_session_and_a_person_all(arguments, by_person, asked):
     past = Asked()
 
-    await UndoTool(past).plan(UndoParams(**arguments), context(by_person=by_person))
+    await UndoTool(Lazy(lambda: past)).plan(UndoParams(**arguments), context(by_person=by_person))
 
     assert past.calls == [asked]
 
@@ -72,13 +73,13 @@ async def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(
     arguments, by_person, code
 ):
     with pytest.raises(ProblemRaised) as raised:
-        await UndoTool(Asked()).preflight(UndoParams(**arguments), context(by_person=by_person))
+        await UndoTool(Lazy(Asked)).preflight(UndoParams(**arguments), context(by_person=by_person))
 
     assert raised.value.problem.code == code
 
 
 def test_it_may_touch_anything_and_is_asked_about_like_an_edit():
-    tool, args = UndoTool(Asked()), UndoParams()
+    tool, args = UndoTool(Lazy(Asked)), UndoParams()
 
     assert tool.footprint(args) == OPEN_ENDED
     assert tool.risk(args) is Risk.MODERATE

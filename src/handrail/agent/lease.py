@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from handrail.agent import messages
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Store
 
 _LEASE: Final = "lease"

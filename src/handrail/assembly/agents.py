@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from handrail.config.layers.load import LoadedSettings
 from handrail.policy.agents import Agents, parse_agents, unknown_tools
-from handrail.policy.rules.parse import CanonicalName
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.parse import CanonicalName
 
 _log = logging.getLogger("handrail")
 

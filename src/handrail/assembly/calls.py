@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from handrail.assembly.machine import Machine, open_locks
 from handrail.assembly.plan_mode import PlanServices
 from handrail.config.model import Settings
 from handrail.core.context import Session
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.undo import UndoService

@@ -17,6 +17,7 @@ from handrail.history.command_effects.report_builder import EffectStorage
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 from handrail.host.state.process_identity import may_still_run, this_process
+from handrail.host.state.runtime_presence import RuntimePresence
 
 
 def track_commands(
@@ -26,9 +27,12 @@ def track_commands(
     blobs: Blobs,
     clock: Clock,
     session: str,
+    presence: RuntimePresence | None,
 ) -> None:
-    """Let commands be compared by snapshots before and after they run."""
-    shadow = _snapshots(machine, settings)
+    """Let commands be compared by snapshots before and after they run. `presence` marks this
+    runtime as open; None: no other runtime shares its state.
+    """
+    shadow = _snapshots(machine, settings, presence)
     keeping = EffectStorage(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
     effects = CommandEffects(keeping, clock, whole=settings.shadow)
     parts.runner.trackers.commands = effects
@@ -48,7 +52,9 @@ async def settle_dead_jobs(
     return await DeadJobs(effects, machine.store, jobs, clock, may_still_run).settle(session)
 
 
-def _snapshots(machine: Machine, settings: Settings) -> LocalSnapshots:
+def _snapshots(
+    machine: Machine, settings: Settings, presence: RuntimePresence | None
+) -> LocalSnapshots:
     files, home = machine.files, machine.home.directory
     return LocalSnapshots(
         [(path, files.handle(number)) for number, path in enumerate(files.roots)],
@@ -56,5 +62,5 @@ def _snapshots(machine: Machine, settings: Settings) -> LocalSnapshots:
         limits=snapshot_limits(settings),
         hidden=machine.places.hidden,
         temporary=home is None,
-        presence=machine.presence,
+        presence=presence,
     )

@@ -5,11 +5,11 @@ that only reads and edits needs no shell analyzer, sandbox or supervisor.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalysis, CommandAnalyzer
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.snapshots import SnapshotLimits
@@ -54,6 +54,7 @@ class Commands:
         self._parts = Lazy(self._complete)
         # Whether a call has run a command.
         self.in_use = False
+        self._last: list[Callable[[], None]] = []
 
     def configure(self, step: Callable[[CommandParts], None]) -> None:
         """Let `step` complete the parts: when they are built, or now if they are."""
@@ -112,10 +113,18 @@ class Commands:
         if self._parts.built is not None:
             await self._parts.built.runner.settle_jobs()
 
+    def close_last(self, close: Callable[[], None]) -> None:
+        """Call `close` once nothing runs any more."""
+        self._last.append(close)
+
     async def aclose(self) -> None:
         """End what runs and close what was built."""
-        if self._parts.built is not None:
-            await self._parts.built.aclose()
+        try:
+            if self._parts.built is not None:
+                await self._parts.built.aclose()
+        finally:
+            for close in self._last:
+                close()
 
     def _complete(self) -> CommandParts:
         parts = self._build()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.context import Session
 from handrail.core.ports.records import Store
 from handrail.host.files.roots import real_path
-from handrail.policy.guardrails.guard import Guardrails, RuleSets
-from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule_set import RuleSet
+
+if TYPE_CHECKING:
+    from handrail.policy.guardrails.guard import Guardrails, RuleSets
 
 _log = logging.getLogger("handrail")
 _SECTION: Final = "guardrails"
@@ -25,6 +26,8 @@ _LAST: Final = re.compile(r"(?:\[\d+\]|\.?[^.\[\]]+)$")
 
 def load_guardrails(loaded: LoadedSettings) -> GuardrailSettings:
     """What the section says; raises `invalid_arguments`, naming the key and its place."""
+    from handrail.policy.guardrails.section import parse_guardrails
+
     return parse_guardrails(_section_table(loaded), lambda key: _setting_place(loaded, key))
 
 
@@ -32,6 +35,8 @@ async def open_guardrails(
     settings: GuardrailSettings, session: Session, store: Store, rule_set: RuleSets = RuleSet
 ) -> Guardrails:
     """The guardrails of a session, with the counts of an earlier run of it."""
+    from handrail.policy.guardrails.guard import Guardrails
+
     guardrails = Guardrails(settings, _grounds(session), rule_set)
     if guardrails.counts:
         saved = (await store.load_state(session.id)).get(_SECTION)

@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail.assembly.deferred_commands import Commands, Places, open_commands
 from handrail.config.model import Settings
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.safe_text import safe_text
@@ -25,10 +26,11 @@ from handrail.host.state.directories import (
     private_directory,
     state_home,
 )
-from handrail.host.state.file_locks import FileLocks
-from handrail.host.state.runtime_presence import RuntimePresence
 from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.store.sqlite.store import SqliteStore, open_store
+
+if TYPE_CHECKING:
+    from handrail.host.state.file_locks import FileLocks
 
 _log = logging.getLogger(__name__)
 
@@ -44,8 +46,6 @@ class Machine:
     store: SqliteStore
     commands: Commands | None
     ends: AsyncExitStack
-    # None: other runtimes cannot see that this one is open.
-    presence: RuntimePresence | None
 
     @property
     def files(self) -> LocalFiles:
@@ -86,7 +86,6 @@ async def open_machine(
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
         ends.push_async_callback(store.aclose)
         own = tuple(_own_places(config, helpers))
-        presence = _mark_open(home, ends)
         places = Places(home, files, own, hidden, dict(os.environ))
         commands = open_commands(places, settings)
         if commands is not None:
@@ -94,20 +93,7 @@ async def open_machine(
     except BaseException:
         await ends.aclose()
         raise
-    return Machine(places, search, store, commands, ends, presence)
-
-
-def _mark_open(home: StatePaths, ends: AsyncExitStack) -> RuntimePresence | None:
-    """Show other runtimes of the workspace that this one may change files."""
-    if home.directory is None:
-        return None
-    try:
-        presence = RuntimePresence(home.directory / "shadow" / "present")
-    except OSError as error:
-        _log.warning("what commands change cannot be kept: %s", error)
-        return None
-    ends.callback(presence.close)
-    return presence
+    return Machine(places, search, store, commands, ends)
 
 
 def _find_helpers(roots: Sequence[str]) -> list[str]:
@@ -126,6 +112,8 @@ def open_blobs(home: StatePaths) -> DirectoryBlobs | MemoryBlobs:
 
 def open_locks(home: StatePaths) -> FileLocks | None:
     """What keeps processes apart; None for a runtime that leaves nothing behind."""
+    from handrail.host.state.file_locks import FileLocks
+
     if home.directory is None:
         return None
     try:

@@ -27,12 +27,12 @@ from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
 from handrail.policy.protected_names import LINK_NAMES, Guard, ProtectedNames
-from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule_set import RuleSet
 from handrail.policy.undo_guard import UndoForecast, UndoGuard
 
 if TYPE_CHECKING:
     from handrail.host.snapshots.deletion_forecast import DeletionForecast
+    from handrail.policy.rules.parse import CanonicalName
 
 
 async def open_policy(

@@ -4,6 +4,7 @@ is a few queries; what repairs files is loaded only if there is something to rep
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,29 +13,45 @@ from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports.machine import Blobs, Clock, Files
 from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
+from handrail.history.recovery.pending_cleanup import (
+    JOB_PREFIX,
+    NO_SESSION,
+    list_pending_cleanup,
+)
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.state.process_identity import may_still_run
+from handrail.host.state.runtime_presence import RuntimePresence
 from handrail.host.supervisor.orphans import wait_for_orphans
 
 if TYPE_CHECKING:
     from handrail.assembly.commands import CommandParts
     from handrail.history.command_effects.effects_report import EffectsReport
 
+_log = logging.getLogger("handrail")
+
 
 def track_changes(
     machine: Machine, settings: Settings, blobs: Blobs | None, clock: Clock, session: str
 ) -> None:
     """Let the command subsystem record what commands change, if the settings keep that."""
-    unmarked = machine.home.directory is not None and machine.presence is None
-    if machine.commands is None or blobs is None or unmarked:
+    commands, home, presence = machine.commands, machine.home.directory, None
+    if commands is None or blobs is None:
         return
+    if home is not None:
+        # Other runtimes of the workspace must see that this one may change files.
+        try:
+            presence = RuntimePresence(home / "shadow" / "present")
+        except OSError as error:
+            _log.warning("what commands change cannot be kept: %s", error)
+            return
+        commands.close_last(presence.close)
 
     def track(parts: CommandParts) -> None:
         from handrail.assembly.command_effects import track_commands
 
-        track_commands(parts, machine, settings, blobs, clock, session)
+        track_commands(parts, machine, settings, blobs, clock, session, presence)
 
-    machine.commands.configure(track)
+    commands.configure(track)
 
 
 async def recover_session(
@@ -46,9 +63,7 @@ async def recover_session(
     store, commands, recovered = machine.store, machine.commands, list[RecoveredCall]()
     if machine.home.directory is not None:
         await wait_for_orphans(machine.home.directory)
-    # Notes about background jobs and unfinished cleanup belong to no session.
-    notes = await store.load_state("")
-    if notes or await store.unfinished():
+    if await list_pending_cleanup(store) or await store.unfinished():
         from handrail.history.recovery.unfinished_plans import Recovery
 
         def compare(intent: Mapping[str, Any]) -> EffectsReport | None:
@@ -57,7 +72,8 @@ async def recover_session(
 
         recovery = Recovery(store, files, blobs, clock, may_still_run, compare)
         recovered += await recovery.run(session)
-    if notes and commands is not None:
+    notes = await store.load_state(NO_SESSION)
+    if commands is not None and any(notes[key] for key in notes if key.startswith(JOB_PREFIX)):
         recovered += await _settle_jobs(commands, machine, clock, session)
     await close_abandoned_sessions(store, clock, may_still_run)
     return recovered

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from handrail.assembly.machine import named_directory, real_directory
 from handrail.assembly.rules import canonical_names, load_rules, path_base
 from handrail.config.layers.load import LoadedSettings
 from handrail.core.commands import CommandAnalyzer
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
@@ -25,12 +25,12 @@ from handrail.policy.agents import Agents
 from handrail.policy.confinement import check_properties
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.rules.notices import accept_later, list_unregistered
-from handrail.policy.rules.parse import CanonicalName
+from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule
 
 if TYPE_CHECKING:
     from handrail.hooks.fields import ParsedHooks
+    from handrail.policy.rules.parse import CanonicalName
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,8 @@ def resolve_settings(
 
     names = canonical_names(vocabulary, lambda name: ToolOrigin.USER if name in own else None)
     aliases = [(given, real) for given, real in zip(roots, texts, strict=True) if given != real]
-    later = accept_later(names, (*vocabulary.names, *own))
-    rules = load_rules(
-        loaded, later, path_base(texts, aliases), analyzer if settings.commands else None
-    )
+    base = path_base(texts, aliases)
+    rules, notices = _rules(loaded, names, (*vocabulary.names, *own), base, analyzer)
     return ResolvedSettings(
         loaded,
         roots,
@@ -84,8 +82,26 @@ def resolve_settings(
         rules,
         load_guardrails(loaded),
         _hooks(loaded, texts, analyzer, own),
-        list_unregistered(rules, names),
+        notices,
     )
+
+
+def _rules(
+    loaded: LoadedSettings,
+    names: CanonicalName,
+    known: Collection[str],
+    base: PathBase,
+    analyzer: Lazy[CommandAnalyzer],
+) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    """The user's rules, and notices about rules that have no effect yet."""
+    permissions = loaded.settings.permissions
+    if not (permissions.allow or permissions.ask or permissions.deny):
+        return (), ()
+    from handrail.policy.rules.notices import accept_later, list_unregistered
+
+    used = analyzer if loaded.settings.commands else None
+    rules = load_rules(loaded, accept_later(names, known), base, used)
+    return rules, list_unregistered(rules, names)
 
 
 def _roots(loaded: LoadedSettings, root: Path) -> Iterator[str]:

@@ -5,7 +5,7 @@ what they forbid to read or to write kept away.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,24 +24,9 @@ from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.registry import Registry
 from handrail.engine.registry import ToolOrigin as ToolOrigin
-from handrail.host.files.root_identity import RootedPaths, RootHandle
 from handrail.host.files.roots import real_path
 from handrail.host.search.choose_engine import DeferredSearch
 from handrail.policy.approval.grants import GrantObstacle, SessionGrants
-from handrail.policy.denials.read_denials import (
-    ReadDenialEnforcer,
-    ReadDenials,
-    ReadDenyPattern,
-    build_read_denials,
-)
-from handrail.policy.denials.write_denials import (
-    PathProbe,
-    WriteDenialEnforcer,
-    WriteDenials,
-    build_write_denials,
-)
-from handrail.policy.rules.examples import check_examples
-from handrail.policy.rules.parse import CanonicalName, parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet, admit_rules
@@ -49,6 +34,9 @@ from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet, admit_rul
 if TYPE_CHECKING:
     from handrail.assembly.commands import CommandParts
     from handrail.core.ports.read_denials import HiddenPaths
+    from handrail.policy.denials.read_denials import ReadDenials
+    from handrail.policy.denials.write_denials import WriteDenials
+    from handrail.policy.rules.parse import CanonicalName
 
 _SOURCES = {
     Layer.DEFAULT: RuleSource.USER,
@@ -77,6 +65,10 @@ def load_rules(
     naming the rule and its place. `analyzer` None: commands are switched off.
     """
     rules = list(_parse_rules(loaded, names))
+    if not rules:
+        return ()
+    from handrail.policy.rules.examples import check_examples
+
     for rule in rules:
         check_examples(
             rule,
@@ -124,13 +116,19 @@ def enforcement_probe(search: DeferredSearch, commands: Commands | None) -> Deni
 def install_denials(
     machine: Machine,
     rules: RuleSet,
-    further: Iterable[tuple[str, str]] = (),
-    unwritten: Iterable[Rule] = (),
+    further: Sequence[tuple[str, str]] = (),
+    unwritten: Sequence[Rule] = (),
 ) -> ReadDenials | None:
     """Withhold from searches and commands what the rules forbid to read, and `further` path
     patterns, each with its place; hold for commands what they and the rules `unwritten`
     forbid to write. Returns what is withheld; raises `invalid_arguments`.
     """
+    if not (rules.rules or further or unwritten):
+        return None
+    from handrail.host.files.root_identity import RootedPaths, RootHandle
+    from handrail.policy.denials.read_denials import ReadDenyPattern, build_read_denials
+    from handrail.policy.denials.write_denials import build_write_denials
+
     denied_writes = build_write_denials(rules, unwritten)
     if machine.commands is not None and denied_writes is not None:
         machine.commands.configure(partial(_deny_writes, denied_writes))
@@ -154,6 +152,8 @@ def install_denials(
 
 
 def _deny_writes(denied: WriteDenials, parts: CommandParts) -> None:
+    from handrail.policy.denials.write_denials import PathProbe, WriteDenialEnforcer
+
     confinement = parts.runner.confinement
     probe = PathProbe(os.path.lexists, os.listdir)
     confinement.denials.writes = WriteDenialEnforcer(
@@ -162,6 +162,8 @@ def _deny_writes(denied: WriteDenials, parts: CommandParts) -> None:
 
 
 def _deny_reads(denied: ReadDenials, find: Callable[[], HiddenPaths], parts: CommandParts) -> None:
+    from handrail.policy.denials.read_denials import ReadDenialEnforcer
+
     confinement = parts.runner.confinement
     confinement.denials.reads = ReadDenialEnforcer(find, denied.may_affect, confinement.sandbox)
 
@@ -203,6 +205,8 @@ def pattern_obstacle(registry: Registry) -> GrantObstacle:
 
 
 def _parse_rules(loaded: LoadedSettings, names: CanonicalName) -> Iterator[Rule]:
+    from handrail.policy.rules.parse import parse_rule
+
     permissions = loaded.settings.permissions
     given: tuple[tuple[Effect, Sequence[PermissionRule]], ...] = (
         (Effect.ALLOW, permissions.allow),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from handrail.assembly.guardrails import read_counts, save_counts
 from handrail.assembly.machine import Machine
@@ -12,13 +13,14 @@ from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.recording.idempotency import CallIdLedger
-from handrail.engine.recording.read_state_codec import load_reads, save_reads
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.state.folder_identity import folder_identity
 from handrail.host.state.process_identity import may_still_run, this_process
-from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
 from handrail.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from handrail.policy.guardrails.guard import Guardrails
 
 
 async def begin_session(
@@ -62,6 +64,8 @@ async def restore_reads(session: Session, store: SqliteStore) -> None:
     """Let a session that goes on know what was read in it; after recovery, which completes
     calls that a crash has cut off.
     """
+    from handrail.engine.recording.read_state_codec import load_reads
+
     kept = await store.load_state(session.id)
     session.read_states = (await load_reads(store, session.id, kept)).restore()
 
@@ -93,6 +97,8 @@ class SessionKeeper:
         """Keep all of it, what was read included, so that the next run need not look for it in
         the rows of this one.
         """
+        from handrail.engine.recording.read_state_codec import save_reads
+
         self._keep()
         # A store that fails says so when it is closed; the rows have what was read.
         with suppress(ProblemRaised):

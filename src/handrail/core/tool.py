@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from handrail.core.arguments.schema import model_from_schema
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects, changes_anything
 from handrail.core.footprint import NOTHING, OPEN_ENDED, Footprint
@@ -143,6 +142,8 @@ class Tool(ABC, Generic[P]):
 
     def argument_model(self) -> type[BaseModel]:
         """The arguments as a model: `params`, or one made from `raw_schema`."""
+        from handrail.core.arguments.schema import model_from_schema
+
         if self.raw_schema is None:
             return self.params
         return model_from_schema(self.name, self.raw_schema)

@@ -20,11 +20,9 @@ from handrail.core.verdicts import Effect, Verdict
 from handrail.engine import messages
 from handrail.engine.batch.scheduler import release_slot_while
 from handrail.engine.call_state import CallState
-from handrail.engine.planning.preview import full_preview
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.policy.approval import messages as approval_messages
-from handrail.policy.approval.approvers import parse_reply
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.policy_input import PolicyInput
 
@@ -122,6 +120,8 @@ class Approval:
 
 
 async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
+    from handrail.policy.approval.approvers import parse_reply
+
     try:
         given: Any = await approver.ask(request)
     except ProblemRaised as raised:
@@ -178,6 +178,8 @@ def _held(analysis: CommandAnalysis | None) -> object:
 def _request(
     state: CallState, verdict: Verdict, plan: Plan | None, always: str | None
 ) -> ApprovalRequest:
+    from handrail.engine.planning.preview import full_preview
+
     prepared = state.prepared
     analysis = prepared.footprint.command
     return ApprovalRequest(

@@ -5,9 +5,10 @@ and the user where the verdict says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
 from handrail.core.results import Status
@@ -16,19 +17,18 @@ from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.batch.loop_guard import LoopGuard
 from handrail.engine.call_state import CallState, Decision
-from handrail.engine.planning.dry_run import approval_snapshot
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
-from handrail.policy.denials.read_denials import ReadDenials
-from handrail.policy.guardrails.guard import Guardrails
-from handrail.policy.guardrails.limits import QuotaOutcome
 from handrail.policy.modes import QUEUED
 from handrail.policy.policy_input import PolicyInput
 
 if TYPE_CHECKING:
     from handrail.engine.batch.path_leases import PathLeases
+    from handrail.policy.denials.read_denials import ReadDenials
+    from handrail.policy.guardrails.guard import Guardrails
+    from handrail.policy.guardrails.limits import QuotaOutcome
 
 _CODES: Final[Mapping[str, Code]] = {
     "protected": "protected",
@@ -86,6 +86,8 @@ class CallQuotas:
 
     def release(self, state: CallState) -> None:
         """Give the share back: the call is judged again."""
+        from handrail.policy.guardrails.limits import QuotaOutcome
+
         self.guardrails.settle(_quota_key(state), QuotaOutcome.NOTHING)
 
     def settle(self, state: CallState) -> None:
@@ -261,6 +263,8 @@ class AgentPolicy:
         self, state: CallState, verdict: Verdict, plan: Plan | None
     ) -> bool:
         """Whether the user approved exactly this call while it was queued."""
+        from handrail.engine.planning.dry_run import approval_snapshot
+
         clearance, approval = state.clearance, state.prepared.origin.approval
         if approval is None or verdict.code == "protected":
             return False
@@ -306,6 +310,8 @@ def _quota_key(state: CallState) -> str:
 
 def _quota_outcome(state: CallState) -> QuotaOutcome:
     """How a call counts; without an outcome the caller cancelled it."""
+    from handrail.policy.guardrails.limits import QuotaOutcome
+
     outcome, prepared = state.outcome, state.prepared
     if state.effects.changes:
         return QuotaOutcome.DONE

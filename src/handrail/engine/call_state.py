@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.context import ReadRecord, Session, ToolContext
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.leases import Lease
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.verdicts import Verdict
-from handrail.engine.hooking.callbacks import HookFailure
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.timing.deadlines import CallTimer
-from handrail.history.before_images import Hashing
-from handrail.history.commit import CommitResidue
+
+if TYPE_CHECKING:
+    from handrail.engine.hooking.callbacks import HookFailure
+    from handrail.history.before_images import Hashing
+    from handrail.history.commit import CommitResidue
 
 _REFUSALS: Final = frozenset(
     {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.core.context import Session
 from handrail.core.effects import Effects
@@ -16,9 +16,11 @@ from handrail.core.ports.plan_mode import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool, check_name_list
 from handrail.dialects.base import Vocabulary
-from handrail.dialects.declare import Declared, declarations
 from handrail.engine.prepare.visibility import callable_tools
 from handrail.engine.registry import Registry, ToolEntry
+
+if TYPE_CHECKING:
+    from handrail.dialects.declare import Declared
 
 
 class _Declarations(NamedTuple):
@@ -91,6 +93,8 @@ class Catalog:
     def _kept(
         self, provider: str, allowed: Collection[str] | None, groups: Collection[str] | None
     ) -> _Declarations:
+        from handrail.dialects.declare import declarations
+
         key = (provider, None if allowed is None else frozenset(allowed),
                None if groups is None else frozenset(groups), self._session.mode)  # fmt: skip
         if self._version != self._registry.version:
@@ -129,6 +133,8 @@ class Catalog:
         return view.tool if view is not None else name
 
     def _declared(self, entry: ToolEntry, view: int) -> Declared:
+        from handrail.dialects.declare import Declared
+
         tool = entry.tool
         return Declared(
             view=self._vocabulary.views(tool.name)[view],

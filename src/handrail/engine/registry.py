@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from handrail.core.arguments.path_arguments import PathArguments, read_path_arguments
-from handrail.core.arguments.schema import schema_of
-from handrail.core.arguments.schema_paths import copy_schema, has_path_keyword
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.effects import Effects, base_footprint, check_statement
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.footprint import NOTHING, Footprint
 from handrail.core.paths import PathUse
 from handrail.core.tool import TOOL_NAME, Group, Tool, check_name_list
 from handrail.engine.events import EventBus
+
+if TYPE_CHECKING:
+    from handrail.core.arguments.path_arguments import PathArguments
 
 
 class DuplicateToolError(ValueError):
@@ -243,6 +244,8 @@ def _read_groups(groups: Iterable[Group | str]) -> set[Group]:
 
 
 def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
+    from handrail.core.arguments.path_arguments import read_path_arguments
+
     declared = getattr(tool, "params", None)
     if (declared is None) == (tool.raw_schema is None):
         raise TypeError(f"{tool.name!r} must declare either params or raw_schema, not both")
@@ -290,6 +293,9 @@ def _overrides(tool: Tool[Any], method: str) -> bool:
 
 
 def _shown_schema(tool: Tool[Any], params: type[BaseModel]) -> dict[str, Any]:
+    from handrail.core.arguments.schema import schema_of
+    from handrail.core.arguments.schema_paths import copy_schema, has_path_keyword
+
     if not tool.raw_schema:
         return schema_of(params)
     if not has_path_keyword(tool.raw_schema):

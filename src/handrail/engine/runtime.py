@@ -14,12 +14,10 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.core.context import Session
 from handrail.core.events import ContextModified, Event, Listener
-from handrail.core.ports.agents import AgentServices, RunningAgent
-from handrail.core.ports.models import Model
 from handrail.core.ports.processes import Job
 from handrail.core.ports.records import Store
 from handrail.core.results import QueueCommand, ToolResult
@@ -27,22 +25,25 @@ from handrail.core.tool import Tool
 from handrail.engine import messages
 from handrail.engine.batch.batch_runner import Call
 from handrail.engine.batch.scheduler import Ordering, order
-from handrail.engine.hooking.callbacks import Hook
 from handrail.engine.jobs import BackgroundJobs
-from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.providers.model_calls import ModelCalls
-from handrail.engine.providers.provider_messages import Provider, tool_messages
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.registry import Registry
 from handrail.engine.services import CallServices, SessionServices, ToolServices
-from handrail.engine.user_actions import QueuedCallRunner, UserActions, undo_arguments
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants
-from handrail.policy.guardrails.gates import GateResult
+
+if TYPE_CHECKING:
+    from handrail.core.ports.agents import AgentServices, RunningAgent
+    from handrail.core.ports.models import Model
+    from handrail.engine.hooking.callbacks import Hook
+    from handrail.engine.planning.dry_run import PlannedAction
+    from handrail.engine.providers.provider_messages import Provider
+    from handrail.policy.guardrails.gates import GateResult
 
 
 class Runtime:
@@ -53,6 +54,8 @@ class Runtime:
     """
 
     def __init__(self, session: SessionServices, tools: ToolServices, calls: CallServices) -> None:
+        from handrail.engine.user_actions import QueuedCallRunner, UserActions
+
         self._session = session
         self._tools = tools
         self._calls = calls
@@ -256,6 +259,8 @@ class Runtime:
         self, results: Sequence[ToolResult], provider: Provider
     ) -> list[dict[str, Any]]:
         """Results as the messages of a provider, in order."""
+        from handrail.engine.providers.provider_messages import tool_messages
+
         return tool_messages(results, provider)
 
     async def undo(
@@ -276,6 +281,8 @@ class Runtime:
         Many files are undone in parts, each recorded as a call of its own: `on_event` hears how
         far it is, there is no deadline, and after a failure or a crash the next undo goes on.
         """
+        from handrail.engine.user_actions import undo_arguments
+
         arguments = undo_arguments(
             self.session.id, call, turn=turn, path=path, since=since, force=force
         )
@@ -292,6 +299,8 @@ class Runtime:
         on_event: Listener | None = None,
     ) -> ToolResult:
         """Bring back what was undone: by default what the last undo took."""
+        from handrail.engine.user_actions import undo_arguments
+
         arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
         self._check_open()
         return await self._user.undo({**arguments, "redo": True}, on_event)

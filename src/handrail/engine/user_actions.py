@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.call import ToolCall
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.places import shown
 from handrail.core.problems import Problem
@@ -18,7 +19,9 @@ from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.planmode.approval import PlanApproval
 from handrail.planmode.item import PlanItem
 from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
-from handrail.policy.guardrails.guard import Guardrails
+
+if TYPE_CHECKING:
+    from handrail.policy.guardrails.guard import Guardrails
 
 _NAMED: Final = 20
 _WORDS: Final = {"create": "brought back", "write": "restored", "delete": "removed"}

@@ -83,7 +83,7 @@ def file_patterns(globs: Sequence[str], roots: Sequence[str]) -> FilePatterns:
 
 
 def _compile_predicate(pattern: str) -> Callable[[str], bool]:
-    import re2  # noqa: PLC0415 - 8 ms, and only where there are hooks
+    import re2
 
     options = re2.Options()
     options.log_errors = False

@@ -7,10 +7,11 @@ import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import (
     ModelEvent,
     ModelFailed,

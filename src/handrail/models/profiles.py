@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.models import messages
 
 

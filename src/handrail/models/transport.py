@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import ModelFailed
 from handrail.core.problems import ProblemRaised
 
@@ -107,7 +107,7 @@ class HttpTransport:
     def _verify(self) -> Any:
         if self._options.ca_bundle is None:
             return True
-        import ssl  # noqa: PLC0415 - only companies with a certificate of their own need it
+        import ssl
 
         return ssl.create_default_context(cafile=self._options.ca_bundle)
 

@@ -8,17 +8,20 @@ restricted.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import check_name_list
 from handrail.core.traits import READ_ONLY_PROFILES
 from handrail.policy import messages
-from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import tools_in_profile
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.parse import CanonicalName
 
 MAIN: Final = "main"
 DEFAULT: Final = "default"

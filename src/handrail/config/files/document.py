@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.config import messages
-from handrail.config.files import toml_lines, yaml_values
 from handrail.config.files.reading import FileText
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.nesting import nested_deeper
 from handrail.core.text.safe_text import safe_text
@@ -75,6 +74,8 @@ def key_text(text: str) -> str:
 
 
 def _yaml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
+    from handrail.config.files import yaml_values
+
     try:
         return yaml_values.parse(file.text)
     except yaml_values.UnsupportedYaml as error:
@@ -102,6 +103,8 @@ def _toml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
 
 
 def _lines(text: str) -> Mapping[Key, int]:
+    from handrail.config.files import toml_lines
+
     try:
         return toml_lines.key_lines(text)
     except (ValueError, IndexError, RecursionError):

@@ -39,7 +39,7 @@ def parse(text: str) -> tuple[Any, dict[Key, int]]:
 
     Raises `UnsupportedYaml`.
     """
-    import yaml  # noqa: PLC0415 - only a YAML file needs it
+    import yaml
 
     if len(text) > MAX_CHARS:
         raise UnsupportedYaml(None, f"a YAML file may have at most {MAX_CHARS:,} characters")

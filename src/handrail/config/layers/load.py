@@ -7,7 +7,6 @@ set is ignored and reported as a claim, not as an error, so that a cloned worksp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -21,11 +20,11 @@ from handrail.config.files.reading import (
     read_user_file,
 )
 from handrail.config.layers.merge import MERGED_SETTINGS, leaves, merge_values
-from handrail.config.layers.project_policy import SETTING_RULES, UNKNOWN_RULE, UNTRUSTED_PARTS
 from handrail.config.layers.sources import PROJECT_LAYERS, Layer, SettingSource
 from handrail.config.layers.values import LayerValues, from_document, from_mapping
 from handrail.config.model import PermissionRule, Permissions, Settings
 from handrail.config.trust import files_digest
+from handrail.core.deferred_dataclass import dataclass
 
 _MAX_NAMED: Final = 6
 
@@ -178,6 +177,12 @@ class _LayerMerger:
 
     def _admitted(self, given: LayerValues, key: str, value: Any, *, trusted: bool) -> Any:
         """Return the part of a value that a project file may set, or None."""
+        from handrail.config.layers.project_policy import (
+            SETTING_RULES,
+            UNKNOWN_RULE,
+            UNTRUSTED_PARTS,
+        )
+
         if key in UNTRUSTED_PARTS:
             kept = {
                 part: one
@@ -197,6 +202,8 @@ class _LayerMerger:
     def _claim_part(
         self, given: LayerValues, key: str, part: str, value: Any, *, trusted: bool
     ) -> bool:
+        from handrail.config.layers.project_policy import UNTRUSTED_PARTS
+
         applies = trusted or part in UNTRUSTED_PARTS[key]
         status = ClaimStatus.APPLIES if applies else ClaimStatus.UNTRUSTED
         for below, one in leaves(value, (part,)):

@@ -71,7 +71,7 @@ def redact(body: bytes) -> bytes:
 
 @cache
 def _trace() -> Callable[[bytes], object]:
-    import re2  # noqa: PLC0415 - 5 ms, and only where something is recorded
+    import re2
 
     search: Callable[[bytes], object] = re2.compile(_TRACES).search
     return search

@@ -9,10 +9,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from handrail.core.commands import CommandClass
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.ports.snapshots import ObservedWrites

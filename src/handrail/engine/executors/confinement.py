@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.processes import Confinement, Sandbox, Strength
 from handrail.engine import messages
 from handrail.engine.call_state import CallState

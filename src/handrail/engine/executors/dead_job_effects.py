@@ -17,12 +17,10 @@ from handrail.core.ports.records import Row, Store
 from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.history.recovery.pending_cleanup import JOB_PREFIX, NO_SESSION
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch, workspace_folders
 
-# Beside the states of sessions; no session has an empty name.
-_NOBODY: Final = ""
-_PREFIX: Final = "job: "
 OUTLIVES: Final = "it went on after Handrail had closed, and is not followed any more"
 
 
@@ -62,7 +60,7 @@ class JobNote(NamedTuple):
 
 def note_job(store: Store, session: str, job: str, noted: JobNote) -> None:
     """A job is followed from now on."""
-    store.save_state(_NOBODY, _key(session, job), noted.to_state())
+    store.save_state(NO_SESSION, _key(session, job), noted.to_state())
 
 
 def make_note(
@@ -95,7 +93,7 @@ def record_job(
     ended = {"tool": "job", "data": None, "cleared": None, "asked": False, **done}
     for kind, payload in (("requested", asked), ("intent", intent), ("completed", ended)):
         store.append(Row(session, kind, f"job:{job}", noted.started_by.turn, now_ns, payload))  # type: ignore[arg-type]  # a literal out of a loop
-    store.save_state(_NOBODY, _key(session, job), None)
+    store.save_state(NO_SESSION, _key(session, job), None)
 
 
 class DeadJobs:
@@ -117,7 +115,7 @@ class DeadJobs:
 
     async def settle(self, session: str) -> list[RecoveredCall]:
         """What was found of them; `session` is open here, and other workspaces are left alone."""
-        noted = _read(await self._store.load_state(_NOBODY))
+        noted = _read(await self._store.load_state(NO_SESSION))
         if not noted:
             return []
         root = self._effects.keeping.files.roots[0]
@@ -128,7 +126,7 @@ class DeadJobs:
             if self._alive(one.started_by.owner):
                 continue
             if await self._store.find_completed(theirs, f"job:{number}") is not None:
-                self._store.save_state(_NOBODY, _key(theirs, number), None)
+                self._store.save_state(NO_SESSION, _key(theirs, number), None)
             elif (found := await self._one(theirs, number, one, jobs, folders)) is not None:
                 done.append(found)
         await self._store.flush()
@@ -212,11 +210,11 @@ def _runs(job: Job | None) -> bool:
 def _read(states: Mapping[str, Any]) -> dict[tuple[str, str], JobNote]:
     found = {}
     for key, value in states.items():
-        if value and key.startswith(_PREFIX):
-            session, job = json.loads(key.removeprefix(_PREFIX))
+        if value and key.startswith(JOB_PREFIX):
+            session, job = json.loads(key.removeprefix(JOB_PREFIX))
             found[session, job] = JobNote.from_state(value)
     return found
 
 
 def _key(session: str, job: str) -> str:
-    return _PREFIX + json.dumps([session, job])
+    return JOB_PREFIX + json.dumps([session, job])

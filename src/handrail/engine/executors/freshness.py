@@ -19,10 +19,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.text.content import Content
-from handrail.core.text.content_compare import changed_line_numbers
-from handrail.core.text.encoding import detect
 from handrail.engine import messages
-from handrail.tools._lib.diff import changed_spans
 
 # Larger files are not compared: an edit of one that changed since it was read is refused.
 MOST_BYTES: Final = 4 << 20
@@ -65,6 +62,8 @@ def changes_only_shown_lines(
 
 def lines_after_edit(before: Content | None, after: Content | None) -> Iterator[str]:
     """Each changed range as it is after the edit, with a few lines around it."""
+    from handrail.tools._lib.diff import changed_spans
+
     old, new = text_lines(before), text_lines(after)
     if old is not None and new is not None:
         for span in changed_spans(old, new):
@@ -74,6 +73,8 @@ def lines_after_edit(before: Content | None, after: Content | None) -> Iterator[
 
 def text_lines(content: Content | None) -> list[str] | None:
     """The lines of a file as a reader is shown them; None if it is binary or large."""
+    from handrail.core.text.encoding import detect
+
     if content is None or content.size > MOST_BYTES:
         return None
     data = content.tobytes()
@@ -87,6 +88,8 @@ def text_lines(content: Content | None) -> list[str] | None:
 
 
 def _edited_regions(old: Sequence[str], new: Sequence[str]) -> Iterator[EditedRegion]:
+    from handrail.tools._lib.diff import changed_spans
+
     for span in changed_spans(old, new):
         if span.a1 > span.a0:
             yield EditedRegion(old, span.a0, span.a1)
@@ -231,6 +234,8 @@ class Freshness:
         """Whether the edit stays in the shown range of a file too large to be hashed whole, and
         that range reads as it did.
         """
+        from handrail.core.text.content_compare import changed_line_numbers
+
         if record.digest is not None or record.shown_digest is None:
             return False
         if change.before is None or change.after is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import TYPE_CHECKING
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
@@ -13,11 +15,13 @@ from handrail.core.verdicts import Effect
 from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.executors.freshness import Freshness
-from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
-from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker, current_hook_tracker
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.recorder import Recorder
+
+if TYPE_CHECKING:
+    from handrail.engine.hooking.callbacks import Hook, Rewrite
+    from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker
 
 _log = logging.getLogger("handrail")
 
@@ -49,6 +53,8 @@ class CallHooks:
 
     async def _run_before(self, state: CallState, hook: Hook) -> bool:
         """Run one hook; returns whether it replaced the arguments."""
+        from handrail.engine.hooking.callbacks import hook_call, normalize_opinion
+
         opinion = normalize_opinion(await hook.before(hook_call(state.prepared)))
         clearance, verdict, rewrite = state.clearance, opinion.verdict, opinion.rewrite
         if opinion.words and opinion.words not in state.notes.hook_messages:
@@ -83,6 +89,12 @@ class CallHooks:
         """Run every hook after the call, whatever its outcome; append their text. Edits that a
         hook makes to the call's files are recorded as part of the call and reported.
         """
+        from handrail.engine.hooking.file_changes import (
+            HookFileNote,
+            HookFileTracker,
+            current_hook_tracker,
+        )
+
         if not self.hooks or state.outcome is None:
             return
         # The time of hooks is not the call's.
@@ -112,6 +124,9 @@ class CallHooks:
         tracker: HookFileTracker,
         added: list[HookFileNote],
     ) -> None:
+        from handrail.engine.hooking.callbacks import hook_call
+        from handrail.engine.hooking.file_changes import HookFileNote
+
         cancellation = state.timer.cancellation
         for hook in self.hooks:
             try:

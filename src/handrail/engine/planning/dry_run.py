@@ -5,13 +5,14 @@ user is shown of a call.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.core.plan import Plan
-from handrail.engine.planning.preview import full_preview
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.planmode.approval import ApprovedSnapshot, call_fingerprint, change_shapes
+
+if TYPE_CHECKING:
+    from handrail.planmode.approval import ApprovedSnapshot
 
 
 class PlannedAction(NamedTuple):
@@ -63,5 +64,8 @@ def describe_call(prepared: PreparedCall, plan: Plan | None) -> str:
 
 def approval_snapshot(prepared: PreparedCall, plan: Plan | None) -> ApprovedSnapshot:
     """The call as the user is shown it for approval."""
+    from handrail.engine.planning.preview import full_preview
+    from handrail.planmode.approval import ApprovedSnapshot, call_fingerprint, change_shapes
+
     what = call_fingerprint(prepared.name, prepared.arguments, prepared.footprint.command)
     return ApprovedSnapshot(what, change_shapes(plan), full_preview(prepared, plan))

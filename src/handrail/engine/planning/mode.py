@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from handrail.core.context import Session
 from handrail.core.ports.plan_mode import PlanFile, PlanModeExit, PlannedPermission
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.planmode import messages
-from handrail.planmode.item import PlanItem
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
+
+if TYPE_CHECKING:
+    from handrail.planmode.item import PlanItem
 
 _QUOTE_PREFIX: Final = "  │ "
 

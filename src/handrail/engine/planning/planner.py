@@ -4,9 +4,10 @@ queued in plan mode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Blobs
 from handrail.core.problems import ProblemRaised
@@ -17,11 +18,9 @@ from handrail.engine.call_state import CallState, Decision, Outcome
 from handrail.engine.executors.freshness import Freshness
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.mode import PlanMode
-from handrail.engine.planning.preview import call_preview
 from handrail.engine.recording.payloads import one_line
 from handrail.engine.registry import ToolOrigin
 from handrail.engine.timing.deadlines import DeadlineTimer
-from handrail.history.before_images import hash_ahead
 from handrail.policy.approval.grants import SessionGrants
 
 
@@ -61,6 +60,8 @@ class CallPlanner:
 
     async def make_plan(self, state: CallState) -> Plan:
         """Ask the tool for its plan; raises `stale` if the model does not know what it changes."""
+        from handrail.history.before_images import hash_ahead
+
         prepared = state.prepared
         try:
             plan = await _tool(state).plan(prepared.parsed.model, state.context)
@@ -77,6 +78,8 @@ class CallPlanner:
         """The outcome of a call that is not carried out: described in a dry run, queued in plan
         mode.
         """
+        from handrail.engine.planning.preview import call_preview
+
         if decision is Decision.QUEUE:
             return self.plan_mode.queue.add(state, plan)
         self.actions.note(state.prepared, plan)

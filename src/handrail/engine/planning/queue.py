@@ -15,14 +15,13 @@ from handrail.core.plan import Plan
 from handrail.core.ports.machine import Clock
 from handrail.core.results import Output, Status, ToolResult
 from handrail.engine.call_state import CallState, Outcome
-from handrail.engine.planning.dry_run import approval_snapshot, describe_call
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.planmode import messages
-from handrail.planmode.item import ApprovalBinding, PlanItem, PlanStatus
 
 if TYPE_CHECKING:
     from handrail.engine.user_actions import QueuedCallRunner
+    from handrail.planmode.item import PlanItem, PlanStatus
 
 MAX_PENDING_CALLS: Final = 200
 _STATE_PREFIX: Final = "plan:"
@@ -48,11 +47,12 @@ class QueuePersistence:
 
     async def load(self) -> list[PlanItem]:
         kept = await self._load()
-        found = [
-            PlanItem.from_record(value)
-            for key, value in kept.items()
-            if key.startswith(_STATE_PREFIX) and value is not None
-        ]
+        records = [kept[key] for key in kept if key.startswith(_STATE_PREFIX)]
+        if not any(records):
+            return []
+        from handrail.planmode.item import PlanItem
+
+        found = [PlanItem.from_record(one) for one in records if one is not None]
         return sorted(found, key=lambda item: (item.order, item.proposed_at, item.id))
 
 
@@ -81,6 +81,8 @@ class PlanQueue:
     @property
     def status(self) -> PlanStatus:
         """The state of the whole plan; pending if there is none."""
+        from handrail.planmode.item import PlanStatus
+
         found = {item.status for item in self._items} or {PlanStatus.PENDING}
         if PlanStatus.APPROVED in found and len(found) > 1:
             return PlanStatus.PARTIALLY_APPROVED
@@ -108,6 +110,8 @@ class PlanQueue:
 
     async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
         """Reject these calls, or all that are pending or failed; raises `not_found` likewise."""
+        from handrail.planmode.item import PlanStatus
+
         async with self._one_at_a_time:
             await self.refresh()
             droppable = tuple(item for item in self._items if item.rejectable)
@@ -143,6 +147,9 @@ class PlanQueue:
         return any(place.path in written for place in prepared.places.values())
 
     def _item(self, prepared: PreparedCall, plan: Plan | None) -> PlanItem:
+        from handrail.engine.planning.dry_run import approval_snapshot, describe_call
+        from handrail.planmode.item import ApprovalBinding, PlanItem
+
         order = max((item.order for item in self._items), default=0) + 1
         seen = approval_snapshot(prepared, plan)
         paths = [one.path for one in seen.shapes] or [one.path for one in prepared.places.values()]

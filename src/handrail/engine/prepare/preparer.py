@@ -27,8 +27,6 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import Translated, View, ViewTable, Vocabulary
 from handrail.engine import messages
-from handrail.engine.prepare.arguments import check_plain, parse_arguments
-from handrail.engine.prepare.coerce import explain_errors, validate_coerced
 from handrail.engine.prepare.paths import (
     call_footprint,
     output_touch,
@@ -309,6 +307,8 @@ def _scope(
 
 def plain_arguments(call: ToolCall) -> dict[str, Any]:
     """A copy of the arguments, which could have come from JSON text; raises `invalid_arguments`."""
+    from handrail.engine.prepare.arguments import check_plain, parse_arguments
+
     if isinstance(call.arguments, str):
         return parse_arguments(call.arguments)
     if not isinstance(call.arguments, Mapping):
@@ -333,6 +333,8 @@ def plain_arguments(call: ToolCall) -> dict[str, Any]:
 
 def _validated(translated: Translated, target: CallTarget) -> ParsedArguments:
     """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`."""
+    from handrail.engine.prepare.coerce import explain_errors, validate_coerced
+
     entry, view = target.entry, target.view
     given, ignored = translated.arguments, tuple(translated.ignored)
     try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from handrail.core.commands import CommandAnalysis
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.ports.models import Finish
 from handrail.core.problems import Problem

@@ -10,10 +10,11 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.outputs import Outputs
 from handrail.core.places import shown
@@ -26,7 +27,6 @@ from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import CallIds
 from handrail.engine.recording.payloads import replay
-from handrail.history.undo.recorded_changes import find_undone_paths
 
 # How long a call waits for its first time in another process, and how often it looks.
 PATIENCE_S: Final = 10.0
@@ -75,6 +75,8 @@ class _CallHistory:
 
     async def _as_it_is(self, result: ToolResult) -> ToolResult:
         """The result of a change, which may have been taken back since."""
+        from handrail.history.undo.recorded_changes import find_undone_paths
+
         undone = await find_undone_paths(self.store, self.session, result.call_id)
         if not undone:
             return result

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal
 
 from handrail.core.context import Session, ToolContext, current_reads
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import (
     CallEnded,
     CallOutput,
@@ -32,7 +32,6 @@ from handrail.core.results import Output, Status, ToolResult
 from handrail.engine.call_state import CallState, Outcome, current_session
 from handrail.engine.events import EventBus
 from handrail.engine.failures import ended_problem
-from handrail.engine.hooking.callbacks import current_hook_failures
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import change_summary, one_line
 from handrail.engine.recording.truncation import (
@@ -291,6 +290,8 @@ class CallRecording:
     result: ToolResult
 
     async def __aenter__(self) -> CallRecording:
+        from handrail.engine.hooking.callbacks import current_hook_failures
+
         notes = self._state.notes
         self._tokens = (
             current_session.set(self._state.context.session),
@@ -305,6 +306,8 @@ class CallRecording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        from handrail.engine.hooking.callbacks import current_hook_failures
+
         state, cancellation = self._state, self._state.timer.cancellation
         session, reads, hook_failures = self._tokens
         try:

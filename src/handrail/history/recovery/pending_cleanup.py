@@ -10,23 +10,25 @@ from typing import Final
 from handrail.core.ports.records import Store
 
 # Beside the states of sessions; no session has an empty name.
-_NOBODY: Final = ""
+NO_SESSION: Final = ""
+# Begins the names of the notes about background jobs.
+JOB_PREFIX: Final = "job: "
 _PREFIX: Final = "given up: "
 
 
 def mark_pending_cleanup(store: Store, session: str, call_id: str) -> None:
     """Note that a call is over, and that something of it may be left."""
-    store.save_state(_NOBODY, _key(session, call_id), True)
+    store.save_state(NO_SESSION, _key(session, call_id), True)
 
 
 def clear_pending_cleanup(store: Store, session: str, call_id: str) -> None:
     """Nothing of it is left."""
-    store.save_state(_NOBODY, _key(session, call_id), None)
+    store.save_state(NO_SESSION, _key(session, call_id), None)
 
 
 async def list_pending_cleanup(store: Store) -> set[tuple[str, str]]:
     """Session and id of the calls that something may be left of."""
-    found = await store.load_state(_NOBODY)
+    found = await store.load_state(NO_SESSION)
     keys = [key for key, value in found.items() if value and key.startswith(_PREFIX)]
     return {(one, other) for one, other in (json.loads(key[len(_PREFIX) :]) for key in keys)}
 

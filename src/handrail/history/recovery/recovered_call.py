@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import CallRecord, Row
 from handrail.core.text.listing import first_few
-from handrail.history.command_effects.effects_report import EffectsReport
+
+if TYPE_CHECKING:
+    from handrail.history.command_effects.effects_report import EffectsReport
 
 # Paths that are named in a text.
 _LISTED: Final = 20

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, NamedTuple
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, Place, Stat
 from handrail.core.plan import Change, hash_of
 from handrail.core.ports.machine import Blobs, Files

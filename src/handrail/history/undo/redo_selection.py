@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Trace
 from handrail.core.ports.undo import UndoRequest
 from handrail.core.problems import ProblemRaised

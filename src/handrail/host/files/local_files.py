@@ -26,8 +26,6 @@ from handrail.host.files.errors import FAILING, problem_from_oserror, quoted
 from handrail.host.files.locate import Locator, find_entry
 from handrail.host.files.messages import NOT_A_DIRECTORY_TO_LIST
 from handrail.host.files.roots import LIST, Roots
-from handrail.host.files.staged_change import StagedChange, is_unchanged, stat_target
-from handrail.host.files.staged_folder import StagedFolder, refuse_exchange
 
 # A directory of this size has at most a few hundred entries on most file systems.
 _ONE_LOOK: Final = 4096
@@ -160,6 +158,8 @@ class LocalFiles:
 
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
+        from handrail.host.files.staged_change import is_unchanged, stat_target
+
         try:
             parent = Parent(self._roots, change.place, None, durable=False)
         except FileNotFoundError:
@@ -199,6 +199,9 @@ class LocalFiles:
         announce: Callable[[], None] = lambda: None,
     ) -> Staged:
         """Prepare the new content next to its target, unnamed where possible."""
+        from handrail.host.files.staged_change import StagedChange
+        from handrail.host.files.staged_folder import StagedFolder, refuse_exchange
+
         if Form.FOLDER in (change.before_form, change.after_form):
             refuse_exchange(change)
             return StagedFolder(self._roots, change, durable=durable, announce=announce)

@@ -25,7 +25,6 @@ from handrail.host.files.errors import not_regular_problem, problem_from_oserror
 from handrail.host.files.line_index import LargeWindows, binary_problem, split_lines
 from handrail.host.files.messages import FILE_GROWS, FILE_MISSING, FILE_TOO_LARGE
 from handrail.host.files.roots import LOOK, READ, Roots
-from handrail.host.files.suggest import suggest_names
 
 SMALL: Final = 1 << 20
 # Time stamps younger than a tick of the kernel's clock prove nothing.
@@ -154,6 +153,8 @@ def describes(seen: Stat, info: os.stat_result) -> bool:
 
 def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
     """The problem of a missing file, with similar names."""
+    from handrail.host.files.suggest import suggest_names
+
     names = suggest_names(roots, place)
     hint = (
         f"did you mean {', '.join(map(repr, names))}?"

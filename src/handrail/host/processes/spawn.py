@@ -18,12 +18,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Self
 
 import anyio
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.host.processes import landlock, seccomp
 from handrail.host.processes.binaries import needs_loader
 

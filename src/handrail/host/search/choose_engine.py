@@ -83,13 +83,13 @@ def open_search(
     ripgrep if a trusted one is found (see `find_helper`), else Python. Raises OSError if a
     root is not a directory. Close it to let go of its handles.
     """
-    from handrail.host.processes import spawn  # noqa: PLC0415 - for searches only
+    from handrail.host.processes import spawn
 
     binary = find_helper("rg", roots).path if spawn.supported() else None
     if binary is None:
-        from handrail.host.search.fallback.python_search import PythonSearch  # noqa: PLC0415
+        from handrail.host.search.fallback.python_search import PythonSearch
 
         return PythonSearch(roots, hidden=hidden, handles=handles, aliases=aliases)
-    from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch  # noqa: PLC0415
+    from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
     return RipgrepSearch(roots, binary, hidden=hidden, handles=handles, aliases=aliases)

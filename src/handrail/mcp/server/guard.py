@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -16,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.mcp.server.tokens import Tokens
 from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage, parse_json, too_long
 

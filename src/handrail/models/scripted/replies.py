@@ -6,10 +6,11 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import formatdate
 from typing import Any, Final, Literal, NamedTuple
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.models.scripted.streams import ScriptedMessage, StreamShape, render_stream
 
 FaultKind = Literal[

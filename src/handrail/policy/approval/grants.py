@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.core.ports.plan_mode import PlannedPermission
 from handrail.core.results import PermissionGranted
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.approval import messages, suggest_rule
+from handrail.policy.approval import messages
 from handrail.policy.policy_input import PolicyInput
-from handrail.policy.rules.notices import find_stricter_rule
-from handrail.policy.rules.overbroad_rules import ungrantable_reason
-from handrail.policy.rules.parse import CanonicalName, parse_rule
 from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
+
+if TYPE_CHECKING:
+    from handrail.policy.rules.parse import CanonicalName
 
 
 class Scope(StrEnum):
@@ -123,6 +123,9 @@ class SessionGrants:
         return rule
 
     def _grant(self, text: str, scope: Scope, for_s: float | None) -> Rule:
+        from handrail.policy.rules.overbroad_rules import ungrantable_reason
+        from handrail.policy.rules.parse import parse_rule
+
         rule = parse_rule(
             text, self._canonical, RuleOrigin(RuleSource.SESSION), effect=Effect.ALLOW
         )
@@ -138,6 +141,8 @@ class SessionGrants:
 
     def _check_effective(self, rule: Rule, text: str) -> None:
         """Raise `invalid_arguments` or `denied` for a grant that could never allow a call."""
+        from handrail.policy.rules.notices import find_stricter_rule
+
         useless = self._obstacle(rule)
         if useless is not None:
             template = messages.GRANT_WITHOUT_EFFECT
@@ -196,6 +201,8 @@ class SessionGrants:
 
     def suggest_rule(self, subject: PolicyInput) -> str | None:
         """The rule to propose for "always"; None: only the one call can be allowed."""
+        from handrail.policy.approval import suggest_rule
+
         return suggest_rule.suggest_rule(subject, self._base.path_base)
 
     def remember_plan(self, prompts: Iterable[PlannedPermission]) -> None:

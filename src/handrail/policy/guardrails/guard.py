@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
 
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails import messages
-from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault
-from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch
-from handrail.policy.guardrails.gates import GateResult, Runner, run_quality_gates
-from handrail.policy.guardrails.git_safety import GitSafety
 from handrail.policy.guardrails.limits import Ledger, QuotaOutcome
 from handrail.policy.guardrails.settings import FilePattern, GuardrailSettings
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
-from handrail.policy.rules.command_pattern import MatchCertainty, match_words, parse_command_pattern
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
+
+if TYPE_CHECKING:
+    from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault
+    from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch
+    from handrail.policy.guardrails.gates import GateResult, Runner
+    from handrail.policy.guardrails.git_safety import GitSafety
+    from handrail.policy.rules.command_pattern import CommandPattern
 
 RuleSets = Callable[[Sequence[Rule], PathBase], RuleSet]
 # What makes changes final; it waits for tests where they are required.
@@ -44,6 +47,7 @@ class Guardrails:
         rule_set: RuleSets = RuleSet,
     ) -> None:
         self.settings = settings
+        self._path_base = path_base
         self.ledger = Ledger(settings.limits, path_base.roots, path_base.resolve)
         protected = [_rule(RuleFamily.WRITE, "protected_files", one) for one in settings.protected]
         unread = [_rule(RuleFamily.READ, "sensitive_files", one) for one in settings.sensitive]
@@ -53,32 +57,61 @@ class Guardrails:
         # is closed to it: one rule says both.
         self._of_commands = rule_set([*protected, *unread], path_base)
         self._names = {rule.name: f"guardrail:{_kind(rule)}" for rule in self._files.rules}
-        self._blocked = BlockedCommands(settings.commands.blocked)
-        self._git = GitSafety()
-        self._blocking, self._warning = (
-            CodeChecker(
-                [rule for rule in settings.code if rule.blocks is blocks],
-                settings.omissions if settings.omissions == word else "off",
-                path_base,
-            )
-            for blocks, word in ((True, "block"), (False, "warn"))
-        )
-        self._final = [parse_command_pattern(text) for text in _FINAL]
         self.ignores_reads = self._files.ignores_reads
         # Whether calls must be reserved and settled at all.
         limited = any(one is not None for one in settings.limits)
         self.counts = limited or settings.commands.tested
         steps: dict[Guard, bool] = {
             self._by_files: bool(self._names),
-            self._by_expressions: bool(self._blocked),
+            self._by_expressions: bool(settings.commands.blocked),
             self._by_git_safety: settings.commands.git_safety,
             self._by_tests: settings.commands.tested,
             self.ledger.check: limited,
-            self._by_code: self._blocking.active,
+            self._by_code: any(one.blocks for one in settings.code)
+            or settings.omissions == "block",
         }
         # Whether a change that was carried out may be warned about.
-        self.warns = self._warning.active or settings.commands.tested
+        self.warns = (
+            settings.commands.tested
+            or settings.omissions == "warn"
+            or not all(one.blocks for one in settings.code)
+        )
         self._steps = tuple(step for step, used in steps.items() if used)
+
+    # The checks of commands and of text are built for the first call that they concern.
+
+    @cached_property
+    def _blocked(self) -> BlockedCommands:
+        from handrail.policy.guardrails.command_checks import BlockedCommands
+
+        return BlockedCommands(self.settings.commands.blocked)
+
+    @cached_property
+    def _git(self) -> GitSafety:
+        from handrail.policy.guardrails.git_safety import GitSafety
+
+        return GitSafety()
+
+    @cached_property
+    def _blocking(self) -> CodeChecker:
+        return self._code_checker("block")
+
+    @cached_property
+    def _warning(self) -> CodeChecker:
+        return self._code_checker("warn")
+
+    def _code_checker(self, word: Literal["block", "warn"]) -> CodeChecker:
+        from handrail.policy.guardrails.code_checks import CodeChecker
+
+        rules = [rule for rule in self.settings.code if rule.blocks is (word == "block")]
+        omissions = word if self.settings.omissions == word else "off"
+        return CodeChecker(rules, omissions, self._path_base)
+
+    @cached_property
+    def _final(self) -> list[CommandPattern]:
+        from handrail.policy.rules.command_pattern import parse_command_pattern
+
+        return [parse_command_pattern(text) for text in _FINAL]
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """The strictest verdict; None if no guardrail concerns the call."""
@@ -126,6 +159,8 @@ class Guardrails:
 
     async def run_quality_gates(self, runner: Runner) -> list[GateResult]:
         """Run the gates of the settings; where tests are required, they are one more."""
+        from handrail.policy.guardrails.gates import run_quality_gates
+
         tested = self.settings.commands.tested
         untested = (lambda: self.ledger.untested) if tested else None
         return await run_quality_gates(self.settings.gates, runner, untested=untested)
@@ -165,6 +200,8 @@ class Guardrails:
         )
 
     def _by_tests(self, subject: PolicyInput) -> Verdict | None:
+        from handrail.policy.rules.command_pattern import MatchCertainty, match_words
+
         if subject.footprint.command is None or not self.ledger.untested:
             return None
         fits = [

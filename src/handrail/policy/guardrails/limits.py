@@ -15,9 +15,7 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails import messages
-from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.policy.guardrails.settings import Limits
-from handrail.policy.guardrails.test_commands import runs_tests
 from handrail.policy.policy_input import PolicyInput
 
 _GLOB: Final = frozenset("*?[")
@@ -143,6 +141,8 @@ class Ledger:
         return None
 
     def _share(self, subject: PolicyInput) -> Share:
+        from handrail.policy.guardrails.line_diff import lines_changed
+
         analysis, plan = subject.footprint.command, subject.plan
         if analysis is not None:
             written = frozenset(self._written(analysis)) if analysis.effects.writes else _NONE
@@ -184,6 +184,8 @@ class Ledger:
 
 
 def _is_test(subject: PolicyInput, analysis: CommandAnalysis) -> bool:
+    from handrail.policy.guardrails.test_commands import runs_tests
+
     touches = subject.footprint.touches
     job = any(one.key == "session:jobs" and one.access is Access.WRITE for one in touches)
     return not job and runs_tests(analysis)

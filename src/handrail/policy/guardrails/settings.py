@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
+
+from handrail.core.deferred_dataclass import dataclass
 
 Omissions = Literal["off", "warn", "block"]
 
@@ -65,7 +66,7 @@ class GuardrailSettings:
     protected: tuple[FilePattern, ...] = ()
     sensitive: tuple[FilePattern, ...] = ()
     commands: CommandSettings = CommandSettings()
-    limits: Limits = Limits()  # noqa: RUF009 - an immutable value
+    limits: Limits = Limits()
     code: tuple[CodeRule, ...] = ()
     omissions: Omissions = "block"
     gates: tuple[QualityGate, ...] = ()
@@ -84,7 +85,7 @@ class BadExpression(Exception):
 
 def compiled(pattern: str, *, ignore_case: bool = False) -> Any:
     """The expression over bytes, `^` and `$` at every line; raises `BadExpression`."""
-    import re2  # noqa: PLC0415 - 5 ms, and only where there are expressions
+    import re2
 
     options = re2.Options()
     options.max_mem = _MAX_MEM

@@ -94,6 +94,6 @@ def tools_in_profile(profile: str) -> tuple[str, ...]:
 
 
 def _builtin() -> Any:
-    from handrail.tools import builtin  # noqa: PLC0415 - only where there are rules
+    from handrail.tools import builtin
 
     return builtin

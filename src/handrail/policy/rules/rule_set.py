@@ -6,40 +6,20 @@ If no rule matches there is no verdict, and the mode decides; an empty set allow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
-from typing import Final, NamedTuple
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Footprint
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.policy_input import PolicyInput
-from handrail.policy.rules.command_match import CommandRules
-from handrail.policy.rules.command_pattern import CommandPattern, parse_command_pattern
-from handrail.policy.rules.findings import (
-    Finding,
-    allow_verdict,
-    command_finding,
-    finding_verdict,
-    path_finding,
-    tool_finding,
-    unknown_effects_finding,
-)
-from handrail.policy.rules.overbroad_rules import word_set
-from handrail.policy.rules.paths.glob import Glob, Overlap
 from handrail.policy.rules.paths.index import AllowIndex, PathMatch, RankedRule, RestrictionIndex
 from handrail.policy.rules.paths.pattern import (
     PathBase,
     broad_globs,
     exact_denied_paths,
     exact_globs,
-)
-from handrail.policy.rules.paths.touched import (
-    TouchedPath,
-    known_paths,
-    mentioned_paths,
-    read_paths,
-    written_paths,
 )
 from handrail.policy.rules.rule import (
     ANY_TOOL,
@@ -48,8 +28,15 @@ from handrail.policy.rules.rule import (
     RuleSource,
 )
 
+if TYPE_CHECKING:
+    from handrail.policy.rules.command_match import CommandRules
+    from handrail.policy.rules.command_pattern import CommandPattern
+    from handrail.policy.rules.findings import Finding
+    from handrail.policy.rules.paths.glob import Glob
+    from handrail.policy.rules.paths.touched import TouchedPath
+
 # They read what lies where they start although no word names it.
-_SEARCH_PROGRAMS: Final = word_set("git rg ag ack grep fd find tree")
+_SEARCH_PROGRAMS: Final = frozenset("git rg ag ack grep fd find tree".split())  # noqa: SIM905 - no literal is the name of a tool
 # Stands for every tool that runs a command.
 _ANY_COMMAND: Final = "command:"
 _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
@@ -132,7 +119,7 @@ class RuleSet:
         }
         redirects = [one for one in paths if one.rule.traits.writes_whole_files]
         self._allowed_redirects = AllowIndex(self._exact(redirects))
-        self._commands = CommandRules(_command_rules(binding), _command_rules(covering))
+        self._binding, self._covering = binding, covering
         self._denied = [one for one in binding if _denies_paths(one.rule)]
         # What must stay as it is for a deny of writing to be kept; None: it has no such path.
         self._closed = {
@@ -146,8 +133,17 @@ class RuleSet:
             for entry in binding
         )
 
+    @cached_property
+    def _commands(self) -> CommandRules:
+        """The rules about commands, indexed for the first command."""
+        from handrail.policy.rules.command_match import CommandRules
+
+        return CommandRules(_command_rules(self._binding), _command_rules(self._covering))
+
     def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the strictest rule that matches the call; None if no rule matches."""
+        from handrail.policy.rules.findings import allow_verdict, finding_verdict
+
         strictest = min(self._findings(subject), key=lambda one: one.sort_key, default=None)
         if strictest is not None:
             return finding_verdict(strictest)
@@ -166,6 +162,9 @@ class RuleSet:
     # --- what binds --------------------------------------------------------------------
 
     def _findings(self, subject: PolicyInput) -> Iterator[Finding]:
+        from handrail.policy.rules.findings import command_finding, tool_finding
+        from handrail.policy.rules.paths.touched import read_paths, written_paths
+
         for entry in _rules_for_tool(self._tools, subject):
             yield tool_finding(entry, subject.tool)
         if self._writes and not (subject.reads_only and subject.footprint.command is None):
@@ -188,6 +187,9 @@ class RuleSet:
         subject: PolicyInput,
         verb: str,
     ) -> Iterator[Finding]:
+        from handrail.policy.rules.findings import path_finding
+        from handrail.policy.rules.paths.glob import Overlap
+
         for target in targets:
             for hit in index.find(target):
                 exact = hit.meeting is Overlap.SURE and not target.glob
@@ -213,6 +215,10 @@ class RuleSet:
 
     def _of_unknown(self, analysis: CommandAnalysis) -> Iterator[Finding]:
         """What deny rules about paths say of a command whose reads and writes are not all known."""
+        from handrail.policy.rules.findings import path_finding, unknown_effects_finding
+        from handrail.policy.rules.paths.glob import Overlap
+        from handrail.policy.rules.paths.touched import mentioned_paths
+
         dangerous = analysis.safety_class >= CommandClass.DANGEROUS
         keeps = self._keeper(analysis)
         if dangerous or _hides_effects(analysis):
@@ -271,6 +277,8 @@ class RuleSet:
     # --- what covers -------------------------------------------------------------------
 
     def _cover(self, subject: PolicyInput) -> RankedRule | None:
+        from handrail.policy.rules.paths.touched import known_paths
+
         if subject.footprint.command is not None:
             return self._cover_command(subject, subject.footprint.command)
         for entry in _rules_for_tool(self._allowed_tools, subject):
@@ -279,6 +287,8 @@ class RuleSet:
         return None if paths is None else paths.cover(known_paths(subject))
 
     def _cover_command(self, subject: PolicyInput, analysis: CommandAnalysis) -> RankedRule | None:
+        from handrail.policy.rules.paths.touched import written_paths
+
         entry = self._commands.cover(analysis, confined=subject.confined)
         if entry is None or not any(part.writes for part in analysis.parts):
             return entry
@@ -361,6 +371,8 @@ def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Itera
 
 
 def _command_rules(entries: Sequence[RankedRule]) -> Iterator[tuple[CommandPattern, RankedRule]]:
+    from handrail.policy.rules.command_pattern import parse_command_pattern
+
     for entry in entries:
         if entry.rule.pattern is not None and entry.rule.traits.matches_commands:
             yield parse_command_pattern(entry.rule.pattern), entry

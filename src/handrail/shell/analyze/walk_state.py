@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from handrail.core.commands import Reason, UnreadableCommand
+from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze.evaluated_names import EvaluatedNames
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.working_directory import Directories

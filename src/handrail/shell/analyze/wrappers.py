@@ -11,9 +11,10 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze import finders, shells
 from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.parse.syntax import Assignment, Text, Word
@@ -39,7 +40,7 @@ def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
     return None if wrapper is None else _WrapperArguments(name, wrapper, list(words[1:])).result()
 
 
-@dataclass
+@dataclass()
 class _WrapperArguments:
     """Reads the arguments of one wrapper by its entry in the table."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze import builtins
 from handrail.shell.classify import hosts, messages, path_location, sed

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
+
+from handrail.core.deferred_dataclass import dataclass
 
 _TOKEN: Final = re.compile(
     r"(?P<space>(?:[ \t\r]|\\\r?\n|#[^\n]*)+)|(?P<newline>\n)"
@@ -71,7 +73,7 @@ class AwkValue(NamedTuple):
         return only[1] if only is not None and only[0] == "text" else None
 
 
-@dataclass
+@dataclass()
 class AwkProgram:
     """The effects of a program."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.parse.syntax import Statement
 
@@ -34,7 +35,7 @@ class InputText:
         return self._text
 
 
-@dataclass
+@dataclass()
 class ShellState:
     """What a shell knows at one point of a command."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.store.chain.encoding import (
     GENESIS,
     ledger_hash,

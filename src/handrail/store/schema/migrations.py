@@ -8,10 +8,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import resources
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.store.schema.single_chain import ONE_CHAIN, join_session_chains
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 # "HRai" in SQLite's header, where `file` and we can see whose database it is.
@@ -27,9 +26,8 @@ class Migration(NamedTuple):
 
 def list_migrations() -> list[Migration]:
     """All migrations in order, from the .sql files beside this module."""
-    folder = resources.files("handrail.store") / "schema"
-    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
-    return [Migration(int(name[:4]), (folder / name).read_text("utf-8")) for name in names]
+    found = sorted(Path(__file__).parent.glob("*.sql"))
+    return [Migration(int(path.name[:4]), path.read_text("utf-8")) for path in found]
 
 
 def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
@@ -81,6 +79,8 @@ def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Migration]) -> Non
     The caller holds no transaction. Several processes may do this at once: each step looks
     at the version again once it holds the write lock.
     """
+    from handrail.store.schema.single_chain import ONE_CHAIN, join_session_chains
+
     for step in plan:
         db.execute("BEGIN IMMEDIATE")
         try:

@@ -11,10 +11,8 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
-from handrail.core.ports.leases import Lease, Reserved
 from handrail.core.ports.records import (
     Abandoned,
     CallRecord,
@@ -36,9 +34,6 @@ from handrail.store.chain.encoding import (
     storable,
 )
 from handrail.store.records import calls, failed_calls, leases, sessions, traces, unfinished
-from handrail.store.records.leases import LeaseReader
-from handrail.store.records.purge import StoreSizes, measure_store
-from handrail.store.records.traces import TraceFilter
 from handrail.store.sqlite.connection import MEMORY, Database
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 from handrail.store.sqlite.writer import (
@@ -49,6 +44,11 @@ from handrail.store.sqlite.writer import (
     Waiter,
     WriterThread,
 )
+
+if TYPE_CHECKING:
+    from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
+    from handrail.core.ports.leases import Lease, Reserved
+    from handrail.store.records.purge import StoreSizes
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class SqliteStore:
         self.path = database.path
         self._now_ns = now_ns
         self._writer = WriterThread(database, now_ns)
-        self._reader = LeaseReader(database.path)
+        self._reader = leases.LeaseReader(database.path)
         self._pid = os.getpid()
         self._opened: dict[str, str] = {}
         # At exit and when forgotten: the writer ends after what is queued.
@@ -243,7 +243,7 @@ class SqliteStore:
         limit: int = -1,
     ) -> list[Trace]:
         """The calls that announced a change, newest first; `before` a row, for the next page."""
-        wanted = TraceFilter(
+        wanted = traces.TraceFilter(
             None if session is None else storable(session),
             None if call_id is None else storable(call_id),
             turn,
@@ -303,8 +303,9 @@ class SqliteStore:
 
     async def sizes(self) -> StoreSizes:
         """How much the store holds and how large its files are."""
-        path = self.path
-        return await self._ask(lambda db: measure_store(db, path))
+        from handrail.store.records.purge import measure_store
+
+        return await self._ask(partial(measure_store, path=self.path))
 
     async def aclose(self) -> None:
         """Close the sessions, commit what is queued and let go of the file.
@@ -366,7 +367,10 @@ def _close_all(db: sqlite3.Connection, opened: dict[str, str], now_ns: Callable[
 
 
 def _end(
-    writer: WriterThread, reader: LeaseReader, opened: dict[str, str], now_ns: Callable[[], int]
+    writer: WriterThread,
+    reader: leases.LeaseReader,
+    opened: dict[str, str],
+    now_ns: Callable[[], int],
 ) -> None:
     reader.close()
     work = partial(_close_all, opened=opened, now_ns=now_ns)

@@ -13,16 +13,16 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.text.redact import may_hold_secrets
 from handrail.store.chain.encoding import EncodedRow, SealedRow, seal_row, storable
 from handrail.store.chain.ledger import ChainGuard, LedgerWriter
-from handrail.store.chain.verify import find_break
 from handrail.store.sqlite.connection import Database
 from handrail.store.sqlite.errors import explain_error, problem_error, unavailable_problem
 
@@ -123,6 +123,13 @@ MAX_HELD_ROWS: Final = 10_000
 MAX_HELD_BYTES: Final = 64 << 20
 
 
+def _find_break(path: str, size: int) -> str | None:
+    """How the chain of a store of this size is broken; loaded only if the file looks different."""
+    from handrail.store.chain.verify import find_break
+
+    return find_break(path, size)
+
+
 class WriterThread:
     """Owns the connection and the queue; every other thread only puts items."""
 
@@ -131,7 +138,7 @@ class WriterThread:
         self.ended = False
         self.refused = 0
         self._database = database
-        self._guard = ChainGuard(database.path, find_break)
+        self._guard = ChainGuard(database.path, _find_break)
         self._now_ns = now_ns
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._bell = threading.Event()

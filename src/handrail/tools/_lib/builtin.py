@@ -39,7 +39,7 @@ class Builtin(Tool[P]):
 @cache
 def read_prose(module: str) -> str:
     """Return the text of the prose file beside a tool's module."""
-    from importlib.resources import files  # noqa: PLC0415 - 5 ms, and only when shown
+    from importlib.resources import files
 
     package, _, name = module.rpartition(".")
     return files(package).joinpath(f"{name}.md").read_text("utf-8").strip()

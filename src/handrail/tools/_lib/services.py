@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.context import Whereabouts
+from handrail.core.deferred_dataclass import dataclass
 from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.leases import PathReserver
@@ -43,25 +43,15 @@ class Shell:
 class Services:
     """The machine as tools see it; `allow_delete` is the user's setting.
 
-    `deferred_shell` None: no command can be run here. `plan_mode` None: there is no plan mode.
+    `shell` None: no command can be run here. `plan_mode` None: there is no plan mode.
     `locks` None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
     """
 
     files: Files
     search: Search
-    deferred_undo: Lazy[UndoService]
+    undo: Lazy[UndoService]
     allow_delete: bool = False
-    deferred_shell: Lazy[Shell] | None = None
+    shell: Lazy[Shell] | None = None
     plan_mode: PlanModeControl | None = None
     locks: PathReserver | None = None
     outputs: Outputs | None = None
-
-    @property
-    def undo(self) -> UndoService:
-        """Reverts recorded changes."""
-        return self.deferred_undo.value
-
-    @property
-    def shell(self) -> Shell | None:
-        """Runs commands."""
-        return None if self.deferred_shell is None else self.deferred_shell.value

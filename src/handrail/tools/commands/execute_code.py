@@ -11,6 +11,7 @@ from handrail.core.commands import Effects as CommandEffects
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
+from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -51,7 +52,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     keep = "both"
     output_schema = OUTPUT_SCHEMA
 
-    def __init__(self, shell: Shell | None) -> None:
+    def __init__(self, shell: Lazy[Shell] | None) -> None:
         self._shell = shell
         self._judged = Judged(self._judge)
 
@@ -120,4 +121,4 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     def _tools(self) -> Shell:
         if self._shell is None:
             raise ProblemRaised("unavailable", "programs cannot be run here")
-        return self._shell
+        return self._shell.value

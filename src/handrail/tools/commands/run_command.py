@@ -10,6 +10,7 @@ from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
+from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import Kind
 from handrail.core.ports.machine import Files
@@ -61,7 +62,7 @@ class RunCommand(Builtin[RunCommandParams]):
     timeout_s = None
     keep = "both"
 
-    def __init__(self, files: Files, shell: Shell | None) -> None:
+    def __init__(self, files: Files, shell: Lazy[Shell] | None) -> None:
         self._files = files
         self._shell = shell
         self._judged = Judged(self._judge)
@@ -145,4 +146,4 @@ class RunCommand(Builtin[RunCommandParams]):
     def _tools(self) -> Shell:
         if self._shell is None:
             raise ProblemRaised("unavailable", "commands cannot be run here")
-        return self._shell
+        return self._shell.value

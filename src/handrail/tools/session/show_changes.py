@@ -9,6 +9,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
+from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.ports.undo import UndoableChange, UndoService
@@ -46,13 +47,13 @@ class ShowChanges(Builtin[ShowChangesParams]):
     idempotent = True
     output_schema = object_schema(changes={"type": "array", "items": _CHANGE})
 
-    def __init__(self, past: UndoService) -> None:
+    def __init__(self, past: Lazy[UndoService]) -> None:
         self._past = past
 
     async def run(self, args: ShowChangesParams, ctx: ToolContext) -> Output:
         """The newest first; an undo or redo is a change like any other."""
         path = None if args.path is None else ctx.places["path"].path
-        found = await self._past.changes(ctx.session.id, path=path, limit=args.limit)
+        found = await self._past.value.changes(ctx.session.id, path=path, limit=args.limit)
         text = "\n".join(_line(one) for one in found) or "nothing was changed"
         return Output(text, data={"changes": [_data(one) for one in found]})
 

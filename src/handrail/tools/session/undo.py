@@ -9,6 +9,7 @@ from pydantic import Field
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import OPEN_ENDED, Footprint
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.undo import Requester, Scope, UndoCall, UndoRequest, UndoService
 from handrail.core.problems import ProblemRaised
@@ -36,7 +37,7 @@ class UndoTool(Builtin[UndoParams]):
     traits = ToolTraits(takes_pattern=False, reverts_changes=True)
     group = Group.EDIT
 
-    def __init__(self, past: UndoService) -> None:
+    def __init__(self, past: Lazy[UndoService]) -> None:
         self._past = past
 
     def footprint(self, args: UndoParams) -> Footprint:
@@ -83,7 +84,7 @@ class UndoTool(Builtin[UndoParams]):
     async def _make(self, wanted: UndoRequest, args: UndoParams, ctx: ToolContext) -> Plan:
         """The plan, or that of the next part, and a report of how far the undo is."""
         asker = Requester(ctx.session.id, ctx.call.by_person)
-        make_plan = self._past.redo_plan if args.redo else self._past.undo_plan
+        make_plan = self._past.value.redo_plan if args.redo else self._past.value.undo_plan
         plan = await make_plan(wanted, asker, UndoCall(ctx.call.id, ctx.call.continues))
         if isinstance(plan.data, Mapping) and "total" in plan.data:
             ctx.report(f"{plan.data['done']:,} of {plan.data['total']:,} files")

@@ -153,10 +153,10 @@ def test_a_home_that_cannot_be_used_is_a_problem_and_the_report_goes_on(
 
 
 def test_a_ripgrep_inside_the_workspace_that_cannot_be_verified_is_not_used(handrail, monkeypatch):
-    from handrail.host.processes.helpers import bundled
+    from handrail.host.processes.helpers import wheel_record
 
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(bundled, "read_record_entry", lambda distribution, path: None)
+    monkeypatch.setattr(wheel_record, "read_record_entry", lambda distribution, path: None)
 
     done = handrail("-w", sys.prefix, "doctor")
     report = handrail("-w", sys.prefix, "doctor", "--json").json
@@ -178,11 +178,11 @@ def test_no_ripgrep_at_all_is_told_as_that(handrail, monkeypatch):
 
 @pytest.mark.finding("F31")
 def test_an_installed_helper_that_differs_from_its_record_is_a_problem(handrail, monkeypatch):
-    from handrail.host.processes.helpers import bundled
+    from handrail.host.processes.helpers import wheel_record
     from handrail.host.processes.helpers.wheel_record import RecordEntry
 
     monkeypatch.setattr(
-        bundled,
+        wheel_record,
         "read_record_entry",
         lambda distribution, path: RecordEntry(distribution, "1.0", "0" * 64),
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentTypeError, Namespace
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
+from handrail.core.deferred_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace

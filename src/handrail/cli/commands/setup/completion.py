@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.cli.parser import Parser, Subparsers, add_command, build_parser
 from handrail.cli.render import output
+from handrail.core.deferred_dataclass import dataclass
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _EPILOG: Final = """\

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
+from handrail.core.deferred_dataclass import dataclass
 
 if TYPE_CHECKING:
     from handrail.core.results import ToolResult
     from handrail.engine.runtime import Runtime
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 FILES: Final[Mapping[str, str]] = {
     "README.md": "# shop\n\nA cart, its prices and a printed report.\n",

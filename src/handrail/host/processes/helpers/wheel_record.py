@@ -24,7 +24,7 @@ def read_record_entry(distribution: str, path: str) -> RecordEntry | None:
     Only this environment's package directories count: the import path may begin with the current
     directory, which belongs to the workspace.
     """
-    from importlib.metadata import distributions  # noqa: PLC0415 - 10 ms, and only once
+    from importlib.metadata import distributions
 
     folders = list(dict.fromkeys((sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))))
     wanted = os.path.realpath(os.path.dirname(path)), os.path.basename(path)  # noqa: PTH119, PTH120

@@ -162,7 +162,7 @@ class Matcher:
 
 def _compile(query: GrepQuery) -> Any:
     # Imported here: it costs milliseconds, and most processes never search in Python.
-    import re2  # noqa: PLC0415
+    import re2
 
     options = re2.Options()
     options.log_errors = False

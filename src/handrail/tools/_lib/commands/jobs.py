@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.core.context import Session, ToolContext
+from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.processes import Job, JobState, Processes
 from handrail.core.problems import ProblemRaised
@@ -15,7 +16,7 @@ from handrail.tools._lib.services import Shell
 class JobTool(Builtin[P]):
     """A tool about background jobs; there are none where no command can be run."""
 
-    def __init__(self, shell: Shell | None, outputs: Outputs | None = None) -> None:
+    def __init__(self, shell: Lazy[Shell] | None, outputs: Outputs | None = None) -> None:
         self._shell = shell
         self._outputs = outputs
 
@@ -45,7 +46,7 @@ class JobTool(Builtin[P]):
     def _processes(self) -> Processes:
         if self._shell is None:
             raise ProblemRaised("unavailable", "commands cannot be run here")
-        return self._shell.processes
+        return self._shell.value.processes
 
 
 def line_of(job: Job) -> str:

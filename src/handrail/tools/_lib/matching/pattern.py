@@ -82,7 +82,7 @@ def _check_steps(steps: int, path: str) -> None:
 
 
 def _compiled(pattern: str) -> Any:
-    import re2  # noqa: PLC0415 - 5 ms, and only for edits by pattern
+    import re2
 
     if len(pattern) > _LONGEST:
         raise ProblemRaised(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.patches.model import (
     Action,
     FilePatch,
