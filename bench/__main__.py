@@ -28,6 +28,7 @@ from bench import (
     m_serve,
     n_growth,
     o_undo,
+    p_mediation,
     tokens,
 )
 from bench.figure import NotMeasured, Row, Scale, format_head, format_row
@@ -48,6 +49,7 @@ MEASURES = {
     "m": m_serve,
     "n": n_growth,
     "o": o_undo,
+    "p": p_mediation,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

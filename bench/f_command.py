@@ -113,7 +113,7 @@ async def _sandboxes(workspace: Path, scale: Scale) -> list[Row]:
         Confinement((str(workspace),)),
         30,
     )
-    opened = {name: sandbox for name in BACKENDS if (sandbox := _open(workspace, name))}
+    opened = {name: sandbox for name in BACKENDS if (sandbox := open_backend(workspace, name))}
     runners = {name: SupervisedProcesses(sandbox.recipe, None) for name, sandbox in opened.items()}
 
     def candidate(name: str) -> Candidate:
@@ -134,7 +134,7 @@ async def _sandboxes(workspace: Path, scale: Scale) -> list[Row]:
     return [_sandbox_row(name, times, bar, goal) for name, (bar, goal) in bounds.items()]
 
 
-def _open(workspace: Path, name: str) -> LocalSandbox | None:
+def open_backend(workspace: Path, name: str) -> LocalSandbox | None:
     """The sandbox, None if this machine does not have it."""
     sandbox = open_sandbox([str(workspace)], backend=name)
     try:

@@ -61,7 +61,7 @@ def test_columns_are_aligned_without_knowing_the_other_rows():
 
 @pytest.mark.finding("F30")
 def test_a_sandbox_that_is_not_there_is_a_row_that_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(f_command, "_open", only_none(f_command._open))
+    monkeypatch.setattr(f_command, "open_backend", only_none(f_command.open_backend))
 
     rows = asyncio.run(f_command._sandboxes(tmp_path, SCALE))
 

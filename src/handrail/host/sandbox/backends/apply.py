@@ -60,6 +60,12 @@ def drop_capabilities() -> None:
         number += 1
     libc.prctl(_PR_SET_SECUREBITS, _SECURE_BITS, 0, 0, 0)
     libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+    clear_capabilities()
+
+
+def clear_capabilities() -> None:
+    """Drop every capability of this thread, which starts no program; raises OSError if one stays."""
+    libc = _libc()
     header = struct.pack("=Ii", _VERSION_3, 0)
     if libc.capset(header, _NOTHING) != 0:
         raise OSError(ctypes.get_errno(), "the kernel keeps this thread's capabilities")

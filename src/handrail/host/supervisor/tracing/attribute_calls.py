@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from handrail.host.supervisor.tracing.process_memory import ProcessMemory
+from handrail.host.supervisor.tracing.process_memory import ProcessMemory, load_libc
 
 # Makes a change to the file at a path.
 Change = Callable[[bytes], None]
@@ -117,7 +117,7 @@ class ChangeReader:
 
     def __init__(self, memory: ProcessMemory) -> None:
         self._memory = memory
-        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc = load_libc()
 
     def read(self, pid: int, call: AttributeCall, arguments: Sequence[int]) -> Change:
         """The change that a call makes. Raises OSError if its values are invalid."""

@@ -6,10 +6,17 @@ import ctypes
 import errno
 import os
 import struct
+from functools import cache
 from typing import Final
 
 _PAGE: Final = 4096
 _AREA: Final = struct.Struct("@PN")
+
+
+@cache
+def load_libc() -> ctypes.CDLL:
+    """The C library, loaded once: each load costs as much as several system calls."""
+    return ctypes.CDLL(None, use_errno=True)
 
 
 class ProcessMemory:
@@ -20,7 +27,7 @@ class ProcessMemory:
     """
 
     def __init__(self) -> None:
-        self._call = ctypes.CDLL(None, use_errno=True).process_vm_readv
+        self._call = load_libc().process_vm_readv
         self._buffer = ctypes.create_string_buffer(_PAGE)
         self._copies: dict[tuple[int, int], bytes | None] = {}
 

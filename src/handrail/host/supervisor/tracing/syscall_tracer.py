@@ -26,11 +26,11 @@ from typing import Final
 
 from handrail.host.processes import seccomp
 from handrail.host.processes.landlock import no_new_privileges
-from handrail.host.sandbox.backends.apply import drop_capabilities
+from handrail.host.sandbox.backends.apply import clear_capabilities
 from handrail.host.sandbox.backends.landlock_grants import OpenTree, open_without_links
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.tracing.call_mediator import CallAnswer, CallMediator
-from handrail.host.supervisor.tracing.process_memory import ProcessMemory
+from handrail.host.supervisor.tracing.process_memory import ProcessMemory, load_libc
 from handrail.host.supervisor.tracing.traced_syscalls import (
     TRACED_SYSCALLS,
     denial_filter,
@@ -145,7 +145,7 @@ class SyscallService:
         self._ready.wait()
         try:
             if self._drops:
-                drop_capabilities()
+                clear_capabilities()
             if self._handle >= 0:
                 self._serve()
             elif self._write_log is not None:
@@ -260,6 +260,6 @@ def _new_listener(*, notes: bool = False, attributes: bool = False) -> int:
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if not no_new_privileges():
         return -1
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    handle: int = call(_SYS_SECCOMP, _SET_MODE_FILTER, _NEW_LISTENER | _WAIT_KILLABLE, program)
+    flags = _NEW_LISTENER | _WAIT_KILLABLE
+    handle: int = load_libc().syscall(_SYS_SECCOMP, _SET_MODE_FILTER, flags, program)
     return handle

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, NamedTuple
 
 from handrail.host.files.roots import Opener, choose_opener
@@ -110,6 +110,7 @@ def _is_beneath(path: bytes, top: bytes) -> bool:
     return path == (top or b"/") or path.startswith(top + b"/")
 
 
+@cache
 def _memory_device() -> int:
     """The device number of memory files."""
     handle = os.memfd_create("handrail-device", os.MFD_CLOEXEC)
