@@ -56,7 +56,7 @@ def test_events_have_two_spellings(name):
 def test_only_what_a_call_waits_for_is_a_guard():
     events = [event for event in HookEvent if one({}, event.value).on_failure is not Effect.ALLOW]
 
-    assert events == [HookEvent.PRE_TOOL_USE]
+    assert set(events) == {HookEvent.PRE_TOOL_USE, HookEvent.PRE_LLM_CALL}
     assert one({"async": True}).on_failure is Effect.ALLOW
     assert [one({"on_failure": word}).on_failure for word in ("deny", "block", "ask", "allow")] == [
         Effect.DENY,
@@ -84,8 +84,8 @@ def test_the_old_post_edit_is_a_hook_after_edits():
         ({"pre_tool_use": {"command": "x"}}, "must be a list"),
         ({"pre_tool_use": ["x"]}, "a hook is a table"),
         ({"pre_tool_us": [{"command": "x"}]}, "did you mean 'pre_tool_use'"),
-        ({"pre_llm_call": [{"command": "x"}]}, "belongs to the agent loop"),
-        ({"AgentComplete": [{"command": "x"}]}, "belongs to the agent loop"),
+        ({"context_compress": [{"command": "x"}]}, "belongs to the agent loop"),
+        ({"ContextCompress": [{"command": "x"}]}, "belongs to the agent loop"),
         ({"Stop": [{"command": "x"}]}, "belongs to the agent loop"),
         ({"pre_tool_use": [{"command": "x", "timout": 3}]}, "did you mean 'timeout'"),
         ({"pre_tool_use": [{"command": "x", "timeout": 301}]}, "must be 1 to 300 seconds"),

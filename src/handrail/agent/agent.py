@@ -197,6 +197,7 @@ class Agent:
             clock,
             emit,
             self.take_steering,
+            self._rt.agent_services.run_hooks,
         )
         end, value = await _finish_task(loop, structured)
         conversation.update(unfinished=end.problem is not None)
@@ -212,6 +213,7 @@ class Agent:
             value,
             end.problem,
         )
+        await self._rt.agent_services.run_hooks("agent_complete", _completion_facts(result))
         usage, facts = meter.usage.to_dict(), result.report.to_dict()
         emit(AgentEnded(name, result.status, result.turns, usage, facts, result.to_dict()))
         return result
@@ -244,7 +246,7 @@ class Agent:
     async def _leased(self) -> AsyncIterator[None]:
         """Hold the conversation against other processes; raises `unavailable` if one has it."""
         services = self._rt.agent_services
-        lease = ConversationLease(self._rt.store, self._session, services.owner, services.is_alive)
+        lease = ConversationLease(self._rt.store, self._session, services.process)
         await lease.acquire()
         try:
             yield
@@ -285,3 +287,13 @@ def _user_message(task: str | Sequence[Block]) -> Message:
     if not any(isinstance(one, Text) and one.text.strip() for one in blocks):
         raise messages.EMPTY_TASK.error(field="task")
     return Message("user", blocks)
+
+
+def _completion_facts(result: AgentResult) -> dict[str, str]:
+    return {
+        "agent_session": result.session,
+        "status": result.status,
+        "turns": str(result.turns),
+        "files_changed": str(len(result.report.changes)),
+        "tokens": str(result.usage.tokens),
+    }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from handrail.agent import messages
 from handrail.core.deferred_dataclass import dataclass
+from handrail.core.ports.agents import ProcessIdentity
 from handrail.core.ports.records import Store
 
 _LEASE: Final = "lease"
@@ -20,24 +20,23 @@ class ConversationLease:
 
     store: Store
     conversation: str
-    owner: str
-    is_alive: Callable[[str], bool]
+    process: ProcessIdentity
 
     async def acquire(self) -> None:
         """Take the lease; raises `unavailable` if another process that is alive has it."""
         session = f"conversation:{self.conversation}"
-        held = await self.store.claim(session, _LEASE, _LEASE, self.owner)
-        if held is None or held.owner == self.owner:
+        held = await self.store.claim(session, _LEASE, _LEASE, self.process.name)
+        if held is None or held.owner == self.process.name:
             return
-        if held.owner != _NOBODY and self.is_alive(held.owner):
+        if held.owner != _NOBODY and self.process.is_alive(held.owner):
             raise self._in_use(held.owner)
-        if not await self.store.take_over(session, _LEASE, held.owner, self.owner):
+        if not await self.store.take_over(session, _LEASE, held.owner, self.process.name):
             raise self._in_use("which was faster")
 
     async def release(self) -> None:
         """Give the lease back."""
         session = f"conversation:{self.conversation}"
-        await self.store.take_over(session, _LEASE, self.owner, _NOBODY)
+        await self.store.take_over(session, _LEASE, self.process.name, _NOBODY)
 
     def _in_use(self, holder: str) -> Exception:
         return messages.CONVERSATION_IN_USE.error(session=self.conversation, holder=holder)

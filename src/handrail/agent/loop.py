@@ -28,6 +28,7 @@ from handrail.agent.turns import ExecutedTurn, TurnRunner
 from handrail.core.agent_results import AgentStatus
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Event
+from handrail.core.ports.agents import RunLifecycleHooks
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.models import (
     CallClosed,
@@ -49,6 +50,7 @@ from handrail.core.problems import Problem, ProblemRaised
 # A message that only says that it was cut off is followed by this one.
 _GO_ON: Final = "Your last message was cut off at its length limit. Continue in smaller steps."
 _PAUSED: Final = "Continue."
+_MAX_HOOK_TEXT: Final = 4_000
 _ADVICE: Final = {
     "auth": "check the key of the model: `handrail models test NAME`",
     "invalid_request": "the provider refused the request; `handrail models test NAME` tries a small one",
@@ -63,6 +65,7 @@ _STATUS: Final[Mapping[str, AgentStatus]] = {
     "budget_exceeded": "budget",
     "cancelled": "aborted",
     "denied": "refused",
+    "blocked": "refused",
     "needs_approval": "needs_person",
     "needs_answer": "needs_person",
 }
@@ -103,6 +106,7 @@ class StepLoop:
     clock: Clock
     emit: Callable[[Event], None]
     take_steering: Callable[[], Sequence[str]]
+    run_hooks: RunLifecycleHooks
 
     async def run(self) -> TaskEnd:
         """Work until the model answers without calls, or a limit ends the task."""
@@ -131,6 +135,7 @@ class StepLoop:
         estimate = self.estimate.count(request)
         room = self.meter.allow_step(estimate, self.limits.max_output_tokens)
         request = self._request(room)
+        await self._before_request(request, estimate)
         self.emit(ModelRequested(self.agent, number, len(request.messages), estimate))
         await self.conversation.flush()
         turn_number = self.conversation.turn + 1
@@ -146,14 +151,33 @@ class StepLoop:
         self.meter.add_request(used)
         self._check_truncation(request, used)
         self.emit(ModelResponded(self.agent, number, turn.finish.value, _usage_dict(used)))
+        facts = {"model": self.model.name, "finish": turn.finish.value, "tokens": str(used.output)}
+        await self.run_hooks("post_llm_call", facts)
         for result, command in zip(turn.results, turn.commands, strict=True):
             self.report.add(result, command, self.clock.now_ns())
         await self.conversation.flush()
         for kind, amount, limit in self.meter.warnings():
             self.emit(BudgetWarning(self.agent, kind, amount, limit))
+            spent = {"kind": kind, "used": f"{amount:g}", "limit": f"{limit:g}"}
+            await self.run_hooks("budget_warning", spent)
         if (kind_over := self.meter.overdrawn()) is not None:
             raise messages.BUDGET_OVERDRAWN.error(kind=kind_over)
         return turn
+
+    async def _before_request(self, request: ModelRequest, estimate: int) -> None:
+        """Ask the hooks; raises `blocked` if one of them stops the request. Hooks see sizes and the
+        user's last text, not the conversation, and cannot change the request.
+        """
+        asked = [one.text for one in request.messages if one.role == "user" and one.text]
+        facts = {
+            "model": self.model.name,
+            "messages": str(len(request.messages)),
+            "input_tokens_estimate": str(estimate),
+            "user_text": asked[-1][:_MAX_HOOK_TEXT] if asked else "",
+        }
+        outcome = await self.run_hooks("pre_llm_call", facts)
+        if outcome.blocked is not None:
+            raise messages.REQUEST_BLOCKED.error(reason=outcome.blocked)
 
     def _request(self, max_output_tokens: int | None = None) -> ModelRequest:
         setup = self.conversation.setup

@@ -71,6 +71,11 @@ PROMPT_TRUNCATED: Final = ProblemTemplate(
     hint="raise the context size of the server (for Ollama: num_ctx), or set context_tokens to "
     "what it really has",
 )
+REQUEST_BLOCKED: Final = ProblemTemplate(
+    "blocked",
+    "the request to the model was blocked: {reason}",
+    hint="a hook of the event pre_llm_call stopped it; see `handrail config show`",
+)
 RESPONSE_TRUNCATED_TWICE: Final = ProblemTemplate(
     "unavailable",
     "the model's message was cut off at {limit:,} tokens twice in a row",

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.assembly.machine import Machine
 from handrail.assembly.models import ModelSource
 from handrail.config.trust import TrustBook
 from handrail.core.places import Kind
-from handrail.core.ports.agents import AgentServices, InstructionFile
+from handrail.core.ports.agents import (
+    AgentServices,
+    InstructionFile,
+    LifecycleOutcome,
+    ProcessIdentity,
+)
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Effect
 from handrail.host.state.directories import private_directory, state_home
 from handrail.host.state.process_identity import may_still_run, this_process
+
+if TYPE_CHECKING:
+    from handrail.engine.hooking.dispatcher import SessionHooks
 
 _INSTRUCTION_TRUST: Final = "instructions"
 
 
-def open_agent_services(machine: Machine, clock: Clock, models: ModelSource) -> AgentServices:
+def open_agent_services(
+    machine: Machine, clock: Clock, models: ModelSource, hooks: SessionHooks | None
+) -> AgentServices:
     """The services for agents in a workspace; the models are closed with the machine."""
     root = Path(machine.files.roots[0])
     machine.ends.push_async_callback(models.aclose)
@@ -32,9 +43,19 @@ def open_agent_services(machine: Machine, clock: Clock, models: ModelSource) -> 
     def existing(paths: Sequence[str]) -> list[str]:
         return [path for path in paths if _is_file(machine.files, path)]
 
-    return AgentServices(
-        clock, models.resolve, this_process(), may_still_run, trusts, existing, _create
-    )
+    async def run_hooks(event: str, facts: Mapping[str, str]) -> LifecycleOutcome:
+        return LifecycleOutcome() if hooks is None else await _run_hooks(hooks, event, facts)
+
+    process = ProcessIdentity(this_process(), may_still_run)
+    return AgentServices(clock, models.resolve, process, trusts, run_hooks, existing, _create)
+
+
+async def _run_hooks(hooks: SessionHooks, event: str, facts: Mapping[str, str]) -> LifecycleOutcome:
+    from handrail.hooks.spec import HookEvent
+
+    decision = await hooks.run(HookEvent(event), facts)
+    blocked = decision.reason if decision.effect is Effect.DENY else None
+    return LifecycleOutcome(blocked, decision.message)
 
 
 def _is_file(files: Files, path: str) -> bool:

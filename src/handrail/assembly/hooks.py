@@ -104,10 +104,12 @@ async def open_hooks(
     bus: EventBus,
     *,
     resumed: bool,
-) -> None:
-    """Set the hooks around a runtime's calls, and tell them that the session has begun."""
+) -> SessionHooks | None:
+    """Set the hooks around a runtime's calls and run those of the start of its session; returns
+    the hooks that are about no call, None if no hook is configured.
+    """
     if not parsed.specs:
-        return
+        return None
     roots, session = machine.files.roots, pipeline.recorder.session
     settings = loaded.settings
     aliases = _aliases()
@@ -132,6 +134,7 @@ async def open_hooks(
     words = await around_session.start(resumed=resumed)
     if words:
         hooks.append(SessionStartMessage(words))
+    return around_session
 
 
 def _parse(loaded: LoadedSettings, roots: Sequence[str], known: frozenset[str]) -> ParsedHooks:

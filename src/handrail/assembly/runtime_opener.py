@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from handrail.assembly.agent_services import open_agent_services
 from handrail.assembly.approver import ApproverChoice, approver_for
@@ -65,6 +65,9 @@ from handrail.policy.modes import Mode
 from handrail.policy.rules.rule import Rule
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import BUILTIN_NAMES, build_tool
+
+if TYPE_CHECKING:
+    from handrail.engine.hooking.dispatcher import SessionHooks
 
 _log = logging.getLogger("handrail")
 
@@ -258,7 +261,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     ended = None if keeper is None else keeper.keep_changes
     recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)
     pipeline = open_pipeline(settings, machine, begun, preparer, policy, recorder, timers)
-    await _attach_hooks(meant, machine, pipeline, bus, resumed=begun.resumed)
+    hooks = await _attach_hooks(meant, machine, pipeline, bus, resumed=begun.resumed)
     runner = IdempotentRunner(pipeline, ledger, ids, stored)
     batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
     return Runtime(
@@ -268,7 +271,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
             begun.recovered,
             BackgroundJobs(None if commands is None else commands.processes),
             begun.letters,
-            open_agent_services(machine, clock, ModelSource(settings, opening.model)),
+            open_agent_services(machine, clock, ModelSource(settings, opening.model), hooks),
             close,
         ),
         ToolServices(registry, catalog, preparer),
@@ -278,11 +281,12 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
 
 async def _attach_hooks(
     meant: ResolvedSettings, machine: Machine, pipeline: Pipeline, bus: EventBus, *, resumed: bool
-) -> None:
-    if meant.hooks is not None:
-        from handrail.assembly.hooks import open_hooks
+) -> SessionHooks | None:
+    if meant.hooks is None:
+        return None
+    from handrail.assembly.hooks import open_hooks
 
-        await open_hooks(meant.hooks, meant.loaded, machine, pipeline, bus, resumed=resumed)
+    return await open_hooks(meant.hooks, meant.loaded, machine, pipeline, bus, resumed=resumed)
 
 
 def _register_tools(registry: Registry, services: Services, opening: RuntimeOpener) -> None:

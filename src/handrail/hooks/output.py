@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
+from handrail.hooks.spec import BLOCKING_EVENTS, HookEvent, HookSpec, HookStyle
 
 MAX_STDOUT_BYTES: Final = 100_000
 MAX_MESSAGE_CHARS: Final = 4000
@@ -216,7 +216,7 @@ def _check_fields(spec: HookSpec, output: Mapping[str, Any], inner: Mapping[str,
                 raise _InvalidOutput(f"{name!r} is no text")
         unknown = sorted(set(part) - _KNOWN_FIELDS)
         # A word that is misspelled by a guard must not pass for silence.
-        if unknown and spec.style is HookStyle.OWN and spec.event is HookEvent.PRE_TOOL_USE:
+        if unknown and spec.style is HookStyle.OWN and spec.event in BLOCKING_EVENTS:
             raise _InvalidOutput(f"{unknown[0]!r:.80} is nothing that a hook can say")
 
 

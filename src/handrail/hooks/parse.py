@@ -31,7 +31,7 @@ from handrail.hooks.fields import (
     parse_matcher,
     require_list,
 )
-from handrail.hooks.spec import HookEvent, HookSpec
+from handrail.hooks.spec import BLOCKING_EVENTS, HookEvent, HookSpec
 
 FILE_PLACEHOLDER: Final = "{file}"
 # Constructs inside which a quote does not mean what it means outside of them, or words are
@@ -121,7 +121,7 @@ DEFAULT_TIMEOUT_S: Final = 10.0
 _POST_EDIT: Final = "post_edit"
 _EDIT_TOOLS: Final = "edit_file|write_file|apply_patch"
 _AGENT_LOOP_EVENTS: Final = (
-    *("pre_llm_call", "post_llm_call", "budget_warning", "context_compress", "agent_complete"),
+    "context_compress",
     *("PreLlmCall", "PostLlmCall", "BudgetWarning", "ContextCompress", "AgentComplete"),
     *("UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop", "Notification", "PreCompact"),
 )
@@ -198,7 +198,7 @@ def _parse_own_format(
 def _parse_on_failure(fields: HookFields, event: HookEvent, *, background: bool) -> Effect:
     """The configured effect; by default a guard denies, and other hooks allow."""
     asked = fields.effect("on_failure")
-    stops = event is HookEvent.PRE_TOOL_USE and not background
+    stops = event in BLOCKING_EVENTS and not background
     if asked not in (None, Effect.ALLOW) and not stops:
         raise fields.problem("on_failure", messages.CANNOT_STOP_CALL)
     return asked or (Effect.DENY if stops else Effect.ALLOW)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.commands import UnreadableCommand
-from handrail.hooks.spec import HookEvent, HookSpec
+from handrail.hooks.spec import BLOCKING_EVENTS, HookSpec
 
 _INTERPRETERS: Final = re.compile(r"(?:ba|da|k|z)?sh|python[0-9.]*|node|ruby|perl|deno|bun|php")
 _BUILTINS: Final = re.compile(
@@ -63,7 +63,7 @@ def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTest
         for path in _started_files(words, machine, faults):
             if not machine.exists(path):
                 faults.append(f"there is no {path!r}, which its command starts")
-            elif spec.event is HookEvent.PRE_TOOL_USE and _writable_by_model(path, machine):
+            elif spec.event in BLOCKING_EVENTS and _writable_by_model(path, machine):
                 doubts.append(
                     f"the model can change {path!r}, which guards it; keep it outside of the "
                     "workspace, or under a protected name such as .handrail/hooks"

@@ -11,7 +11,7 @@ from handrail.hooks.matching import FilePatterns, ToolMatcher
 
 
 class HookEvent(StrEnum):
-    """When a hook runs. Only `PRE_TOOL_USE` can stop a call."""
+    """When a hook runs. Only the events in `BLOCKING_EVENTS` can stop something."""
 
     PRE_TOOL_USE = "pre_tool_use"
     POST_TOOL_USE = "post_tool_use"
@@ -19,6 +19,10 @@ class HookEvent(StrEnum):
     SESSION_START = "session_start"
     SESSION_END = "session_end"
     ON_ERROR = "on_error"
+    PRE_LLM_CALL = "pre_llm_call"
+    POST_LLM_CALL = "post_llm_call"
+    BUDGET_WARNING = "budget_warning"
+    AGENT_COMPLETE = "agent_complete"
 
     @property
     def pascal(self) -> str:
@@ -26,6 +30,8 @@ class HookEvent(StrEnum):
         return "".join(word.capitalize() for word in self.value.split("_"))
 
 
+# Hooks of these events can stop what they are run before.
+BLOCKING_EVENTS: Final = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PRE_LLM_CALL})
 # Hooks of these events are about a call of a tool.
 CALL_EVENTS: Final = frozenset(
     {
@@ -77,5 +83,5 @@ class HookSpec:
 
     @property
     def is_guard(self) -> bool:
-        """Whether a call is stopped or asked about if this hook fails."""
-        return self.event is HookEvent.PRE_TOOL_USE and self.on_failure is not Effect.ALLOW
+        """Whether this hook stops what it is run before, or has it asked about, if it fails."""
+        return self.event in BLOCKING_EVENTS and self.on_failure is not Effect.ALLOW

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from handrail.core.agent_results import AgentResult, Usage
@@ -44,16 +44,34 @@ class InstructionFile:
 TrustCheck = Callable[[Sequence[InstructionFile]], Awaitable[bool]]
 
 
+class ProcessIdentity(NamedTuple):
+    """How leases name this process, and whether the process of such a name may still run."""
+
+    name: str
+    is_alive: Callable[[str], bool]
+
+
+class LifecycleOutcome(NamedTuple):
+    """What the hooks of an agent's event decided: the reason if they block, and their text."""
+
+    blocked: str | None = None
+    message: str = ""
+
+
+# Runs the hooks of an event ("pre_llm_call", …) with its facts.
+RunLifecycleHooks = Callable[[str, Mapping[str, str]], Awaitable[LifecycleOutcome]]
+
+
 @dataclass(frozen=True, slots=True)
 class AgentServices:
-    """What agents of one runtime share. `owner` names this process in leases."""
+    """What agents of one runtime share."""
 
     clock: Clock
     # Raises `invalid_arguments` if no such model is configured; None: the default model.
     resolve_model: Callable[[str | Model | None], ResolvedModel]
-    owner: str
-    is_alive: Callable[[str], bool]
+    process: ProcessIdentity
     trusts: TrustCheck
+    run_hooks: RunLifecycleHooks
     # Which of these paths are files of the workspace.
     existing: Callable[[Sequence[str]], list[str]]
     # Makes an agent: takes the runtime, then the options of `handrail.Agent`.

@@ -125,9 +125,7 @@ class CommandHook:
         """Collect the decision of one run; returns an opinion if it is final."""
         decision = run.decision
         if decision.failure is not None:
-            effect = self.spec.on_sandbox_failure if decision.hindered else self.spec.on_failure
-            if run.process.not_run or decision.unread:
-                effect = self.spec.on_unavailable
+            effect = run.failure_effect(self.spec)
             why = f"{decision.failure}\n{decision.message}".rstrip()
             return self._failed(why, effect, hindered=decision.hindered)
         if decision.effect is Effect.DENY:

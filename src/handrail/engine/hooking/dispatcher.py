@@ -23,7 +23,7 @@ from handrail.engine.hooking.hook_input import HookInput, HookPayload, own_paylo
 from handrail.engine.hooking.runner import HookRunner
 from handrail.engine.prepare.arguments import check_plain, load_json
 from handrail.hooks.output import HookDecision, HookProcessResult, parse_hook_output
-from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
+from handrail.hooks.spec import BLOCKING_EVENTS, HookEvent, HookSpec, HookStyle
 
 _MAX_BACKGROUND: Final = 8
 _SHUTDOWN_TIMEOUT_S: Final = 15.0
@@ -77,6 +77,12 @@ class HookRun(NamedTuple):
     process: HookProcessResult
     decision: HookDecision
     claude_call: ClaudeCall | None = None
+
+    def failure_effect(self, spec: HookSpec) -> Effect:
+        """What follows from the failure of this run."""
+        if self.process.not_run or self.decision.unread:
+            return spec.on_unavailable
+        return spec.on_sandbox_failure if self.decision.hindered else spec.on_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +196,8 @@ def _log_line(text: str) -> str:
 
 
 class SessionHooks:
-    """The hooks at the start and the end of a session, which can stop nothing. Text of a start hook
-    reaches the model with the first result.
+    """The hooks of a session that are about no call: its start and end, and the events of agents.
+    Text of a start hook reaches the model with the first result.
     """
 
     def __init__(self, specs: Sequence[HookSpec], desk: HookDispatcher) -> None:
@@ -212,6 +218,26 @@ class SessionHooks:
             self._started = False
             await self._run(HookEvent.SESSION_END, {"reason": "other"})
             await self._desk.background.aclose()
+
+    async def run(self, event: HookEvent, facts: Mapping[str, str]) -> HookDecision:
+        """Run the hooks of an event of an agent's loop. The decision denies if one of them does,
+        or if a guard fails; the hooks after it are not run. `message` is their text for the model.
+        """
+        words = []
+        for spec in self._specs:
+            if spec.event is not event:
+                continue
+            run = await self._desk.run_hook(spec, HookInput(event, extra=facts))
+            decision, effect = run.decision, run.decision.effect
+            if decision.failure is not None:
+                effect = run.failure_effect(spec)
+            # Nobody is asked about a request to a model: what is not allowed is not sent.
+            if event in BLOCKING_EVENTS and effect not in (None, Effect.ALLOW):
+                reason = decision.failure or decision.reason
+                return HookDecision(Effect.DENY, f"{reason} (hook {spec.name!r})".lstrip())
+            if decision.message and decision.failure is None:
+                words.append(f"[Hook {spec.name}]\n{decision.message}")
+        return HookDecision(message="\n".join(words))
 
     async def _run(self, event: HookEvent, more: Mapping[str, str]) -> list[str]:
         words = []
