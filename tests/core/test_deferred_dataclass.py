@@ -97,6 +97,21 @@ def test_post_init_runs():
     assert Counter(3).count == 4
 
 
+@dataclass(frozen=True, slots=True)
+class Derived:
+    given: int
+    optional: int = 1
+    twice: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "twice", 2 * self.given)
+
+
+def test_a_field_that_is_no_argument_is_set_afterwards():
+    assert Derived(2).twice == 4
+    assert Derived(2, 3) == Derived(2, optional=3)
+
+
 def test_positional_patterns_match():
     match Point(1, 5):
         case Point(x, y):

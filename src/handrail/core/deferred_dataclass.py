@@ -117,6 +117,9 @@ def _compile_init(cls: type, fields: list[_DeferredField], *, frozen: bool) -> C
         factory = getattr(default, "default_factory", MISSING)
         plain = default.default if isinstance(default, Field) else default
         source = name
+        if isinstance(default, Field) and not default.init:
+            # Set by `__post_init__`.
+            continue
         if factory is not MISSING:
             values[f"_make_{name}"] = factory
             parameters.append(f"{name}=_NONE")
