@@ -174,7 +174,13 @@ def command_analyzer(
     environment = child_environment(environ, roots)
     return ShellCommandAnalyzer(
         Shfmt(find_helper("shfmt", roots).path) if parser is None else parser,
-        lambda cwd: _surroundings(cwd, tuple(roots), environment),
+        partial(
+            ExecutionContext,
+            roots=tuple(roots),
+            home=environment.get("HOME", "/"),
+            find_program=partial(find_program, search_path=environment["PATH"]),
+            resolve=resolve,
+        ),
         load_programs(settings.programs),
         blocked=settings.blocked_commands,
         protected=protected_reason,
@@ -220,18 +226,6 @@ def jobs_of(home: StatePaths) -> SupervisedProcesses:
         raise ProblemRaised("unavailable", "nothing can be started here")
 
     return SupervisedProcesses(refuse, home.directory)  # type: ignore[arg-type]
-
-
-def _surroundings(
-    cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]
-) -> ExecutionContext:
-    return ExecutionContext(
-        cwd,
-        roots,
-        environment.get("HOME", "/"),
-        lambda name: find_program(name, environment["PATH"]),
-        resolve,
-    )
 
 
 def _git_is_safe(cwd: str) -> bool:

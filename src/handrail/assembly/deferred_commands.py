@@ -13,11 +13,9 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.snapshots import SnapshotLimits
-from handrail.core.verdicts import Verdict, strictest
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.processes.binaries import find_binary
 from handrail.host.state.state_paths import StatePaths
-from handrail.policy.policy_input import PolicyInput
 
 if TYPE_CHECKING:
     from handrail.assembly.commands import CommandParts
@@ -41,12 +39,9 @@ class Places:
 
 
 class Commands:
-    """Runs commands for a runtime, and is the guard over them. `configure` adds steps that complete
+    """Runs commands for a runtime. `configure` adds steps that complete
     the parts when they are built; nothing is built before `parts` is used.
     """
-
-    ignores_reads: Final = True
-    only_commands: Final = True
 
     def __init__(self, build: Callable[[], CommandParts]) -> None:
         self._build = build
@@ -95,13 +90,6 @@ class Commands:
     def unenforced(self) -> tuple[str, ...]:
         """The sandbox properties that are missing for commands to run without approval."""
         return self.parts.unenforced()
-
-    def __call__(self, subject: PolicyInput) -> Verdict | None:
-        """The strictest verdict of the guards over commands; None for any other call."""
-        if subject.footprint.command is None:
-            return None
-        verdicts = [verdict for guard in self.parts.guards if (verdict := guard(subject))]
-        return strictest(verdicts) if verdicts else None
 
     def accept_plan(self, plan: Plan) -> None:
         """Accept the protected names that a committed plan changed: no job changed them."""

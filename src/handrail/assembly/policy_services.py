@@ -24,7 +24,7 @@ from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.host.clock import SystemClock
 from handrail.host.files.local_files import TopLinks
 from handrail.policy.approval.grants import GrantObstacle
-from handrail.policy.clearance import Clearance
+from handrail.policy.clearance import Clearance, DeferredGuards
 from handrail.policy.modes import Mode
 from handrail.policy.protected_names import LINK_NAMES, Guard, ProtectedNames
 from handrail.policy.rules.rule_set import RuleSet
@@ -99,7 +99,8 @@ async def open_clearance(
         exists=os.path.lexists,
     )
     guards: list[Guard] = [protected, guardrails]
-    guards += [commands] if commands is not None else []
+    if commands is not None:
+        guards.append(DeferredGuards(lambda: commands.parts.guards))
     if loaded.settings.journal and mode is not Mode.BYPASS:
         limits = snapshot_limits(loaded.settings)
         guards.append(UndoGuard(_deletion_forecast(roots, limits, machine.places.hidden)))

@@ -42,6 +42,26 @@ class SessionRules(Protocol):
         """What an approved plan announced about such a call, in the model's words."""
 
 
+class DeferredGuards:
+    """The guards over commands as one guard; they are built when the first command is judged."""
+
+    ignores_reads: Final = True
+    only_commands: Final = True
+
+    def __init__(self, build: Callable[[], Sequence[Guard]]) -> None:
+        self._build = build
+        self._guards: Sequence[Guard] | None = None
+
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
+        """The strictest verdict of the guards; None for a call that runs no command."""
+        if subject.footprint.command is None:
+            return None
+        if self._guards is None:
+            self._guards = self._build()
+        verdicts = [verdict for guard in self._guards if (verdict := guard(subject))]
+        return strictest(verdicts) if verdicts else None
+
+
 class Clearance:
     """Evaluates calls. A guard that raises is a defect and stops the call; it never allows.
 

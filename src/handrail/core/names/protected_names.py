@@ -73,9 +73,10 @@ class NameTable:
                 (self.globs if "*" in row else self.files)[fold_name(row)] = reason
         self.spellings = tuple(dict.fromkeys(one for one in spellings if "*" not in one))
         self._path_starts = frozenset(path.names[0] for path in self.paths)
+        # Why a path below a root is in the table, None if it is not. Every write is judged twice.
+        self.reason = lru_cache(maxsize=4_096)(self._find_reason)
 
-    def reason(self, relative: str) -> str | None:
-        """Why a path below a root is in the table, None if it is not."""
+    def _find_reason(self, relative: str) -> str | None:
         parts = [fold_name(part) for part in relative.split("/") if part not in ("", ".")] or [""]
         for part in parts:
             if part in self.directories:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final
 
 _FILES: Final = re.compile(
@@ -28,6 +29,7 @@ _SAMPLES: Final = (
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
+@lru_cache(maxsize=4_096)
 def is_sensitive(path: str, *, glob: bool = False) -> bool:
     """Whether the name of a file says that it holds secrets."""
     parts = path.casefold().rstrip("/").split("/")

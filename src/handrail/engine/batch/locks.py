@@ -240,5 +240,5 @@ def written_files(footprint: Footprint, plan: Plan | None = None) -> Sequence[st
     """The keys that other processes must not write at the same time, in a fixed order."""
     keys = {touch.key for touch in footprint.touches if touch.access is Access.WRITE}
     if plan is not None:
-        keys.update(change.place.key for change in plan.changes)
+        keys.update([f"file:{change.place.absolute}" for change in plan.changes])
     return sorted(keys)

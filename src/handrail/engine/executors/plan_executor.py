@@ -176,7 +176,7 @@ class PlanCommitter:
             state.notes.user_notes = [
                 f"{one['path']} cannot be undone: {why}"
                 for one in described
-                if (why := not_kept(one)) is not None
+                if one["image"] == "none" and (why := not_kept(one)) is not None
             ]
             kept = (number for number, one in enumerate(described) if one["image"] == "blob")
             retention = BlobRetention(self.blobs, frozenset(kept))
@@ -218,8 +218,7 @@ class PlanExecutor:
         """Commit the plan; None if the plan had to be made again and needs a new approval."""
         if plan is None:
             raise TypeError(f"{state.timer.tool} has no plan")
-        unchanged = self.committer.files.unchanged
-        if not all(unchanged(change) for change in plan.changes):
+        if not self._is_current(plan):
             plan = await self._make_plan_again(state)
             if not state.prepared.principal.policy.recheck_plan(state, plan):
                 return None
@@ -233,6 +232,15 @@ class PlanExecutor:
                 self.commands.accept_plan(plan)
             await self._append_warnings(state, plan, outcome)
         return outcome
+
+    def _is_current(self, plan: Plan) -> bool:
+        """Whether no file has changed since the plan was made."""
+        unchanged = self.committer.files.unchanged
+        # A loop, not `all`: a generator costs more than most plans.
+        for change in plan.changes:  # noqa: SIM110
+            if not unchanged(change):
+                return False
+        return True
 
     async def _make_plan_again(self, state: CallState) -> Plan:
         prepared = state.prepared

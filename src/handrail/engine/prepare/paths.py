@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from handrail.core.arguments.nodes import PathValue
-from handrail.core.effects import find_excess
+from handrail.core.effects import Effects, find_excess
 from handrail.core.footprint import NOTHING, Access, Footprint, Touch
 from handrail.core.outputs import output_call_id
 from handrail.core.paths import PathUse
@@ -88,9 +88,10 @@ def call_footprint(
         raise TypeError(f"its footprint is {said!r:.200}, which is not a Footprint")
     if entry.origin is not ToolOrigin.BUILTIN:
         said = said._replace(touches=tuple([_typed(*touch) for touch in said.touches]))
-    excess = find_excess(entry.touches.effects, said)
-    if excess is not None:
-        raise messages.FOOTPRINT_EXCEEDS_EFFECTS.error(tool=entry.tool.name, excess=excess)
+    if Effects.OPEN_ENDED not in entry.touches.effects:
+        excess = find_excess(entry.touches.effects, said)
+        if excess is not None:
+            raise messages.FOOTPRINT_EXCEEDS_EFFECTS.error(tool=entry.tool.name, excess=excess)
     if entry.origin is not ToolOrigin.BUILTIN:
         said = _contained(said, files)
     if said.command is not None or not touches:

@@ -240,7 +240,7 @@ class Recorder:
         if entry is not None and len(text) > min(entry.tool.max_chars, most):
             text = truncate_result(prepared, text, self._options.truncation, self.session, meta)
         line = None
-        if output.display is None and "undo" in meta:
+        if output.display is None and (changes or "undo_left_out" in meta):
             line = change_summary(changes, meta)
         return ToolResult(
             prepared.call.id,

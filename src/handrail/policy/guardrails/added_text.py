@@ -100,7 +100,7 @@ def added_text(change: Change) -> AddedText | None:
     """What a change adds; None if it only takes away."""
     if change.after is None or not change.after.size:
         return None
-    return AddedText(change.before, change.after, change.path)
+    return AddedText(change.before, change.after, change.place.path)
 
 
 def changed_middle(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:

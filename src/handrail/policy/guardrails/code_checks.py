@@ -62,8 +62,9 @@ class CodeChecker:
                 continue
             blocks = list(added.blocks())
             names = split_path(fold_path(change.place.absolute)) if self._rules else []
-            yield from self._by_rules(added, blocks, names, shown(change.path))
-            yield from self._by_omissions(added, blocks, change.path)
+            if self._rules:
+                yield from self._by_rules(added, blocks, names, change.place.path)
+            yield from self._by_omissions(added, blocks, change.place.path)
 
     def of_command(self, analysis: CommandAnalysis) -> Iterator[CodeFault]:
         """The violations in text that a command writes to files, as far as the command shows it."""
@@ -92,7 +93,7 @@ class CodeChecker:
                 lines = (line for block in blocks for line in _matching_lines(rule, block))
                 found = next((line for line in lines if added.is_new(line)), None)
                 if found is not None:
-                    yield _rule_fault(rule.code_rule, found, path)
+                    yield _rule_fault(rule.code_rule, found, shown(path))
 
     def _by_omissions(
         self, added: AddedText, blocks: Sequence[bytes], path: str
