@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from handrail.assembly import runtime_opener
 from handrail.core.events import Listener
@@ -28,6 +28,9 @@ from handrail.engine.call_state import current_session
 from handrail.engine.providers.provider_messages import Provider
 from handrail.engine.runtime import Runtime
 from handrail.history.recovery.recovered_call import RecoveredCall
+
+if TYPE_CHECKING:
+    from handrail.engine.providers.streamed_turn import StreamedTurn
 
 T = TypeVar("T")
 _PATIENCE_S = 10.0
@@ -107,6 +110,19 @@ class SyncRuntime:
     ) -> list[dict[str, Any]]:
         """Run the tool calls in a provider's response; see `Runtime.answer`."""
         return self.wait(self._runtime.answer(response, on_event=on_event, agent=agent))
+
+    def stream(
+        self,
+        events: Iterable[Any],
+        provider: str | None = None,
+        agent: str = "main",
+        on_event: Listener | None = None,
+    ) -> SyncTurn:
+        """Run the calls of a response while it is streamed: `with rt.stream(events) as turn`; see
+        `Runtime.stream`. The events are read in the calling thread.
+        """
+        made = self.wait(_value(lambda: self._runtime.stream((), provider, agent, on_event)))
+        return SyncTurn(events, made, self)
 
     def tool_messages(
         self, results: Sequence[ToolResult], provider: Provider
@@ -210,6 +226,60 @@ class SyncRuntime:
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+
+class SyncTurn:
+    """A `StreamedTurn` that is read in the calling thread; iterate over it for the events."""
+
+    def __init__(self, events: Iterable[Any], turn: StreamedTurn, door: SyncRuntime) -> None:
+        self._events = events
+        self._iterator = iter(events)
+        self._turn = turn
+        self._door = door
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._door.wait(self._turn.__aexit__(kind, error, trace))
+        finally:
+            close = getattr(self._events, "close", None)
+            if callable(close):
+                close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        try:
+            event = next(self._iterator)
+        except StopIteration:
+            self._ended = True
+            self._door.wait(self._turn.end())
+            raise
+        self._door.wait(self._turn.feed(event))
+        return event
+
+    def drain(self) -> Self:
+        """Read the rest of the events."""
+        for _ in self:
+            pass
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """`finish`, `assistant`, `answers`, `messages` and `results` of the turn."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._turn, name)
 
 
 class _Part:

@@ -153,7 +153,7 @@ def test_an_unknown_provider_is_refused_with_the_known_ones():
     with pytest.raises(ProblemRaised) as caught:
         declarations("cohere", [])
 
-    assert caught.value.problem.hint == "formats: openai, openai-responses, anthropic, mcp"
+    assert caught.value.problem.hint == "formats: openai, openai-responses, anthropic, gemini, mcp"
 
 
 # --- prose --------------------------------------------------------------------------------

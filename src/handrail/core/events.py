@@ -39,6 +39,17 @@ class CallStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CallRefusedEarly(Event):
+    """A call of a message that is still being streamed will certainly be refused."""
+
+    type: ClassVar[str] = "tool_call_refused_early"
+    call_id: str
+    tool: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallHeartbeat(Event):
     """A call is still running; sent every few seconds (`heartbeat_s`)."""
 

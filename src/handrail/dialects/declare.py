@@ -13,7 +13,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import View
 from handrail.dialects.prose import fill
 
-Provider = Literal["openai", "openai-responses", "anthropic", "mcp"]
+Provider = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp"]
 PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
 
 
@@ -115,6 +115,14 @@ def _anthropic(entry: Declared, description: str, schema: dict[str, Any]) -> dic
     return {"name": entry.view.name, "description": description, "input_schema": schema}
 
 
+def _gemini(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": entry.view.name,
+        "description": description,
+        "parametersJsonSchema": schema,
+    }
+
+
 def _mcp(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     declared: dict[str, Any] = {
         "name": entry.view.name,
@@ -137,5 +145,6 @@ _FORMS: Final[Mapping[str, Form]] = {
     "openai": _openai,
     "openai-responses": _openai_responses,
     "anthropic": _anthropic,
+    "gemini": _gemini,
     "mcp": _mcp,
 }

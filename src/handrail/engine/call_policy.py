@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
-from handrail.core.problems import Code, ProblemRaised
+from handrail.core.problems import Code, Problem, ProblemRaised
 from handrail.core.results import Status
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect, Verdict, strictest
@@ -147,6 +147,13 @@ class UserPolicy:
         self.quotas.settle(state)
 
 
+class Foresight(NamedTuple):
+    """What is certain about a call before it runs: its refusal, or that nobody has to be asked."""
+
+    refusal: Problem | None
+    unasked: bool
+
+
 @dataclass(frozen=True, slots=True)
 class AgentPolicy:
     """The policy for the calls of models and of programs that act for them."""
@@ -243,6 +250,16 @@ class AgentPolicy:
         """Count what the call used of its quotas."""
         if self.services.guardrails.counts:
             self.quotas.settle(state)
+
+    def foresee(self, prepared: PreparedCall) -> Foresight:
+        """What will come of a call, as far as the call alone shows it. Has no effect."""
+        if prepared.problem is not None:
+            return Foresight(prepared.problem, unasked=False)
+        verdict = self._safe_read_verdict(prepared) or self._judge_call(prepared, None)
+        if verdict.effect is Effect.DENY and verdict.code != QUEUED:
+            return Foresight(_denied(verdict).problem, unasked=False)
+        own = prepared.tool.has_opinion
+        return Foresight(None, unasked=verdict.effect is Effect.ALLOW and not own)
 
     def judge_read(self, subject: PolicyInput) -> Verdict:
         """The verdict of guards, rules and mode on a read, as if the user could be asked."""

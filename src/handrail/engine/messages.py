@@ -201,6 +201,17 @@ UNKNOWN_MESSAGE_FORMAT: Final = ProblemTemplate(
     "there is no message format for {provider!r}",
     hint="formats: {formats}, anthropic",
 )
+STREAM_CUT_OFF: Final = ProblemTemplate(
+    "unavailable",
+    "the response was cut off: {reason}",
+    hint="send the request again; no call that changes something was run",
+    retryable=True,
+)
+UNKNOWN_STREAM_SHAPE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "an event of the stream ({kind}) has no known format",
+    hint="give provider as one of {formats}",
+)
 UNKNOWN_RESPONSE_SHAPE: Final = ProblemTemplate(
     "invalid_arguments",
     "this {kind} is not of the shape of a response that can be answered",

@@ -23,7 +23,7 @@ from handrail.core.ports.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine import messages
-from handrail.engine.batch.batch_runner import Call
+from handrail.engine.batch.batch_runner import BegunCalls, Call
 from handrail.engine.batch.scheduler import Ordering, order
 from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.planning.mode import PlanMode
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from handrail.engine.hooking.callbacks import Hook
     from handrail.engine.planning.dry_run import PlannedAction
     from handrail.engine.providers.provider_messages import Provider
+    from handrail.engine.providers.streamed_calls import StreamedCalls
+    from handrail.engine.providers.streamed_turn import StreamedTurn
     from handrail.policy.guardrails.gates import GateResult
 
 
@@ -181,10 +183,14 @@ class Runtime:
         return await self._run(prepared, turn, on_event)
 
     async def _run(
-        self, prepared: list[PreparedCall], turn: int, on_event: Listener | None
+        self,
+        prepared: list[PreparedCall],
+        turn: int,
+        on_event: Listener | None,
+        begun: BegunCalls | None = None,
     ) -> list[ToolResult]:
         apply = partial(self._apply, listener=on_event)
-        return await self._calls.batches.run(prepared, turn, on_event, apply)
+        return await self._calls.batches.run(prepared, turn, on_event, apply, begun)
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
         """How a batch of these calls would be ordered; runs nothing."""
@@ -212,7 +218,7 @@ class Runtime:
         agent: str = "main",
     ) -> list[dict[str, Any]]:
         """The tools as a provider wants them declared: "openai" (chat), "openai-responses",
-        "anthropic" or "mcp". `allowed` names tools (None: all; empty: none); an agent is shown
+        "anthropic", "gemini" or "mcp". `allowed` names tools (None: all; empty: none); an agent is shown
         only what it may call. From then on `answer` refuses this agent what it was not shown;
         the last declaration counts. Raises `invalid_arguments` for a name that no tool has.
         """
@@ -236,6 +242,33 @@ class Runtime:
         """
         self._check_open()
         return await self.model_calls.answer(response, agent=agent, on_event=on_event)
+
+    def stream(
+        self,
+        events: Any,
+        provider: str | None = None,
+        agent: str = "main",
+        on_event: Listener | None = None,
+    ) -> StreamedTurn:
+        """Run the tool calls of a response while it is streamed: `async with rt.stream(events) as
+        turn`. `events` is the stream of an SDK, or its events as dicts: OpenAI chat or Responses,
+        Anthropic, Gemini. `provider` is recognised if it is not given.
+
+        A call starts before the response has ended only if it only reads, nobody has to be asked,
+        and no earlier call that it conflicts with is unfinished. Everything else waits for a finish
+        that means tool calls.
+        """
+        # Loads the wire formats, which calls do not need.
+        from handrail.engine.providers.streamed_turn import StreamedTurn
+
+        self._check_open()
+        return StreamedTurn(events, provider, self.stream_calls(agent, on_event))
+
+    def stream_calls(self, agent: str = "main", on_event: Listener | None = None) -> StreamedCalls:
+        """What runs the calls of one message while the message is read."""
+        from handrail.engine.providers.streamed_calls import StreamedCalls
+
+        return StreamedCalls(self.model_calls, self._calls, agent, on_event)
 
     def open_model(self, named: str | Model | None = None) -> Model:
         """The model of this name, None: the one that the runtime was opened with; closed with the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,9 +10,16 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import BatchEnded, BatchStarted, Listener
 from handrail.core.ports.machine import Clock
 from handrail.core.results import ToolResult
-from handrail.engine.batch.loop_guard import LoopGuard
+from handrail.engine.batch.loop_guard import BatchPosition, CallRepeat, LoopGuard
 from handrail.engine.batch.pacing import Pacer
-from handrail.engine.batch.scheduler import Scheduler, group_calls
+from handrail.engine.batch.scheduler import (
+    ConcurrencySlot,
+    Scheduler,
+    collect_into,
+    current_slot,
+    group_calls,
+    release_slot_while,
+)
 from handrail.engine.events import EventBus
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
@@ -20,6 +28,49 @@ from handrail.engine.recording.idempotency import IdempotentRunner
 Call = Mapping[str, Any]
 
 _KEYS: Final = frozenset({"id", "name", "arguments"})
+
+
+class BegunCalls:
+    """Calls of a batch that run before the whole batch is known."""
+
+    def __init__(self, batches: BatchRunner, listener: Listener | None) -> None:
+        self._batches = batches
+        self._listener = listener
+        self.places = asyncio.Semaphore(batches.most_at_once)
+        # By the identity of the prepared call.
+        self.tasks: dict[int, asyncio.Task[ToolResult]] = {}
+        self.outcomes: list[CallRepeat | None] = []
+
+    def start(self, prepared: PreparedCall, position: int) -> None:
+        """Run a call; `position` is its place in the batch."""
+        self.outcomes += [None] * (position + 1 - len(self.outcomes))
+        prepared.origin.batch = BatchPosition(self.outcomes, position)
+        self.tasks[id(prepared)] = asyncio.create_task(self._run(prepared))
+
+    def has_begun(self, prepared: PreparedCall) -> bool:
+        """Whether the call runs or has run."""
+        return id(prepared) in self.tasks
+
+    async def settle(self) -> None:
+        """Wait until the calls that have begun have ended, also if that is cancelled."""
+        running = list(self.tasks.values())
+        try:
+            if running:
+                await asyncio.wait(running)
+        except asyncio.CancelledError:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            raise
+
+    async def _run(self, prepared: PreparedCall) -> ToolResult:
+        slot = ConcurrencySlot(self.places)
+        await self.places.acquire()
+        current_slot.set(slot)
+        try:
+            return await self._batches.runner.run(prepared, self._listener)
+        finally:
+            slot.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +115,33 @@ class BatchRunner:
         turn: int,
         listener: Listener | None,
         apply: Callable[[Sequence[ToolResult]], None],
+        begun: BegunCalls | None = None,
     ) -> list[ToolResult]:
         """Run the calls and return their results in call order, after passing them to `apply`.
-        Empties the list: the prepared calls of a long batch are freed as they end.
+        Calls that have `begun` are waited for. Empties the list: the prepared calls of a long batch
+        are freed as they end.
         """
         pacer = Pacer(self.clock)
         ids = tuple([one.call.id for one in calls])
-        outcomes = self.loops.begin_batch(calls)
+        tasks = {} if begun is None else begun.tasks
+        outcomes = self.loops.begin_batch(calls, None if begun is None else begun.outcomes)
         groups = await group_calls(calls, pacer)
         self.bus.emit(BatchStarted(turn, ids, groups), listener)
         started = self.clock.monotonic()
 
         async def run(one: PreparedCall, waited: bool) -> ToolResult:
+            task = tasks.get(id(one))
+            if task is not None:
+                found: list[ToolResult] = []
+                await release_slot_while(collect_into(found, task))
+                return found[0]
             if waited:
                 self.preparer.re_resolve_paths(one)
             return await self.runner.run(one, listener)
 
-        scheduler = Scheduler(run, most_at_once=self.most_at_once)
+        scheduler = Scheduler(
+            run, most_at_once=self.most_at_once, places=None if begun is None else begun.places
+        )
         await scheduler.submit_all(calls, pacer)
         calls.clear()
         try:

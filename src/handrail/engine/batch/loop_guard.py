@@ -74,9 +74,14 @@ class LoopGuard:
         # Refused calls and the end of the refusal: files may have changed by then.
         self.refused: dict[tuple[str, Hashable], float] = {}
 
-    def begin_batch(self, calls: Sequence[PreparedCall]) -> list[CallRepeat | None]:
-        """Give every call of a batch its position; returns the list to pass to `end_batch`."""
-        outcomes: list[CallRepeat | None] = [None] * len(calls)
+    def begin_batch(
+        self, calls: Sequence[PreparedCall], begun: list[CallRepeat | None] | None = None
+    ) -> list[CallRepeat | None]:
+        """Give every call of a batch its position; returns the list to pass to `end_batch`. `begun`
+        is the list of a batch whose first calls have begun.
+        """
+        outcomes = [] if begun is None else begun
+        outcomes += [None] * (len(calls) - len(outcomes))
         for number, one in enumerate(calls):
             one.origin.batch = BatchPosition(outcomes, number)
         return outcomes

@@ -113,11 +113,16 @@ class Scheduler:
     """
 
     def __init__(
-        self, run: Callable[[PreparedCall, bool], Awaitable[ToolResult]], *, most_at_once: int
+        self,
+        run: Callable[[PreparedCall, bool], Awaitable[ToolResult]],
+        *,
+        most_at_once: int,
+        places: asyncio.Semaphore | None = None,
     ) -> None:
         self._run = run
         self._queue = FootprintQueue()
-        self._places = asyncio.Semaphore(most_at_once)
+        # `places` is shared with calls that began before the batch was known.
+        self._places = places or asyncio.Semaphore(most_at_once)
         # Each call, and whether it has to wait. Cleared when the call starts, so that a long batch
         # does not keep all of its calls in memory.
         self._calls: list[tuple[PreparedCall, bool] | None] = []

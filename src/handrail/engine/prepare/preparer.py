@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from handrail.core.call import ToolCall, check_call_id
 from handrail.core.context import Session
+from handrail.core.effects import Effects
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.outputs import OUTPUT_PREFIX
 from handrail.core.paths import PathUse
@@ -163,6 +164,11 @@ class Preparer:
     def refuse(self, call: ToolCall, problem: Problem) -> PreparedCall:
         """The call with a problem that was found before its arguments were parsed."""
         return PreparedCall(call, self.principals.of_call(call), problem=problem)
+
+    def tool_effects(self, name: str) -> Effects | None:
+        """The widest effects of the tool that a name means; None if there is no such tool."""
+        target = self._look_up(name)
+        return None if target is None else target.entry.touches.effects
 
     def re_resolve_paths(self, prepared: PreparedCall) -> None:
         """Resolve the paths again: earlier calls may have changed where they lead."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.core.call import is_call_id, safe_call_id
 from handrail.core.deferred_dataclass import dataclass
@@ -54,6 +54,14 @@ class MessageCalls:
         ]
 
 
+class MessageScope(NamedTuple):
+    """What the calls of one message share."""
+
+    response: str | None
+    turn: int
+    agent: str
+
+
 @dataclass(frozen=True, slots=True)
 class MessagePreparer:
     """Prepares the calls of messages for one runtime."""
@@ -71,40 +79,56 @@ class MessagePreparer:
         agent: str,
     ) -> MessageCalls:
         """Every call of a message up to the limit, understood or refused."""
-        last = len(asked) - 1
-        prepared: list[PreparedCall] = []
-        for position, call in enumerate(asked[:MAX_CALLS]):
-            problem = _refusal(call, position, end, cut=end.cuts_last_call and position == last)
-            if problem is None:
-                one = self._understand(call, position, response, turn, agent)
-                if _hold_effects(one, end):
-                    # A call that is not run leaves its id free: nothing happened under it.
-                    one.origin.has_client_id = False
-                    one.call = one.call._replace(id=self.ids.fresh_id())
-            else:
-                one = self._refuse(call, problem, turn, agent)
-            one.origin.response = response
-            prepared.append(one)
+        scope = MessageScope(response, turn, agent)
+        prepared = [
+            self.prepare_one(call, position, end, scope, last=position == len(asked) - 1)
+            for position, call in enumerate(asked[:MAX_CALLS])
+        ]
         if len(asked) > MAX_CALLS:
-            prepared.append(self._refuse(asked[MAX_CALLS], _too_many(len(asked)), turn, agent))
+            prepared.append(self.refuse(asked[MAX_CALLS], _too_many(len(asked)), scope))
         return MessageCalls(prepared, [call["id"] for call in asked])
 
-    def _understand(
-        self, call: Mapping[str, Any], position: int, response: str | None, turn: int, agent: str
+    def prepare_one(
+        self,
+        call: Mapping[str, Any],
+        position: int,
+        end: ResponseEnd,
+        scope: MessageScope,
+        *,
+        last: bool,
+        understood: PreparedCall | None = None,
     ) -> PreparedCall:
-        name = _internal_id(call["id"], position, response)
-        made = self.ids.make_call(name, call["name"], call["arguments"], turn, agent)
+        """One call of a message that has ended, understood or refused."""
+        problem = _refusal(call, position, end, cut=end.cuts_last_call and last)
+        if problem is not None:
+            return self.refuse(call, problem, scope)
+        one = understood or self.understand(call, position, scope)
+        if hold_effects(one, end):
+            # A call that is not run leaves its id free: nothing happened under it.
+            one.origin.has_client_id = False
+            one.call = one.call._replace(id=self.ids.fresh_id())
+        return one
+
+    def understand(
+        self, call: Mapping[str, Any], position: int, scope: MessageScope
+    ) -> PreparedCall:
+        """One call, prepared as if its message ended with tool calls."""
+        name = _internal_id(call["id"], position, scope.response)
+        made = self.ids.make_call(name, call["name"], call["arguments"], scope.turn, scope.agent)
         made = made._replace(from_model=True)
         prepared = self.preparer.prepare(made)
         prepared.origin.has_client_id = name is not None
+        prepared.origin.response = scope.response
         return prepared
 
-    def _refuse(
-        self, call: Mapping[str, Any], problem: Problem, turn: int, agent: str
+    def refuse(
+        self, call: Mapping[str, Any], problem: Problem, scope: MessageScope
     ) -> PreparedCall:
         """The call with a problem; its arguments are not parsed."""
-        made = self.ids.make_call(None, call["name"], None, turn, agent)
-        return self.preparer.refuse(made, problem)
+        made = self.ids.make_call(None, call["name"], None, scope.turn, scope.agent)
+        refused = self.preparer.refuse(made, problem)
+        refused.origin.response = scope.response
+        return refused
 
 
 def _internal_id(given: Any, position: int, response: str | None) -> str | None:
@@ -131,7 +155,7 @@ def _refusal(
     return None
 
 
-def _hold_effects(prepared: PreparedCall, end: ResponseEnd) -> bool:
+def hold_effects(prepared: PreparedCall, end: ResponseEnd) -> bool:
     """Let the call only read if the end of the message does not mean tool calls; whether that
     refuses it.
     """

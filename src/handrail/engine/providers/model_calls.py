@@ -11,6 +11,7 @@ from handrail.core.events import Listener
 from handrail.core.ports.models import Finish
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
+from handrail.engine.batch.batch_runner import BegunCalls
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.providers.message_calls import MessagePreparer
@@ -18,8 +19,10 @@ from handrail.engine.providers.provider_messages import read_calls, response_id,
 from handrail.engine.providers.response_end import ResponseEnd, read_end
 from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
 
-# Runs prepared calls as one turn.
-RunTurn = Callable[[list[PreparedCall], int, Listener | None], Awaitable[list[ToolResult]]]
+# Runs prepared calls as one turn; some of them may have begun.
+RunTurn = Callable[
+    [list[PreparedCall], int, Listener | None, BegunCalls | None], Awaitable[list[ToolResult]]
+]
 
 
 class RecordedCall(NamedTuple):
@@ -71,7 +74,7 @@ class ModelCalls:
                 prepared.problem = refuse()
         commands = [one.scope.footprint.command for one in message.prepared]
         commands += [None] * (len(calls) - len(commands))
-        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event))
+        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event, None))
         return [AnsweredCall(*pair) for pair in zip(results, commands, strict=True)]
 
     async def answer(
@@ -85,7 +88,7 @@ class ModelCalls:
         message = MessagePreparer(self.preparer, self.runner.ids).prepare(
             asked.calls, read_end(response), response=name, turn=turn, agent=agent
         )
-        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event))
+        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event, None))
         if name is None:
             results = [mark_replayed(one) for one in results]
         return tool_messages(results, asked.provider)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from handrail.core.call import safe_call_id
+from handrail.core.finish_words import get
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Image, ToolResult
 from handrail.engine import messages
-from handrail.engine.providers.response_end import get
 
-Provider = Literal["openai", "openai-responses", "anthropic"]
+Provider = Literal["openai", "openai-responses", "anthropic", "gemini"]
 
 _VISIBLE: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _ANTHROPIC_BLOCKS: Final = frozenset(
@@ -62,10 +62,19 @@ def read_calls(response: Any) -> RequestedCalls:
     return _from_chat(response)
 
 
-def tool_messages(results: Sequence[ToolResult], provider: Provider) -> list[dict[str, Any]]:
-    """One message per result in their order; for Anthropic one message with all of them."""
+def tool_messages(
+    results: Sequence[ToolResult], provider: str, names: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """One message per result in their order; for Anthropic and Gemini one message with all of them.
+    `names` are the names of the tools, which only Gemini needs.
+    """
     if not results:
         return []
+    if provider == "gemini":
+        shown = [*names, *[""] * (len(results) - len(names))]
+        parts = [_gemini(*pair) for pair in zip(results, shown, strict=True)]
+        pictures = [_inline(image) for one in results for image in one.images]
+        return [{"role": "user", "parts": [*parts, *pictures]}]
     if provider == "anthropic":
         return [{"role": "user", "content": [_anthropic(result) for result in results]}]
     form = _FORMS.get(provider)
@@ -164,6 +173,20 @@ def _anthropic(result: ToolResult) -> dict[str, Any]:
         "content": content,
         "is_error": result.is_error,
     }
+
+
+def _gemini(result: ToolResult, name: str) -> dict[str, Any]:
+    response = {"error" if result.is_error else "output": result.text}
+    # A call without an id is answered by its name and position.
+    given = {"id": result.call_id} if result.call_id else {}
+    return {"functionResponse": {**given, "name": name, "response": response}}
+
+
+def _inline(image: Image) -> dict[str, Any]:
+    if image.media_type not in _VISIBLE:
+        return {"text": _note(image)}
+    data = base64.b64encode(image.data).decode("ascii")
+    return {"inlineData": {"mimeType": image.media_type, "data": data}}
 
 
 def _parts(

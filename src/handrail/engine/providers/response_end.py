@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from handrail.core.finish_words import (
+    ANTHROPIC_FINISH,
+    CHAT_FINISH,
+    RESPONSES_FINISH,
+    RESPONSES_INCOMPLETE,
+    get,
+)
 from handrail.core.ports.models import Finish
-
-
-def get(thing: Any, name: str) -> Any:
-    """The field of that name, None if there is none."""
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
 class ResponseEnd(NamedTuple):
@@ -40,35 +42,6 @@ class ResponseEnd(NamedTuple):
         return self.finish in (Finish.LENGTH, Finish.REFUSED, Finish.CUT)
 
 
-# `stop` with calls: OpenAI sends it where `tool_choice` names a function, and several
-# compatible servers send it for every call. The message is complete in both cases.
-_CHAT: Final[Mapping[str, Finish]] = {
-    "tool_calls": Finish.CALLS,
-    "function_call": Finish.CALLS,
-    "stop": Finish.CALLS,
-    "length": Finish.LENGTH,
-    "content_filter": Finish.REFUSED,
-}
-_ANTHROPIC: Final[Mapping[str, Finish]] = {
-    "tool_use": Finish.CALLS,
-    "end_turn": Finish.END,
-    "stop_sequence": Finish.END,
-    "max_tokens": Finish.LENGTH,
-    "model_context_window_exceeded": Finish.LENGTH,
-    "refusal": Finish.REFUSED,
-    "pause_turn": Finish.PAUSED,
-}
-_RESPONSES: Final[Mapping[str, Finish]] = {
-    "completed": Finish.CALLS,
-    "failed": Finish.CUT,
-    "cancelled": Finish.CUT,
-    "in_progress": Finish.CUT,
-    "queued": Finish.CUT,
-}
-_INCOMPLETE: Final[Mapping[str, Finish]] = {
-    "max_output_tokens": Finish.LENGTH,
-    "content_filter": Finish.REFUSED,
-}
 # What a complete Anthropic response has and a message of a conversation has not.
 _OF_A_RESPONSE: Final = ("id", "model", "usage", "stop_reason", "stop_sequence")
 
@@ -79,7 +52,7 @@ def read_end(response: Any) -> ResponseEnd:
         return ResponseEnd(None, unfinished=_unfinished(response))
     choices = get(response, "choices")
     if isinstance(choices, Sequence) and choices:
-        named = _named(_CHAT, get(choices[0], "finish_reason"))
+        named = _named(CHAT_FINISH, get(choices[0], "finish_reason"))
         return _unless_refused(get(choices[0], "message"), named)
     output = get(response, "output")
     if isinstance(output, list | tuple):
@@ -89,7 +62,9 @@ def read_end(response: Any) -> ResponseEnd:
         return _of_message(response)
     # Some programs keep the choice's field in the message.
     reason = get(response, "finish_reason")
-    return _unless_refused(response, ResponseEnd(None) if reason is None else _named(_CHAT, reason))
+    return _unless_refused(
+        response, ResponseEnd(None) if reason is None else _named(CHAT_FINISH, reason)
+    )
 
 
 def _unless_refused(message: Any, end: ResponseEnd) -> ResponseEnd:
@@ -101,15 +76,15 @@ def _of_message(message: Any) -> ResponseEnd:
     """An Anthropic response, or a message of a conversation, which has no such field."""
     if isinstance(message, Mapping) and not any(key in message for key in _OF_A_RESPONSE):
         return ResponseEnd(None)
-    return _named(_ANTHROPIC, get(message, "stop_reason"))
+    return _named(ANTHROPIC_FINISH, get(message, "stop_reason"))
 
 
 def _of_output(response: Any) -> ResponseEnd:
     status = get(response, "status")
     if status != "incomplete":
-        return _named(_RESPONSES, status)
+        return _named(RESPONSES_FINISH, status)
     reason = get(get(response, "incomplete_details"), "reason")
-    found = _named(_INCOMPLETE, reason)
+    found = _named(RESPONSES_INCOMPLETE, reason)
     if found.finish is Finish.UNKNOWN:
         return ResponseEnd(Finish.CUT, found.reason or "incomplete")
     return found

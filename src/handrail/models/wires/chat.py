@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from handrail.core.finish_words import CHAT_FINISH, get
 from handrail.core.ports.models import (
     Block,
     Finish,
@@ -17,7 +18,7 @@ from handrail.core.ports.models import (
     Text,
 )
 from handrail.models.failures import failure_from_body
-from handrail.models.wires.fields import CHAT_FINISH, get, get_list, get_text, malformed
+from handrail.models.wires.fields import get_list, get_text, malformed
 from handrail.models.wires.reader import CallPiece, Piece, StreamReader, TextPiece, parse_object
 from handrail.models.wires.requests import (
     IdLinks,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from handrail.core.finish_words import GEMINI_FINISH, get
 from handrail.core.ports.models import (
     Block,
     CallBlock,
@@ -19,7 +20,7 @@ from handrail.core.ports.models import (
     Text,
 )
 from handrail.models.failures import failure_from_body
-from handrail.models.wires.fields import GEMINI_FINISH, get, get_list, get_text, malformed
+from handrail.models.wires.fields import get_list, get_text, malformed
 from handrail.models.wires.reader import (
     CallPiece,
     Piece,
@@ -84,6 +85,9 @@ class GeminiReader(StreamReader):
             if self.ending is not None:
                 raise malformed("a tool call after the finish")
             piece = self.open_call(get(call, "id"), get_text(call, "name"))
+            if not get(call, "id"):
+                # It is answered by its name and position.
+                piece.wire_id = ""
             args = get(call, "args")
             if args is not None and not isinstance(args, Mapping):
                 raise malformed("the arguments of a call are no object")

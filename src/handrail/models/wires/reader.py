@@ -156,11 +156,16 @@ class StreamReader(ABC):
 
     def partial(self) -> Message | None:
         """The blocks that are complete; None if there are none."""
+        complete = self.complete_pieces()
+        return self._message(complete) if complete else None
+
+    def complete_pieces(self) -> list[Piece]:
+        """The blocks that are complete."""
         complete = [one for one in self.pieces if not isinstance(one, CallPiece) or one.closed]
         if complete and isinstance(complete[-1], TextPiece) and complete[-1] is self.pieces[-1]:
             # Nothing has followed this block: unless it was closed, it may go on.
             complete = complete if complete[-1].closed else complete[:-1]
-        return self._message(complete) if complete else None
+        return complete
 
     # --- for the readers of each wire -----------------------------------------------------
 
@@ -244,6 +249,11 @@ class StreamReader(ABC):
     def size(self) -> int:
         """The bytes of text and arguments so far."""
         return sum(self._sizes.values())
+
+    @property
+    def calls(self) -> Sequence[CallPiece]:
+        """The calls so far, in order."""
+        return self._calls
 
     @property
     def open_calls(self) -> list[CallPiece]:

@@ -1,0 +1,122 @@
+"""Runs the calls of a message while the message is still being streamed.
+
+Calls that only read may start early; everything else waits until the message has ended with tool
+calls. Looking ahead has no effect: no process, no hook, no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.core.effects import Effects
+from handrail.core.events import CallRefusedEarly, Listener
+from handrail.core.footprint import Footprint
+from handrail.core.ports.models import Finish
+from handrail.core.results import ToolResult
+from handrail.engine.batch.batch_runner import BegunCalls
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.providers.message_calls import MessagePreparer, MessageScope, hold_effects
+from handrail.engine.providers.model_calls import ModelCalls
+from handrail.engine.providers.response_end import ResponseEnd
+from handrail.engine.services import CallServices
+
+# Understanding a call of such a tool may start a helper process or reach out.
+_NOT_FORESEEN: Final = Effects.OPEN_ENDED | Effects.NETWORK
+_UNFINISHED: Final = ResponseEnd(Finish.CUT)
+
+
+@dataclass(slots=True)
+class _StreamedCall:
+    """A call whose arguments are complete. `prepared` is None if it cannot be looked at yet."""
+
+    asked: Mapping[str, Any]
+    prepared: PreparedCall | None
+    may_start: bool
+
+
+class StreamedCalls:
+    """The calls of one message. `add` them in order, `advance` when something follows the last one,
+    then `finish`, or `settle` if the message is given up.
+    """
+
+    def __init__(
+        self, calls: ModelCalls, services: CallServices, agent: str, on_event: Listener | None
+    ) -> None:
+        self._calls = calls
+        self._services = services
+        self._on_event = on_event
+        self._scope = MessageScope(None, calls.runner.ids.turn(), agent)
+        self._begun = BegunCalls(services.batches, on_event)
+        self._streamed: list[_StreamedCall] = []
+
+    def scope_to(self, response: str | None) -> None:
+        """Scope the ids of the calls to a response; without an id of its own it gets a new one."""
+        name = response or f"stream-{self._calls.runner.ids.fresh_id()}"
+        self._scope = self._scope._replace(response=name)
+
+    def add(self, asked: Mapping[str, Any]) -> None:
+        """A call is complete: `{"id", "name", "arguments"}`. It does not start yet: until something
+        follows it, it may be the last call of a message that was cut off.
+        """
+        effects = self._calls.preparer.tool_effects(str(asked["name"]))
+        if effects is not None and effects & _NOT_FORESEEN:
+            self._streamed.append(_StreamedCall(asked, None, may_start=False))
+            return
+        prepared = self._preparer.understand(asked, len(self._streamed), self._scope)
+        foresight = self._services.policy.foresee(prepared)
+        if foresight.refusal is not None:
+            refusal = foresight.refusal
+            told = CallRefusedEarly(prepared.call.id, prepared.name, refusal.code, refusal.message)
+            self._services.bus.emit(told, self._on_event)
+        reads = prepared.reads_only and foresight.unasked
+        may_start = reads and not self._conflicts(prepared.footprint)
+        self._streamed.append(_StreamedCall(asked, prepared, may_start))
+
+    def advance(self) -> None:
+        """Something follows the calls that were added: those that may start do."""
+        for position, one in enumerate(self._streamed):
+            if one.may_start and one.prepared is not None:
+                one.may_start = False
+                # A hook that turns the call into one with an effect is refused.
+                hold_effects(one.prepared, _UNFINISHED)
+                self._begun.start(one.prepared, position)
+
+    async def finish(
+        self, asked: Sequence[Mapping[str, Any]], end: ResponseEnd, *, begin: bool = True
+    ) -> list[ToolResult]:
+        """Run what has not begun, as the end of the message allows, and return the results of all
+        calls of the message in order. Without `begin` nothing more is run.
+        """
+        prepared: list[PreparedCall] = []
+        for position, call in enumerate(asked):
+            known = self._streamed[position] if position < len(self._streamed) else None
+            understood = None if known is None else known.prepared
+            if understood is not None and self._begun.has_begun(understood):
+                prepared.append(understood)
+                continue
+            if understood is not None:
+                self._calls.preparer.re_resolve_paths(understood)
+            last = position == len(asked) - 1 or not begin
+            made = self._preparer.prepare_one(
+                call, position, end, self._scope, last=last, understood=understood
+            )
+            prepared.append(made)
+        return await self._calls.run_turn(prepared, self._scope.turn, self._on_event, self._begun)
+
+    async def settle(self) -> None:
+        """Wait for the calls that have begun; the others never begin."""
+        await self._begun.settle()
+
+    @property
+    def _preparer(self) -> MessagePreparer:
+        return MessagePreparer(self._calls.preparer, self._calls.runner.ids)
+
+    def _conflicts(self, footprint: Footprint) -> bool:
+        """Whether an earlier call that waits for the end must run first."""
+        return any(
+            one.prepared is None or one.prepared.footprint.conflicts_with(footprint)
+            for one in self._streamed
+            if one.prepared is None or not one.prepared.reads_only
+        )
