@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from handrail.engine.hooking.callbacks import Hook
     from handrail.engine.planning.dry_run import PlannedAction
     from handrail.engine.providers.provider_messages import Provider
-    from handrail.engine.providers.streamed_calls import StreamedCalls
     from handrail.engine.providers.streamed_turn import StreamedTurn
     from handrail.policy.guardrails.gates import GateResult
 
@@ -67,7 +66,7 @@ class Runtime:
         calls.plan_mode.queue.runner = QueuedCallRunner(calls.runner, tools.preparer)
         letters = session.dead_letters
         letters.caller, letters.knows = self.call, tools.registry.has_tool
-        self.model_calls = ModelCalls(tools.preparer, calls.runner, self._run)
+        self.model_calls = ModelCalls(tools.preparer, calls, self._run)
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
@@ -262,13 +261,7 @@ class Runtime:
         from handrail.engine.providers.streamed_turn import StreamedTurn
 
         self._check_open()
-        return StreamedTurn(events, provider, self.stream_calls(agent, on_event))
-
-    def stream_calls(self, agent: str = "main", on_event: Listener | None = None) -> StreamedCalls:
-        """What runs the calls of one message while the message is read."""
-        from handrail.engine.providers.streamed_calls import StreamedCalls
-
-        return StreamedCalls(self.model_calls, self._calls, agent, on_event)
+        return StreamedTurn(events, provider, self.model_calls.stream(agent, on_event))
 
     def open_model(self, named: str | Model | None = None) -> Model:
         """The model of this name, None: the one that the runtime was opened with; closed with the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.core.commands import CommandAnalysis
 from handrail.core.deferred_dataclass import dataclass
@@ -18,6 +18,10 @@ from handrail.engine.providers.message_calls import MessagePreparer
 from handrail.engine.providers.provider_messages import read_calls, response_id, tool_messages
 from handrail.engine.providers.response_end import ResponseEnd, read_end
 from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
+
+if TYPE_CHECKING:
+    from handrail.engine.providers.streamed_calls import StreamedCalls
+    from handrail.engine.services import CallServices
 
 # Runs prepared calls as one turn; some of them may have begun.
 RunTurn = Callable[
@@ -45,8 +49,19 @@ class ModelCalls:
     """Runs the calls of messages in one runtime."""
 
     preparer: Preparer
-    runner: IdempotentRunner
+    services: CallServices
     run_turn: RunTurn
+
+    @property
+    def runner(self) -> IdempotentRunner:
+        """What runs each call id once."""
+        return self.services.runner
+
+    def stream(self, agent: str, on_event: Listener | None = None) -> StreamedCalls:
+        """What runs the calls of one message while the message is read."""
+        from handrail.engine.providers.streamed_calls import StreamedCalls
+
+        return StreamedCalls(self, agent, on_event)
 
     async def run(
         self,

@@ -20,7 +20,6 @@ from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.providers.message_calls import MessagePreparer, MessageScope, hold_effects
 from handrail.engine.providers.model_calls import ModelCalls
 from handrail.engine.providers.response_end import ResponseEnd
-from handrail.engine.services import CallServices
 
 # Understanding a call of such a tool may start a helper process or reach out.
 _NOT_FORESEEN: Final = Effects.OPEN_ENDED | Effects.NETWORK
@@ -41,11 +40,9 @@ class StreamedCalls:
     then `finish`, or `settle` if the message is given up.
     """
 
-    def __init__(
-        self, calls: ModelCalls, services: CallServices, agent: str, on_event: Listener | None
-    ) -> None:
+    def __init__(self, calls: ModelCalls, agent: str, on_event: Listener | None) -> None:
         self._calls = calls
-        self._services = services
+        self._services = services = calls.services
         self._on_event = on_event
         self._scope = MessageScope(None, calls.runner.ids.turn(), agent)
         self._begun = BegunCalls(services.batches, on_event)
