@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import handrail
 from handrail.cli.main import main
 
@@ -52,3 +54,14 @@ def test_a_command_loads_only_its_own_module():
         "handrail.cli.commands.record.log",
         "handrail.cli.commands.record.file_log",
     }
+
+
+@pytest.mark.finding("F39")
+def test_the_package_can_be_run(workspace):
+    done = subprocess.run(
+        [sys.executable, "-m", "handrail", "call", "read_file", "path=missing.txt"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("not_found: ")

@@ -161,7 +161,7 @@ def _joined(lines) -> str:
 
 def _normalized(text: str, workspace: Path) -> str:
     text = text.replace(str(workspace), "WORKSPACE")
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "ISO-TIME", text)
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "TIME", text)
     text = re.sub(r"after \d+\.\d+ s", "after N s", text)
     text = re.sub(r"\b[0-9a-f]{8}\.1\b", "CALL", text)

@@ -120,7 +120,7 @@ NOT_A_FAILED_CALL_ID: Final = ProblemTemplate(
     "invalid_arguments", "{text!r} is not the ID of a failed call"
 )
 
-# recover, show
+# recover, gc, show
 NO_DRY_RECOVER: Final = ProblemTemplate(
     "invalid_arguments",
     "recover has no dry run: opening the workspace already recovers it",
@@ -130,6 +130,11 @@ MOVED_FROM_WITH_STORE: Final = ProblemTemplate(
     "invalid_arguments",
     "--moved-from cannot be combined with --store",
     hint="omit --moved-from: a named store is used wherever the workspace is",
+)
+ALL_WITH_STORE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "--all cannot be combined with --store",
+    hint="omit --all to collect the named store",
 )
 NOTHING_RECORDED: Final = ProblemTemplate(
     "not_found",
@@ -155,6 +160,19 @@ SHOW_TAKES_NO_FILE: Final = ProblemTemplate(
     "invalid_arguments",
     "`config show` takes no FILE",
     hint="use `config check FILE`, or `config show --config FILE`",
+)
+INIT_TAKES_NO_FILE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`config init` takes no FILE",
+    hint="to write another file than your own: config init --config FILE",
+)
+CONFIG_EXISTS: Final = ProblemTemplate(
+    "exists",
+    "the settings file {path!r} already exists",
+    hint="`handrail config show` lists all settings; move the file away to start again",
+)
+CONFIG_NOT_WRITTEN: Final = ProblemTemplate(
+    "unavailable", "the settings file {path!r} cannot be written: {error}"
 )
 CHECK_NEEDS_A_FILE: Final = ProblemTemplate(
     "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"

@@ -48,7 +48,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
         "calls.failed_calls", "list, retry or discard calls that failed because of a bug"
     ),
     "gc": CommandInfo("record.gc", "delete old records, file copies and temporary files"),
-    "config": CommandInfo("setup.config", "show the settings in force, or check a settings file"),
+    "config": CommandInfo("setup.config", "show, check or create settings files"),
     "trust": CommandInfo("setup.trust", "trust the settings of this project"),
     "serve": CommandInfo("setup.serve", "serve the tools to an MCP client"),
     "doctor": CommandInfo("setup.doctor", "report what is installed, enforced and stored"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SESSION: Final = "cli"
 MEMORY: Final = ":memory:"
+_DAY_S: Final = 86_400
 ASK_CHOICES: Final = ("terminal", "approvals", "nobody")
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -193,6 +194,35 @@ def _queue_approver(options: Namespace) -> Any:
         output.warn(f"{name} waits for approval; answer with: {command}")
 
     return QueueApprover(root, time.time_ns, notify)
+
+
+def collect_if_due(options: Namespace) -> None:
+    """Once a day, delete some of the old data of the workspace; see `auto_gc`."""
+    try:
+        home = find_workspace(options).home
+    except ProblemRaised:
+        return
+    if home.directory is not None and home.directory.is_dir() and _is_due(home.directory):
+        from handrail.cli.commands.record.gc import collect_automatically
+
+        collect_automatically(options)
+
+
+def _is_due(directory: Path) -> bool:
+    """Return whether the last run was a day ago, and note the new one. The first day is not due."""
+    import time
+
+    stamp = directory / "gc-time"
+    try:
+        due = time.time() - stamp.stat().st_mtime > _DAY_S
+        if due:
+            stamp.touch()
+    except FileNotFoundError:
+        stamp.touch(mode=0o600)
+        return False
+    except OSError:
+        return False
+    return due
 
 
 def new_call_id() -> str:

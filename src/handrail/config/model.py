@@ -204,6 +204,10 @@ class Settings(BaseModel):
     keep_days: int = Field(
         30, ge=1, description="age in days at which `handrail gc` deletes payloads"
     )
+    auto_gc: bool = Field(
+        True,
+        description="once a day, when a command or an MCP session ends, delete some of what `handrail gc` would delete",
+    )
     dead_letters: bool = Field(
         True, description="keep calls that failed because of a bug, for retries"
     )

@@ -134,13 +134,16 @@ class ToolResult:
                 }
                 for change in self.changes
             ],
-            "modifiers": [_modifier_dict(modifier) for modifier in self.modifiers],
+            "modifiers": [_modifier_dict(modifier, self.text) for modifier in self.modifiers],
             "meta": dict(self.meta),
         }
 
 
-def _modifier_dict(modifier: Modifier) -> dict[str, Any]:
+def _modifier_dict(modifier: Modifier, text: str) -> dict[str, Any]:
     match modifier:
+        case FileRead(path, content) if content in text:
+            # What was read is the text of the result, which is not repeated.
+            return {"type": "file_read", "path": path}
         case FileRead(path, content):
             return {"type": "file_read", "path": path, "content": content}
         case PermissionGranted(tool, pattern):

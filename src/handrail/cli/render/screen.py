@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, TextIO
 
@@ -109,8 +109,14 @@ def count_noun(count: int, thing: str) -> str:
 
 
 def format_time(at_ns: int) -> str:
-    """Format a time in the local time zone."""
-    return _moment(at_ns).strftime("%Y-%m-%d %H:%M:%S")
+    """Format a time in the local time zone, as ISO 8601 without an offset."""
+    return _moment(at_ns).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def iso_utc(at_ns: int) -> str:
+    """Format a time as ISO 8601 in UTC, with milliseconds."""
+    moment = datetime.fromtimestamp(at_ns / 1e9, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_times(moments: Sequence[int]) -> list[str]:

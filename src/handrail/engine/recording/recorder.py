@@ -190,11 +190,21 @@ class Recorder:
                 self._bus.emit(event, state.timer.listener)
             self._bus.emit(_ended(state.prepared.name, result), state.timer.listener)
         if _log.isEnabledFor(logging.INFO):
-            ended = result.status.value
             _log.info(
-                "%s: %s", shown(state.prepared.name), ended, extra={"call_id": result.call_id}
+                "%s: %s", shown(state.prepared.name), result.status.value, extra=self._facts(result)
             )
         return result
+
+    def _facts(self, result: ToolResult) -> dict[str, Any]:
+        """The attributes of the log record of a call."""
+        return {
+            "call_id": result.call_id,
+            "tool": result.meta.get("tool"),
+            "status": result.status.value,
+            "duration_s": result.meta.get("duration_s"),
+            "session": self.session.id,
+            "workspace": self.session.roots[0],
+        }
 
     def _write_completed(self, state: CallState, result: ToolResult) -> None:
         residue = state.effects.residue

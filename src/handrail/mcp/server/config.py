@@ -36,6 +36,7 @@ class ServerConfig:
     structured: bool = True  # send structured content beside the text
     session: str | None = None  # session to resume
     fallback: Approver | None = None  # asked if the client does not support elicitation
+    tidy: Callable[[], None] = lambda: None  # called in a thread, now and then while idle
     ready: Callable[[Runtime], None] = lambda runtime: None  # called with each opened runtime
 
 

@@ -25,6 +25,7 @@ async def serve_stdio(offer: ServerConfig) -> None:
                 await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
     finally:
         await session.aclose()
+        await asyncio.to_thread(offer.tidy)
 
 
 @contextmanager

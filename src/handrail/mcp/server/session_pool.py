@@ -109,6 +109,7 @@ class SessionPool:
         while True:
             await asyncio.sleep(_LOOK_S)
             await self.close_idle()
+            await asyncio.to_thread(self._offer.tidy)
 
     async def aclose(self) -> None:
         """Close all sessions."""

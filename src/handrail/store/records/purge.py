@@ -101,6 +101,18 @@ def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]
     return count, total + count_content_bytes(db, rows, values)
 
 
+def limit_purge(db: sqlite3.Connection, before_ns: int, most: int) -> int:
+    """Return a time, at most `before_ns`, before which at most `most` calls with payloads were
+    requested.
+    """
+    later = db.execute(
+        "SELECT q.at_ns FROM rows q JOIN payloads p ON p.row = q.id"
+        " WHERE q.kind = 'requested' AND q.at_ns < ? ORDER BY q.at_ns LIMIT 1 OFFSET ?",
+        (before_ns, most),
+    ).fetchone()
+    return before_ns if later is None else int(later[0])
+
+
 def measure_store(db: sqlite3.Connection, path: str) -> StoreSizes:
     """Count what there is."""
     sessions, calls, rows = db.execute(

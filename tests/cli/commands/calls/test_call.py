@@ -229,3 +229,12 @@ def test_a_background_job_says_whether_undo_follows_it(handrail):
     )
 
     assert "\nundo: what a background job" in done.out
+
+
+@pytest.mark.finding("F39")
+def test_the_text_of_a_read_is_in_the_json_once(handrail):
+    done = handrail("--json", "call", "read_file", "path=a.txt")
+
+    assert done.out.count("two") == 1
+    assert done.json["text"] == "one\ntwo"
+    assert done.json["modifiers"] == [{"type": "file_read", "path": "a.txt"}]

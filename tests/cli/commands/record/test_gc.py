@@ -1,8 +1,11 @@
 import os
 import secrets
 import time
+from types import SimpleNamespace
 
 import pytest
+
+from handrail.cli.commands.record import gc
 
 
 def test_what_is_young_stays(handrail):
@@ -210,3 +213,79 @@ def test_undo_says_that_gc_has_dropped_what_it_would_need(handrail, workspace, w
 
 def test_undo_where_nothing_was_dropped_does_not_speak_of_gc(handrail):
     assert "gc" not in handrail("undo").err
+
+
+@pytest.fixture
+def much_later(monkeypatch, own_home):
+    """40 days pass for what deletes old data."""
+
+    def pass_days():
+        for stamp in own_home.rglob("gc-time"):
+            os.utime(stamp, (time.time() - 2 * 86_400,) * 2)
+        later = time.time_ns() + 40 * 86_400 * 1_000_000_000
+        monkeypatch.setattr(gc, "time", SimpleNamespace(time_ns=lambda: later))
+
+    return pass_days
+
+
+@pytest.mark.finding("F39")
+def test_all_workspaces_of_the_user_are_collected(handrail, workspace, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "b.txt").write_text("other\n")
+    handrail("call", "read_file", "path=a.txt")
+    handrail("-w", other, "call", "read_file", "path=b.txt")
+
+    planned = handrail("gc", "--all", "--older-than", "0", "--dry-run", "--json").lines
+    done = handrail("gc", "--all", "--older-than", "0")
+
+    assert [one["payloads"] for one in planned] == [2, 2]
+    assert done.code == 0
+    assert done.out.count("deleted 2 payloads") == 2
+    for place in (workspace, other):
+        assert handrail("-w", place, "log", "--json").lines[0]["requested"] == {"purged": True}
+
+
+@pytest.mark.finding("F39")
+def test_a_record_that_cannot_be_used_stops_no_other(handrail, own_home, tmp_path):
+    (broken := own_home / "state" / "handrail" / "a-broken").mkdir(parents=True)
+    (broken / "store.db").write_bytes(b"this is not a database" * 100)
+    handrail("call", "read_file", "path=a.txt")
+
+    done = handrail("gc", "--all", "--older-than", "0")
+
+    assert done.code == 6
+    assert "deleted 2 payloads" in done.out
+    assert handrail("gc", "--all", "--store", tmp_path / "x.db").code == 2
+
+
+@pytest.mark.finding("F39")
+def test_old_payloads_are_deleted_once_a_day_after_a_call(handrail, much_later):
+    handrail("call", "read_file", "path=a.txt", "--id", "old")
+    much_later()
+
+    first = handrail("call", "file_info", "path=a.txt", "--id", "new")
+    rows = {one["call_id"]: one["requested"] for one in handrail("log", "--json").lines}
+
+    assert (first.code, first.err) == (0, "")
+    assert rows["old"] == {"purged": True}
+    assert handrail("verify").code == 0
+
+
+@pytest.mark.finding("F39")
+def test_automatic_deletion_has_limits_and_a_setting(handrail, much_later, own_home, monkeypatch):
+    monkeypatch.setattr(gc, "_AUTO_CALLS", 2)
+    for name in ("one", "two", "three"):
+        handrail("call", "read_file", "path=a.txt", "--id", name)
+    config = own_home / "config" / "handrail" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("auto_gc = false\n")
+    much_later()
+    handrail("call", "file_info", "path=a.txt")
+    purged_off = sum("purged" in one["requested"] for one in handrail("log", "--json").lines)
+    config.unlink()
+    much_later()
+    handrail("call", "file_info", "path=a.txt")
+    purged_on = sum("purged" in one["requested"] for one in handrail("log", "--json").lines)
+
+    assert (purged_off, purged_on) == (0, 2)

@@ -28,6 +28,8 @@ def test_json_is_the_record(handrail):
         "intent",
         "completed",
         "completed_ns",
+        "requested_at",
+        "completed_at",
     ]
     assert record["call_id"] == result["call_id"]
     assert record["requested"]["arguments"] == {"path": "a.txt"}

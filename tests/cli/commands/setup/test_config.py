@@ -1,6 +1,7 @@
 """`handrail config`: where values come from, and whether files fit."""
 
 import json
+import re
 
 import pytest
 
@@ -283,3 +284,31 @@ def test_a_rule_about_a_tool_that_is_not_registered_is_a_notice(handrail, own):
     assert ":3 has no effect yet" in checked.err
     assert len(json.loads(as_json.out)["notices"]) == 2
     assert len(json.loads(doctor.out)["notices"]) == 2
+
+
+@pytest.mark.finding("F39")
+def test_init_writes_a_commented_file_and_replaces_none(handrail, own_home):
+    file = own_home / "config" / "handrail" / "config.toml"
+
+    planned = handrail("config", "init", "--dry-run")
+    written = handrail("config", "init")
+    again = handrail("config", "init")
+
+    assert (planned.code, written.code, again.code) == (0, 0, 1)
+    assert again.err.startswith("exists: ")
+    assert str(file) in written.out
+    assert handrail("config", "check", file).code == 0
+    assert all(line.startswith("#") for line in file.read_text().splitlines() if line)
+
+
+@pytest.mark.finding("F39")
+def test_every_setting_of_the_written_file_can_be_used(handrail, workspace):
+    handrail("config", "init", "--config", "mine.toml")
+    file = workspace / "mine.toml"
+    names = re.findall(r"^# (\w+) = (?!\.\.\.)", file.read_text(), re.MULTILINE)
+    text = re.sub(r"^# (?=\w+ = (?!\.\.\.)|\[)", "", file.read_text(), flags=re.MULTILINE)
+    file.write_text(text)
+
+    assert {"mode", "keep_days", "deny"} <= set(names)
+    checked = handrail("config", "check", file)
+    assert (checked.code, checked.err) == (0, "")

@@ -12,7 +12,7 @@ from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode, results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.cli.workspace import add_ask_option
+from handrail.cli.workspace import add_ask_option, collect_if_due
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def run(options: Namespace) -> int:
                 "the recorded result was returned and nothing ran; omit the id to run it again",
             )
     print_summary(summary, as_json=True)
+    sys.stdout.flush()
+    collect_if_due(options)
     return ExitCode.ABORTED if aborted else results_exit_code(results)
 
 

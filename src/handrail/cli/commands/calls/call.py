@@ -12,7 +12,7 @@ from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode, results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.cli.workspace import add_ask_option
+from handrail.cli.workspace import add_ask_option, collect_if_due
 
 if TYPE_CHECKING:
     from handrail.cli.render.status_line import StatusLine
@@ -67,6 +67,8 @@ def run(options: Namespace) -> int:
     else:
         print_result(result if live is None else live.unprinted(result))
     print_summary(done.summary, as_json=options.json)
+    sys.stdout.flush()
+    collect_if_due(options)
     return ExitCode.ABORTED if done.aborted else results_exit_code([result])
 
 

@@ -80,7 +80,7 @@ def _in_this_folder(changes: Any, folders: WorkspaceFolders) -> Any:
 def _print_table(
     found: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]
 ) -> None:
-    from handrail.cli.render.screen import TextStyle, format_times, one_line, table, truncate
+    from handrail.cli.render.screen import TextStyle, format_time, one_line, table, truncate
 
     if not found:
         output.print_line(f"no recorded changes of {one_line(paths[0])}")
@@ -88,7 +88,7 @@ def _print_table(
     several = any(one.path not in paths for one, _ in found)
     rows = [
         (
-            at,
+            format_time(one.at_ns),
             one_line(one.call_id),
             f"{truncate(one_line(one.session), 20)}:{one.turn}",
             one_line(one.tool),
@@ -96,9 +96,7 @@ def _print_table(
             *([one_line(one.path)] if several else ()),
             _state(one, where),
         )
-        for at, (one, where) in zip(
-            format_times([one.at_ns for one, _ in found]), found, strict=True
-        )
+        for one, where in found
     ]
     heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", *(["FILE"] if several else ()), "STATE")
     for line in table(rows, heads, {"undone": TextStyle.FAINT}):

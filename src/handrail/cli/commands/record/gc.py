@@ -6,16 +6,22 @@ import time
 from argparse import ArgumentTypeError, Namespace
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from handrail.cli import messages
+from handrail.cli.exit_codes import ExitCode, problem_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.deferred_dataclass import dataclass
+from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
 
-_DAY_S = 86_400
+_DAY_S: Final = 86_400
+# Limits of one automatic run.
+_AUTO_CALLS: Final = 1_000
+_AUTO_WAIT_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         type=_parse_days,
         help="minimum age in days; 0 deletes everything (default: the setting keep_days)",
     )
+    parser.add_argument("--all", action="store_true", help="in all workspaces of this user")
     parser.set_defaults(run=run)
 
 
@@ -60,12 +67,81 @@ def run(options: Namespace) -> int:
     days = options.older_than
     if days is None:
         days = load_settings(options).keep_days
+    if options.all:
+        return _run_all(options, days)
     freed = collect_garbage(find_workspace(options), days, dry_run=bool(options.dry_run))
     if options.json:
         output.print_json(asdict(freed))
     else:
         print_freed(freed)
     return 0
+
+
+def _run_all(options: Namespace, days: float) -> int:
+    """Delete old data of every workspace; return 6 if the record of one cannot be used."""
+    from handrail.cli.render.screen import one_line
+
+    if options.store is not None:
+        raise messages.ALL_WITH_STORE.error()
+    code = ExitCode.DONE
+    for place in _all_workspaces():
+        name = place.root.name
+        if not options.json:
+            output.print_line(f"{one_line(name)}:")
+        try:
+            freed = collect_garbage(place, days, dry_run=bool(options.dry_run))
+        except ProblemRaised as raised:
+            output.print_problem(raised.problem, as_json=options.json)
+            code = problem_exit_code(raised.problem)
+            continue
+        if options.json:
+            output.print_json({"state": str(place.root), **asdict(freed)})
+        else:
+            print_freed(freed)
+    return code
+
+
+def _all_workspaces() -> list[Workspace]:
+    """Return every workspace with a record in the state directory of the user.
+
+    `root` is the state directory of each: its workspace may no longer exist.
+    """
+    from handrail.cli.workspace import Workspace
+    from handrail.host.state.directories import state_home
+    from handrail.host.state.state_paths import StatePaths
+
+    found = sorted(state_home().glob("*/store.db"))
+    return [Workspace(one.parent, StatePaths(str(one), one.parent)) for one in found]
+
+
+def collect_automatically(options: Namespace) -> None:
+    """Delete up to `_AUTO_CALLS` old payloads, and old temporary files, if `auto_gc` is set.
+
+    Waits for no other process, and reports nothing: the next day tries again.
+    """
+    from handrail.cli.workspace import find_workspace, load_settings
+
+    try:
+        place, settings = find_workspace(options), load_settings(options)
+        if settings.auto_gc and place.recorded:
+            _collect_some(place, time.time_ns() - settings.keep_days * _DAY_S * 1_000_000_000)
+    except (ProblemRaised, OSError):
+        return
+
+
+def _collect_some(place: Workspace, before_ns: int) -> None:
+    from handrail.cli.workspace import open_record
+    from handrail.host.state.artifacts import DirectoryArtifacts
+    from handrail.store.records.purge import count_payloads, limit_purge, purge_payloads
+
+    with open_record(place) as db:
+        limit_ns = limit_purge(db, before_ns, _AUTO_CALLS)
+        found, _ = count_payloads(db, before_ns=limit_ns)
+    if found:
+        purge_payloads(place.home.store, before_ns=limit_ns, busy_timeout_s=_AUTO_WAIT_S)
+    if place.home.oversized is not None and place.home.oversized.is_dir():
+        DirectoryArtifacts(place.home.oversized).sweep((time.time_ns() - before_ns) / 1e9)
+    _sweep_leftovers(place, before_ns, dry_run=False)
 
 
 def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpace:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
@@ -13,9 +15,13 @@ from handrail.cli.render import output
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+    from handrail.cli.workspace import Workspace
     from handrail.core.ports.records import CallRecord
 
 _LAST: Final = "last"
+_POLL_S: Final = 0.3
+# Of the newest calls; more than end between two looks.
+_MAX_FOLLOWED: Final = 200
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -39,6 +45,9 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         default=20,
         help="maximum number of rows (default: 20)",
     )
+    which.add_argument(
+        "--follow", action="store_true", help="print calls as they end, until Ctrl-C"
+    )
     parser.set_defaults(run=run)
 
 
@@ -50,6 +59,8 @@ def run(options: Namespace) -> int:
     from handrail.store.records.calls import list_calls
 
     place = find_workspace(options)
+    if options.follow:
+        return _follow(options, place)
     if not place.recorded and not options.store:
         if not options.json:
             output.print_line(f"no calls recorded in {one_line(place.root)}")
@@ -62,30 +73,87 @@ def run(options: Namespace) -> int:
         calls = list_calls(db, session, None, options.limit, None, turn=number)
     if options.json:
         for call in calls:
-            output.print_json(asdict(call))
+            output.print_json(call_json(call))
     else:
         print_calls(calls)
     return 0
 
 
+def _follow(options: Namespace, place: Workspace) -> int:
+    """Print the calls that end from now on, until the user interrupts."""
+    import time
+
+    from handrail.cli.workspace import open_record
+    from handrail.store.records.calls import list_calls
+
+    started_ns, seen = time.time_ns(), list[int]()
+    printed: set[tuple[str, str, int]] = set()
+    try:
+        while True:
+            state = _file_state(place.home.store)
+            if state != seen and place.recorded:
+                seen = state
+                with open_record(place) as db:
+                    calls = list_calls(db, options.session, None, _MAX_FOLLOWED, None)
+                _print_ended(calls, started_ns, printed, as_json=options.json)
+            time.sleep(_POLL_S)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _file_state(store: str) -> list[int]:
+    """Return sizes and times of the files of a store, which differ after every write."""
+    files = [Path(store), Path(f"{store}-wal")]
+    return [
+        part
+        for one in files
+        if one.is_file()
+        for part in (one.stat().st_size, one.stat().st_mtime_ns)
+    ]
+
+
+def _print_ended(
+    calls: Sequence[CallRecord],
+    since_ns: int,
+    printed: set[tuple[str, str, int]],
+    *,
+    as_json: bool,
+) -> None:
+    from handrail.cli.render.screen import terminal_width, truncate
+
+    printed &= {(one.session, one.call_id, one.requested_ns) for one in calls}
+    for call in reversed(calls):
+        key = (call.session, call.call_id, call.requested_ns)
+        if key in printed or call.completed_ns is None or call.completed_ns < since_ns:
+            continue
+        printed.add(key)
+        if as_json:
+            output.print_json(call_json(call))
+        else:
+            output.print_line(truncate("  ".join(_cells(call)), terminal_width()))
+    sys.stdout.flush()
+
+
+def call_json(call: CallRecord) -> dict[str, Any]:
+    """Return a call as JSON, with its times in UTC."""
+    from handrail.cli.render.screen import iso_utc
+
+    ended = None if call.completed_ns is None else iso_utc(call.completed_ns)
+    return {
+        **asdict(call),
+        "requested_at": iso_utc(call.requested_ns),
+        "completed_at": ended,
+    }
+
+
 def print_calls(calls: Sequence[CallRecord]) -> None:
     """Print the calls as a table, newest first."""
-    from handrail.cli.render.screen import TextStyle, format_times, one_line, table, truncate
+    from handrail.cli.render.screen import TextStyle, table
 
     if not calls:
         output.print_line("no calls")
         return
-    rows = [
-        (
-            at,
-            one_line(call.call_id),
-            f"{truncate(one_line(call.session), 20)}:{call.turn}",
-            one_line(tool_name(call)),
-            one_line(call_status(call)),
-            arguments_line(call),
-        )
-        for at, call in zip(format_times([call.requested_ns for call in calls]), calls, strict=True)
-    ]
+    rows = [_cells(call) for call in calls]
     heads = ("TIME", "CALL", "TURN", "TOOL", "STATUS", "ARGUMENTS")
     styles = {
         "failed": TextStyle.BAD,
@@ -94,6 +162,19 @@ def print_calls(calls: Sequence[CallRecord]) -> None:
     }
     for line in table(rows, heads, styles):
         output.print_line(line)
+
+
+def _cells(call: CallRecord) -> tuple[str, ...]:
+    from handrail.cli.render.screen import format_time, one_line, truncate
+
+    return (
+        format_time(call.requested_ns),
+        one_line(call.call_id),
+        f"{truncate(one_line(call.session), 20)}:{call.turn}",
+        one_line(tool_name(call)),
+        one_line(call_status(call)),
+        arguments_line(call),
+    )
 
 
 def tool_name(call: CallRecord) -> str:

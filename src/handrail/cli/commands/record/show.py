@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli import messages
@@ -35,6 +34,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Print the record of a call; raises `not_found` for an unknown id."""
+    from handrail.cli.commands.record.log import call_json
     from handrail.cli.workspace import find_workspace, open_record
     from handrail.store.records.calls import list_calls
 
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
         raise messages.CALL_NOT_FOUND.error(what=what)
     for number, (call, changed) in enumerate(zip(calls, diffs, strict=True)):
         if options.json:
-            output.print_json({**asdict(call), "diffs": [one._asdict() for one in changed]})
+            output.print_json({**call_json(call), "diffs": [one._asdict() for one in changed]})
             continue
         if number:
             output.print_line()

@@ -18,10 +18,20 @@ if TYPE_CHECKING:
     from handrail.config.layers.load import LoadedSettings, ProjectClaim
     from handrail.config.layers.sources import SettingSource
 
-_ACTIONS: Final = ("show", "check")
+_ACTIONS: Final = ("show", "check", "init")
+_TABLE_EXAMPLES: Final = {
+    "permissions": [
+        "# [permissions]",
+        '# allow = ["run_command(make test:*)"]',
+        '# ask = ["write_file(/docs/**)"]',
+        '# deny = ["read_file(.env)"]',
+    ],
+}
 _EPILOG: Final = """\
 show          print every setting, its value, and the file and line that set it
-check FILE    check a file and report the line and key of each error"""
+check FILE    check a file and report the line and key of each error
+init          write a settings file with every setting as a comment: your own,
+              or the one that --config names"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -35,12 +45,14 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Show or check settings; return 2 if a file is invalid."""
+    """Show, check or write settings; return 2 if a file is invalid."""
     from handrail.cli.workspace import refuse_session
 
     refuse_session(options, "settings apply to all sessions")
     if options.action == "check":
         return _check(options)
+    if options.action == "init":
+        return _init(options)
     if options.arguments:
         raise messages.SHOW_TAKES_NO_FILE.error()
     _show(options, load_layers(options))
@@ -54,6 +66,59 @@ def load_layers(options: Namespace, trusted: Callable[[str], bool] | None = None
 
     given = {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
     return load_from(workspace_directory(options), config_path(options), given, trusted)
+
+
+def _init(options: Namespace) -> int:
+    """Write a commented settings file; never replaces one. Raises `exists`."""
+    from handrail.assembly.settings_files import config_file
+    from handrail.cli.render.screen import one_line
+
+    if options.arguments:
+        raise messages.INIT_TAKES_NO_FILE.error()
+    file = config_file(options.config).expanduser()
+    if file.exists():
+        raise messages.CONFIG_EXISTS.error(path=str(file))
+    try:
+        if not options.dry_run:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with file.open("x", encoding="utf-8") as writing:
+                writing.write(settings_template())
+    except OSError as error:
+        raise messages.CONFIG_NOT_WRITTEN.error(path=str(file), error=error.strerror) from error
+    if options.json:
+        output.print_json({"file": str(file), "written": not options.dry_run})
+    else:
+        verb = "would write" if options.dry_run else "wrote"
+        output.print_line(f"{verb} {one_line(file)}; `handrail config check FILE` checks changes")
+    return ExitCode.DONE
+
+
+def settings_template() -> str:
+    """Return a TOML file with every setting, its description and its default as a comment."""
+    from handrail.config.model import Settings
+
+    lines = [
+        "# Settings of Handrail for this user. To change one, remove the # before it.",
+        "# docs/configuration.md explains them; `handrail config show` prints what is in force.",
+    ]
+    tables = ["permissions", "guardrails", "hooks", "agents", "programs"]
+    for name, field in Settings.model_fields.items():
+        if name not in tables:
+            value = field.get_default(call_default_factory=True)
+            shown = "..." if value is None else json.dumps(value, ensure_ascii=False)
+            lines += ["", *_comment(str(field.description)), f"# {name} = {shown}"]
+    for name in tables:
+        lines += ["", *_comment(str(Settings.model_fields[name].description))]
+        lines += _TABLE_EXAMPLES.get(name, [f"# [{name}]"])
+    return "\n".join([*lines, ""])
+
+
+def _comment(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(
+        text[:1].upper() + text[1:] + ".", 98, initial_indent="# ", subsequent_indent="# "
+    )
 
 
 def _show(options: Namespace, loaded: LoadedSettings) -> None:

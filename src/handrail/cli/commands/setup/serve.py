@@ -134,13 +134,15 @@ def server_config(options: Namespace, root: Path) -> ServerConfig:
     """Build the server configuration of one workspace; raises if settings are invalid."""
     import time
 
-    from handrail.cli.workspace import load_settings
+    from handrail.cli.workspace import collect_if_due, load_settings
     from handrail.host.terminal.approval_queue import QueueApprover
     from handrail.mcp.server.config import ServerConfig
 
     output.install_log_handler()
-    settings = load_settings(Namespace(**{**vars(options), "workspace": str(root)}))
+    here = Namespace(**{**vars(options), "workspace": str(root)})
+    settings = load_settings(here)
     return ServerConfig(
+        tidy=lambda: collect_if_due(here),
         fallback=QueueApprover(root, time.time_ns),
         open=_opener(options, root, settings.directories),
         tools=_tools(options.tools, settings.dialect),

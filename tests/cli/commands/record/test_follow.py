@@ -1,0 +1,48 @@
+"""`handrail log`: ISO times, and calls as they end."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.finding("F39")
+PROGRAM = Path(sys.executable).with_name("handrail")
+ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+
+
+def test_times_are_iso(handrail):
+    handrail("--mode", "accept-edits", "call", "write_file", "path=b.txt", "content=x")
+
+    assert re.search(rf"^{ISO}  ", handrail("log").out, re.MULTILINE)
+    assert re.search(rf"^{ISO}  ", handrail("log", "--path", "b.txt").out, re.MULTILINE)
+    row = handrail("--json", "log").json
+    assert re.fullmatch(rf"{ISO}\.\d+Z", row["requested_at"])
+    assert re.fullmatch(rf"{ISO}\.\d+Z", row["completed_at"])
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_calls_are_followed_as_they_end(handrail, workspace, tmp_path, as_json):
+    handrail("call", "read_file", "path=a.txt")
+    shown = tmp_path / "shown.txt"
+    with shown.open("wb") as out:
+        words = [PROGRAM, *(["--json"] if as_json else []), "log", "--follow"]
+        following = subprocess.Popen(words, stdout=out, cwd=workspace)
+    try:
+        # The process may start to follow after the first of these.
+        wait_until(lambda: handrail("call", "file_info", "path=a.txt").code or shown.stat().st_size)
+        handrail("call", "read_file", "path=missing.txt")
+        wait_until(lambda: b"missing.txt" in shown.read_bytes())
+    finally:
+        following.terminate()
+        following.wait(20)
+
+    lines = shown.read_text().splitlines()
+    if as_json:
+        assert json.loads(lines[-1])["completed"]["status"] == "failed"
+    else:
+        assert re.match(rf"{ISO}  \w+  cli:\d+  read_file  failed  path=missing.txt", lines[-1])
+    assert not any("read_file  ok" in line for line in lines)
