@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from handrail.core.context import Session
 from handrail.core.places import shown
 from handrail.core.ports.records import CallRecord
 from handrail.core.problems import Problem
@@ -93,3 +94,15 @@ def _without(reasons: Mapping[str, str], count: int) -> str:
 def _parts(reasons: Mapping[str, str]) -> Iterator[str]:
     for path, why in list(reasons.items())[:_LEFT]:
         yield why if path.startswith("job:") else f"{shown(path)} ({why})"
+
+
+def log_attributes(result: ToolResult, session: Session) -> dict[str, Any]:
+    """Return the attributes of the log record of a call."""
+    return {
+        "call_id": result.call_id,
+        "tool": result.meta.get("tool"),
+        "status": result.status.value,
+        "duration_s": result.meta.get("duration_s"),
+        "session": session.id,
+        "workspace": session.roots[0],
+    }

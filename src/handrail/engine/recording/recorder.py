@@ -33,7 +33,7 @@ from handrail.engine.call_state import CallState, Outcome, current_session
 from handrail.engine.events import EventBus
 from handrail.engine.failures import ended_problem
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.recording.payloads import change_summary, one_line
+from handrail.engine.recording.payloads import change_summary, log_attributes, one_line
 from handrail.engine.recording.truncation import (
     TRUNCATED_BY_TOOL,
     TruncationOptions,
@@ -190,21 +190,9 @@ class Recorder:
                 self._bus.emit(event, state.timer.listener)
             self._bus.emit(_ended(state.prepared.name, result), state.timer.listener)
         if _log.isEnabledFor(logging.INFO):
-            _log.info(
-                "%s: %s", shown(state.prepared.name), result.status.value, extra=self._facts(result)
-            )
+            facts = log_attributes(result, self.session)
+            _log.info("%s: %s", shown(state.prepared.name), result.status.value, extra=facts)
         return result
-
-    def _facts(self, result: ToolResult) -> dict[str, Any]:
-        """The attributes of the log record of a call."""
-        return {
-            "call_id": result.call_id,
-            "tool": result.meta.get("tool"),
-            "status": result.status.value,
-            "duration_s": result.meta.get("duration_s"),
-            "session": self.session.id,
-            "workspace": self.session.roots[0],
-        }
 
     def _write_completed(self, state: CallState, result: ToolResult) -> None:
         residue = state.effects.residue
