@@ -88,9 +88,11 @@ def _made(
     durable: bool,
     token: str,
 ) -> tuple[ChangeRecord, ...]:
+    retentions: list[BlobRetention | None] = []
+
     @cache
     def announce() -> None:
-        announced()
+        retentions.append(announced())
 
     # Many files are synced together, before the first appears and after the last.
     grouped = durable and len(plan.changes) >= _GROUP and files.syncs_groups
@@ -100,7 +102,8 @@ def _made(
         for number, change in enumerate(plan.changes):
             temp = temp_name(token, number)
             staged.append(files.stage(change, temp, durable=alone, announce=announce))
-        keeping = announced()
+        announce()
+        keeping = retentions[0]
         sync()
         _publish(plan.changes, staged, keeping, mess, sync)
     except ProblemRaised as raised:

@@ -224,6 +224,11 @@ class Splice(NamedTuple):
 
 def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
     """The content after all splices, which are in order and do not overlap."""
+    return Content(*splice_parts(data, splices))
+
+
+def splice_parts(data: bytes, splices: Sequence[Splice]) -> list[Buffer]:
+    """The pieces of the content after all splices; many pieces are joined to one."""
     view = memoryview(data)
     parts: list[Buffer] = []
     at = 0
@@ -231,9 +236,7 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
         parts += (view[at : splice.start], splice.new)
         at = splice.end
     parts.append(view[at:])
-    if len(parts) > _MAX_PARTS:
-        return Content(b"".join(parts))
-    return Content(*[part for part in parts if len(part)])
+    return [b"".join(parts)] if len(parts) > _MAX_PARTS else [part for part in parts if len(part)]
 
 
 def composed(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:

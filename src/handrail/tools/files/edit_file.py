@@ -32,7 +32,14 @@ from handrail.tools._lib.builtin import (
     size_to_change,
     sized,
 )
-from handrail.tools._lib.byte_text import ByteText, Splice, composed_all, form_of, spliced
+from handrail.tools._lib.byte_text import (
+    ByteText,
+    Splice,
+    composed_all,
+    form_of,
+    splice_parts,
+    spliced,
+)
 from handrail.tools._lib.diff import MAX_SHOWN, creation, hunks_of, render_diff
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
@@ -96,12 +103,21 @@ class EditFile(Builtin[EditFileParams]):
         edits = _edits(args)
         if not edits[0].old_string and not args.regex:
             return _create(place, edits)
-        size = size_to_change(place, self._files.stat(place))
-        seen = await sized(size, self._files.read, place)
+        seen = await self._read(place)
         data = seen.content.tobytes()
-        return await sized(
-            _work(data, edits, regex=args.regex), _edit, place, seen, edits, args.regex
-        )
+        work = _work(data, edits, regex=args.regex)
+        return await sized(work, _edit, place, seen, data, edits, args.regex)
+
+    async def _read(self, place: Place) -> FileContent:
+        try:
+            seen = self._files.read(place, max_bytes=INLINE_BYTES)
+        except ProblemRaised as raised:
+            if raised.problem.code != "too_large":
+                raise
+            size = size_to_change(place, self._files.stat(place))
+            return await sized(size, self._files.read, place)
+        size_to_change(place, seen.stat)
+        return seen
 
 
 def _work(data: bytes, edits: Sequence[OneEdit], *, regex: bool) -> int:
@@ -114,8 +130,9 @@ def _work(data: bytes, edits: Sequence[OneEdit], *, regex: bool) -> int:
     return len(data) * (len(edits) + _SIMILAR_WORK * others)
 
 
-def _edit(place: Place, seen: FileContent, edits: Sequence[OneEdit], regex: bool) -> Plan:
-    data = seen.content.tobytes()
+def _edit(
+    place: Place, seen: FileContent, data: bytes, edits: Sequence[OneEdit], regex: bool
+) -> Plan:
     texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
     file = current = ByteText(data, form_of(data, *texts))
     steps: list[FoundEdit] = []
@@ -264,22 +281,23 @@ def _too_many(path: str, count: int) -> ProblemRaised:
 
 
 def _plan(place: Place, seen: FileContent, file: ByteText, done: ComposedEdits) -> Plan:
-    after = spliced(file.data, done.splices) if done.result is None else Content(done.result)
-    change = Change(place, seen.content, after, seen.stat)
+    parts = [done.result] if done.result is not None else splice_parts(file.data, done.splices)
     line = file.lines_between(0, done.splices[0].start) + 1
-    diff = render_diff(place.path, hunks_of(file, done.splices, line))
-    places = len(done.splices) if done.result is None else done.replacements
-    if places > MAX_SHOWN:
-        diff += f"\n[{places - MAX_SHOWN:,} more replacements are not shown]"
     where = f"at line {line}" if done.replacements == 1 else f"from line {line} on"
     how = f" ({'; '.join(done.notes)})" if done.notes else ""
-    text = f"{place.shown}: {counted(done.replacements, 'replacement')} {where}{how}\n{diff}"
+    count = counted(done.replacements, "replacement")
     data = {
         "path": place.path,
         "replacements": done.replacements,
         "line": line,
         "tier": _loosest(done.tiers),
     }
+    diff = render_diff(place.path, hunks_of(file, done.splices, line))
+    places = len(done.splices) if done.result is None else done.replacements
+    if places > MAX_SHOWN:
+        diff += f"\n[{places - MAX_SHOWN:,} more replacements are not shown]"
+    change = Change(place, seen.content, Content(*parts), seen.stat)
+    text = f"{place.shown}: {count} {where}{how}\n{diff}"
     return Plan((change,), text, diff, data)
 
 
