@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.tools._lib.patches.envelope import parse_patch
-from handrail.tools._lib.patches.model import targets_of
-from handrail.tools._lib.patches.workspace import patched
+from handrail.tools._lib.patches.model import resolve_targets
+from handrail.tools._lib.patches.workspace import patch_bytes
 
 WORDS = st.sampled_from(["", "a", "b = 1", "  x", "\ty", "}", "- z", "+ z", "@@", "é", "“q”", "#"])
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x85\u2028\u2029"), max_size=9)
@@ -46,7 +46,7 @@ def test_kept_lines_keep_their_bytes_and_new_ones_are_as_written(old, new, endin
 
     try:
         (file,) = parse_patch(diff_of(old, new))
-        result = patched(data, file.hunks, "x").data
+        result = patch_bytes(data, file.hunks, "x").data
     except ProblemRaised as raised:
         # Only blank lines, or one place of several: too little to know where it belongs.
         assert raised.problem.code in ("no_match", "ambiguous", "already_applied")
@@ -123,7 +123,7 @@ def test_no_patch_names_a_place_outside_or_fails_otherwise_than_with_a_reason(pa
 
     with workspace() as (root, files):
         try:
-            targets = targets_of(files, parse_patch(text), None)
+            targets = resolve_targets(files, parse_patch(text), None)
         except ProblemRaised as raised:
             assert raised.problem.message
         else:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.tools._lib.byte_text import Splice, composed, spliced
+from handrail.tools._lib.byte_text import Splice, apply_splices, compose_splices
 
 
 def pair(old, new, **more):
@@ -228,9 +228,9 @@ def in_order(raw, size):
 @given(data=st.binary(max_size=40), first=splice_lists, second=splice_lists)
 def test_splices_one_after_the_other_are_the_same_as_their_composition(data, first, second):
     earlier = in_order(first, len(data))
-    between = spliced(data, earlier).tobytes()
+    between = apply_splices(data, earlier).tobytes()
     later = in_order(second, len(between))
 
-    after = spliced(data, composed(earlier, later))
+    after = apply_splices(data, compose_splices(earlier, later))
 
-    assert after.tobytes() == spliced(between, later).tobytes()
+    assert after.tobytes() == apply_splices(between, later).tobytes()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.tools._lib.byte_text import Splice, composed_all, spliced
+from handrail.tools._lib.byte_text import Splice, apply_splices, compose_all
 
 KINDS = ["right numbers", "wrong numbers", "no numbers", "anchors", "insertions", "other blanks"]
 
@@ -110,7 +110,7 @@ def sequences(draw):
         bounds = draw(st.lists(st.integers(0, len(current)), max_size=6, unique=True).map(sorted))
         pairs = list(pairwise(bounds))[::2]
         step = tuple([Splice(*pair, draw(st.binary(max_size=3))) for pair in pairs])
-        current = spliced(current, step).tobytes()
+        current = apply_splices(current, step).tobytes()
         found.append(step)
     return data, found, current
 
@@ -120,7 +120,7 @@ def sequences(draw):
 def test_composed_splices_do_what_all_steps_do(sequence):
     data, steps_made, after = sequence
 
-    composed = composed_all(steps_made)
+    composed = compose_all(steps_made)
 
-    assert spliced(data, composed).tobytes() == after
+    assert apply_splices(data, composed).tobytes() == after
     assert all(one.end <= two.start for one, two in pairwise(composed))

@@ -5,13 +5,13 @@ from tests.support.shells import Recorded, context, job, shell
 
 from handrail.core.ports.processes import JobState
 from handrail.core.problems import ProblemRaised
-from handrail.tools.commands.job_output import JobOutput, JobOutputParams
+from handrail.tools.commands.job_output import JobOutputParams, JobOutputTool
 
 
 @pytest.mark.feature("E53", "Z03")
 async def test_each_look_goes_on_where_the_last_one_ended():
     processes = Recorded(jobs=[job("1")], output=b"one\ntwo\n")
-    tool, ctx = JobOutput(shell(processes)), context()
+    tool, ctx = JobOutputTool(shell(processes)), context()
 
     first = await tool.run(JobOutputParams(job="1", block=False), ctx)
     second = await tool.run(JobOutputParams(job="1", timeout_s=5), ctx)
@@ -27,7 +27,9 @@ async def test_each_look_goes_on_where_the_last_one_ended():
 
 async def test_an_ended_job_tells_its_exit_code():
     ended = job("1", state=JobState.EXITED, exit_code=3)
-    output = await JobOutput(shell(Recorded(jobs=[ended]))).run(JobOutputParams(job="1"), context())
+    output = await JobOutputTool(shell(Recorded(jobs=[ended]))).run(
+        JobOutputParams(job="1"), context()
+    )
 
     assert output.data["task"]["exit_code"] == 3
     assert output.data["task"]["is_completed"] is True
@@ -35,7 +37,7 @@ async def test_an_ended_job_tells_its_exit_code():
 
 
 async def test_the_job_of_another_session_is_not_there():
-    tool = JobOutput(shell(Recorded(jobs=[job("1", session="other")])))
+    tool = JobOutputTool(shell(Recorded(jobs=[job("1", session="other")])))
     with pytest.raises(ProblemRaised) as caught:
         await tool.run(JobOutputParams(job="1"), context())
 

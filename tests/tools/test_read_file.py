@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from handrail.core.results import FileRead
-from handrail.tools.files.read_file import ReadFileParams, parse_range, wanted_lines
+from handrail.tools.files.read_file import ReadFileParams, parse_range, parse_wanted_lines
 
 
 @pytest.mark.feature("E01")
@@ -119,7 +119,7 @@ async def test_a_line_range_beside_other_lines_is_refused(workspace, other):
 def test_a_line_range_may_stand_beside_the_same_lines_or_defaults(other):
     args = ReadFileParams.model_validate({"path": "a", "line_range": "2-3", **other})
 
-    assert wanted_lines(args) == (2, 2)
+    assert parse_wanted_lines(args) == (2, 2)
 
 
 @pytest.mark.feature("E04")

@@ -8,7 +8,7 @@ from handrail.core.footprint import Access, Touch
 from handrail.core.ports.processes import Captured, Ended
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.commands.running import key_of, shown
+from handrail.tools._lib.commands.running import format_stream, path_key
 from handrail.tools.commands.run_command import RunCommand, RunCommandParams
 
 
@@ -69,7 +69,7 @@ def test_a_job_is_a_change_and_a_moving_directory_is_one():
     ],
 )
 def test_a_glob_is_the_tree_that_holds_it(path, key):
-    assert key_of(path) == key
+    assert path_key(path) == key
 
 
 async def test_only_what_looks_gets_a_tame_git_and_nothing_runs_without_bounds():
@@ -127,7 +127,7 @@ async def test_a_gap_in_what_was_kept_is_part_of_it():
 @pytest.mark.parametrize("total", [10, 11, 40, 1000])
 def test_the_lines_of_a_stream_are_cut_in_the_middle(total):
     lines = [f"line {n}" for n in range(total)]
-    found = shown(captured("\n".join(lines).encode() + b"\n"), 10)
+    found = format_stream(captured("\n".join(lines).encode() + b"\n"), 10)
     told = found.text.split("\n")
 
     if total <= 10:
@@ -140,7 +140,7 @@ def test_the_lines_of_a_stream_are_cut_in_the_middle(total):
 
 
 def test_one_endless_line_still_shows_both_ends():
-    found = shown(Captured(b"a" * 50, b"z" * 50, 10**9), 200)
+    found = format_stream(Captured(b"a" * 50, b"z" * 50, 10**9), 200)
 
     first, marker, last = found.text.split("\n")
     assert (first, last) == ("a" * 50, "z" * 50)

@@ -167,13 +167,13 @@ async def test_an_overwritten_file_keeps_its_mode_and_gets_a_new_inode(workspace
 
 async def test_a_large_new_file_is_planned_beside_the_event_loop(workspace, monkeypatch):
     threads = []
-    real = write_file.creation
+    real = write_file.plan_creation
 
     def creation(place, text):
         threads.append(threading.current_thread())
         return real(place, text)
 
-    monkeypatch.setattr(write_file, "creation", creation)
+    monkeypatch.setattr(write_file, "plan_creation", creation)
     small = await workspace.plan("write_file", path="small.txt", content="x\n")
     large = await workspace.plan("write_file", path="large.txt", content="x\n" * 600_000)
 

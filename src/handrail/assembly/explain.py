@@ -21,7 +21,7 @@ from handrail.hooks.spec import HookSpec
 from handrail.policy.modes import Mode
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.rule import Rule
-from handrail.tools._lib.commands.running import footprint_of, risk_of
+from handrail.tools._lib.commands.running import command_footprint, command_risk
 
 _TOOL: Final = "run_command"
 _OFF: Final = Verdict(Effect.DENY, "commands are switched off here", "commands", "unavailable")
@@ -66,9 +66,9 @@ async def _verdict(
     if machine.commands is None:
         return _OFF
     cleared = await open_clearance(checked, machine, session, checked.canonical)
-    footprint = footprint_of(
+    footprint = command_footprint(
         analysis, machine.commands.parts.shell_in(session.whereabouts), job=False
     )
     return cleared.clearance.judge(
-        PolicyInput(_TOOL, risk_of(analysis), footprint, footprint.reads_only, None, False)
+        PolicyInput(_TOOL, command_risk(analysis), footprint, footprint.reads_only, None, False)
     )

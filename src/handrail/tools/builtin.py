@@ -47,7 +47,7 @@ _TABLE: Final = (
     BuiltinTool("search.find_files", "FindFiles", lambda tool, s: tool(s.search)),
     BuiltinTool("search.grep", "Grep", lambda tool, s: tool(s.search, s.outputs)),
     BuiltinTool("commands.run_command", "RunCommand", lambda tool, s: tool(s.files, s.shell)),
-    BuiltinTool("commands.job_output", "JobOutput", lambda tool, s: tool(s.shell, s.outputs)),
+    BuiltinTool("commands.job_output", "JobOutputTool", lambda tool, s: tool(s.shell, s.outputs)),
     BuiltinTool("commands.job_kill", "JobKill", lambda tool, s: tool(s.shell)),
     BuiltinTool("commands.job_list", "JobList", lambda tool, s: tool(s.shell)),
     BuiltinTool("commands.execute_code", "ExecuteCode", lambda tool, s: tool(s.shell)),

@@ -10,7 +10,7 @@ from tests.policy.guardrails.rails import change
 from handrail.core.text.content import Content
 from handrail.policy.guardrails.added_text import added_text, changed_middle
 from handrail.policy.guardrails.line_diff import lines_changed
-from handrail.tools._lib.byte_text import Splice, spliced
+from handrail.tools._lib.byte_text import Splice, apply_splices
 
 
 def new_lines(one):
@@ -44,7 +44,7 @@ def test_a_spliced_content_is_looked_at_where_it_is_new():
     }
 
     for splice, wanted in cases.items():
-        one = change("x", Content(old), spliced(old, [splice]))
+        one = change("x", Content(old), apply_splices(old, [splice]))
         assert new_lines(one) == wanted, splice
         blocks = sum(map(len, added_text(one).blocks()))
         assert blocks < 200, splice

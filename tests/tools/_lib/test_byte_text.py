@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handrail.tools._lib import byte_text as module
-from handrail.tools._lib.byte_text import seek
+from handrail.tools._lib.byte_text import find_bytes
 
 LARGE = 70_000
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab", b"ba", b"\n", b"z", b"zz", b"q"]), max_size=6)
@@ -30,7 +30,7 @@ def test_it_finds_what_find_finds(filling, placed, needle, start, less):
         data[at : at + len(piece)] = piece
     text, stop = bytes(data), len(data) - less
 
-    assert seek(text, wanted, start, stop) == text.find(wanted, start, stop)
+    assert find_bytes(text, wanted, start, stop) == text.find(wanted, start, stop)
 
 
 def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much():
@@ -47,5 +47,5 @@ def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much():
     data = Counted(b"".join(rows) + b"zaz")
 
     # No sample has a z, and most of the rest is made of it.
-    assert seek(data, b"zaz", 0, len(data)) == data.find(b"zaz") == len(data) - 3
+    assert find_bytes(data, b"zaz", 0, len(data)) == data.find(b"zaz") == len(data) - 3
     assert looks == module._MISSES

@@ -5,11 +5,11 @@ import pytest
 
 from handrail.core.text.encoding import UTF8, TextForm
 from handrail.tools._lib import diff
-from handrail.tools._lib.byte_text import ByteText, Splice, spliced
+from handrail.tools._lib.byte_text import ByteText, Splice, apply_splices
 from handrail.tools._lib.diff import (
-    Hunk,
+    DiffHunk,
     count_lines,
-    hunks_of,
+    make_hunks,
     render_creation,
     render_diff,
     split_lines,
@@ -47,7 +47,7 @@ def test_a_diff_of_two_texts_leads_from_one_to_the_other():
         after = [line for line in before if rng.random() < 0.9]
         after[rng.randrange(len(after) + 1) : 0] = ["new\n"] * rng.randrange(3)
 
-        diff = render_diff("a", [Hunk(before, after)])
+        diff = render_diff("a", [DiffHunk(before, after)])
 
         assert apply(diff, before) == after if diff else before == after
 
@@ -65,9 +65,9 @@ def test_a_diff_made_from_splices_leads_from_one_content_to_the_other():
         data = text.encode()
         line = text.count("\n", 0, splices[0].start) + 1
 
-        diff = render_diff("a", hunks_of(ByteText(data, UTF8), splices, line))
+        diff = render_diff("a", make_hunks(ByteText(data, UTF8), splices, line))
 
-        after = split_lines(spliced(data, splices).tobytes().decode())
+        after = split_lines(apply_splices(data, splices).tobytes().decode())
         without_marker = diff.replace("\n\\ No newline at end of file", "")
         shown = [one if one.endswith("\n") else one + "\n" for one in after]
         applied = apply(without_marker, split_lines(text)) if diff else split_lines(text)
@@ -75,7 +75,7 @@ def test_a_diff_made_from_splices_leads_from_one_content_to_the_other():
 
 
 def test_a_missing_final_newline_is_pointed_out():
-    assert render_diff("a", [Hunk(["x"], ["x\n"])]).split("\n")[3:] == [
+    assert render_diff("a", [DiffHunk(["x"], ["x\n"])]).split("\n")[3:] == [
         "-x",
         "\\ No newline at end of file",
         "+x",
@@ -83,7 +83,7 @@ def test_a_missing_final_newline_is_pointed_out():
 
 
 def test_equal_texts_have_no_diff():
-    assert render_diff("a", [Hunk(["x\n"], ["x\n"])]) == ""
+    assert render_diff("a", [DiffHunk(["x\n"], ["x\n"])]) == ""
 
 
 def test_a_cut_within_a_character_is_shown_and_does_not_fail():
@@ -92,7 +92,7 @@ def test_a_cut_within_a_character_is_shown_and_does_not_fail():
         start = data.index(form.encode_part("needle"))
         splice = Splice(start + form.unit, start + 2 * form.unit, b"")
 
-        diff = render_diff("a", hunks_of(ByteText(data, form), [splice], 1))
+        diff = render_diff("a", make_hunks(ByteText(data, form), [splice], 1))
 
         assert "漢needle🎉" in diff
         assert len(diff) < 2_000
@@ -102,7 +102,7 @@ def test_many_pieces_are_joined_into_one():
     data = b"ab" * 500
     splices = [Splice(at, at + 1, b"xx") for at in range(0, 1000, 2)]
 
-    content = spliced(data, splices)
+    content = apply_splices(data, splices)
 
     assert len(content.parts) == 1
     assert content.tobytes() == b"xxb" * 500
@@ -113,7 +113,7 @@ def test_many_pieces_are_joined_into_one():
 def test_a_new_file_is_shown_as_the_change_from_nothing(lines, end):
     text = "x\n" * lines + end
 
-    changed = render_diff("a", [Hunk((), split_lines(text))], created=True)
+    changed = render_diff("a", [DiffHunk((), split_lines(text))], created=True)
 
     assert render_creation("a", text) == changed
 
@@ -127,7 +127,7 @@ def test_of_a_long_diff_only_what_is_shown_is_formatted(monkeypatch):
     clipped = []
     monkeypatch.setattr(diff, "clip", lambda line, limit: clipped.append(line) or line)
 
-    text = render_diff("a", [Hunk(["x\n"] * 5_000, ["y\n"] * 5_000)])
+    text = render_diff("a", [DiffHunk(["x\n"] * 5_000, ["y\n"] * 5_000)])
 
     assert text.endswith("[9,601 more diff lines]")
     assert len(clipped) == diff.MAX_SHOWN

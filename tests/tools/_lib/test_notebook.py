@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.notebook import find_cell, parse_notebook
-from handrail.tools._lib.notebook_cells import applied, deleted, inserted, replaced
+from handrail.tools._lib.notebook_cells import apply_pieces, delete_cell, insert_cell, replace_cell
 
 SOURCES = st.text('ab"\\é\U0001f600\t\n\r []{},:', max_size=12)
 OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["]}\n", '"cells": [']}
@@ -86,12 +86,12 @@ def test_an_edit_gives_the_notebook_that_was_asked_for(data, before, style, newl
 
     if mode == "replace":
         kind = data.draw(st.sampled_from([cell.type, kind]))
-        pieces = replaced(notebook, cell, source, kind)
+        pieces = replace_cell(notebook, cell, source, kind)
     elif mode == "insert":
-        pieces = [inserted(notebook, cell, source, kind).piece]
+        pieces = [insert_cell(notebook, cell, source, kind).piece]
     else:
-        pieces = [deleted(notebook, cell)]
-    after = notebook.form.encode(applied(notebook.text, pieces))
+        pieces = [delete_cell(notebook, cell)]
+    after = notebook.form.encode(apply_pieces(notebook.text, pieces))
 
     new = json.loads(after.decode("utf-8-sig"))
     assert new["cells"] == expected(old, new["cells"], mode, index, source, kind)
@@ -153,11 +153,11 @@ def test_an_inserted_cell_is_written_as_the_program_that_wrote_the_notebook_woul
     rest = {"metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     notebook = parse_notebook("a", written({"cells": old_cells, **rest}, style))
 
-    made = inserted(notebook, notebook.cells[where] if where >= 0 else None, "x\né", "code")
+    made = insert_cell(notebook, notebook.cells[where] if where >= 0 else None, "x\né", "code")
 
     new = {**old, "execution_count": None, "source": ["x\n", "é"], "id": made.id}
     wanted = [*old_cells[: where + 1], new, *old_cells[where + 1 :]]
-    assert applied(notebook.text, [made.piece]).encode() == written(
+    assert apply_pieces(notebook.text, [made.piece]).encode() == written(
         {"cells": wanted, **rest}, style
     )
     assert re.fullmatch("[0-9a-f]{8}", made.id)
@@ -169,12 +169,12 @@ def test_the_first_cell_of_all_follows_the_style_of_the_file(indent, kind):
     rest = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     notebook = parse_notebook("a", written({"cells": [], **rest}, {"indent": indent}))
 
-    made = inserted(notebook, None, "a\nb", kind)
+    made = insert_cell(notebook, None, "a\nb", kind)
 
     code = {"execution_count": None, "metadata": {}, "outputs": [], "source": ["a\n", "b"]}
     text = {"metadata": {}, "source": ["a\n", "b"]}
     cell = {"cell_type": kind, **(code if kind == "code" else text)}
-    assert applied(notebook.text, [made.piece]).encode() == written(
+    assert apply_pieces(notebook.text, [made.piece]).encode() == written(
         {"cells": [cell], **rest}, {"indent": indent}
     )
     assert made.id is None
@@ -184,7 +184,7 @@ def test_one_character_left_alone_shows_that_none_is_escaped():
     cell = '{"cell_type": "raw", "metadata": {}, "source": "é \\u2028"}'
     notebook = parse_notebook("a", f'{{"cells": [{cell}], "nbformat": 4}}'.encode())
 
-    new = applied(notebook.text, replaced(notebook, notebook.cells[0], "ä", "raw"))
+    new = apply_pieces(notebook.text, replace_cell(notebook, notebook.cells[0], "ä", "raw"))
 
     assert '"source": "ä"' in new
 
@@ -194,10 +194,10 @@ def test_a_second_cell_stands_where_the_first_does_whatever_the_rest_does():
     text = '{\n "cells": [\n        %s],\n "nbformat": 4}'
     notebook = parse_notebook("a", (text % cell).encode())
 
-    made = inserted(notebook, notebook.cells[0], "", "markdown")
+    made = insert_cell(notebook, notebook.cells[0], "", "markdown")
 
     new = cell.replace("raw", "markdown")
-    assert applied(notebook.text, [made.piece]) == text % f"{cell},\n        {new}"
+    assert apply_pieces(notebook.text, [made.piece]) == text % f"{cell},\n        {new}"
 
 
 @pytest.mark.parametrize("source", ["", "one", "a\nb\n"])
@@ -208,7 +208,7 @@ def test_a_replaced_source_is_written_as_the_old_one_was(source):
     text += ', "metadata": {}, "nbformat": 4, "nbformat_minor": 4}'
     notebook = parse_notebook("a", text.encode())
 
-    new = applied(notebook.text, replaced(notebook, notebook.cells[0], source, "markdown"))
+    new = apply_pieces(notebook.text, replace_cell(notebook, notebook.cells[0], source, "markdown"))
 
     lines = source.splitlines(keepends=True)
     assert new == text.replace('["x\\n", "y"]', json.dumps(lines))

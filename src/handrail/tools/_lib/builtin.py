@@ -33,11 +33,11 @@ class Builtin(Tool[P]):
     def describe(self, session: Session) -> str:
         """The prose, with `[[argument]]` and `[[tool:name]]` for names that dialects change."""
         del session
-        return read_prose(type(self).__module__)
+        return read_description(type(self).__module__)
 
 
 @cache
-def read_prose(module: str) -> str:
+def read_description(module: str) -> str:
     """Return the text of the prose file beside a tool's module."""
     from importlib.resources import files
 
@@ -45,7 +45,7 @@ def read_prose(module: str) -> str:
     return files(package).joinpath(f"{name}.md").read_text("utf-8").strip()
 
 
-async def sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
+async def run_sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
     """Do some work on the event loop if it is small, else in a thread.
 
     `size` is the work in bytes that could be scanned in the same time. The work must only read: when
@@ -119,12 +119,12 @@ def clip(line: str, limit: int = MAX_LINE) -> str:
     return f"{line[:limit]}… [{len(line) - limit} more characters in this line]"
 
 
-def numbered(lines: Iterable[str], first: int) -> list[str]:
+def number_lines(lines: Iterable[str], first: int) -> list[str]:
     """Lines as `cat -n` shows them, counted from `first`."""
     return [f"{number:6}\t{line}" for number, line in enumerate(lines, first)]
 
 
-def with_notes(text: str, notes: Sequence[str]) -> str:
+def append_notes(text: str, notes: Sequence[str]) -> str:
     """The text with remarks of ours below it, in brackets."""
     if not notes:
         return text
@@ -132,16 +132,16 @@ def with_notes(text: str, notes: Sequence[str]) -> str:
     return f"{text}\n\n{remarks}" if text else remarks
 
 
-def content_with_notes(text: str, notes: Sequence[str]) -> str:
+def append_content_notes(text: str, notes: Sequence[str]) -> str:
     """The same for the text of a file, which cannot pass off its last line as a remark of ours.
 
     Whatever it ends with: the last line in brackets is ours.
     """
     if text.endswith(("]", "\n", " ", "\t", "\r")) and _LIKE_A_NOTE.search(text[-MAX_LINE:]):
-        return with_notes(text, [_TEXT_ENDS, *notes])
-    return with_notes(text, notes)
+        return append_notes(text, [_TEXT_ENDS, *notes])
+    return append_notes(text, notes)
 
 
-def counted(number: int, word: str) -> str:
+def format_count(number: int, word: str) -> str:
     """`1 line`, `2 lines`, `2,000 lines`."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

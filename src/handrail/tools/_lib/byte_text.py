@@ -22,7 +22,7 @@ _RARE: Final = 4
 _MISSES: Final = 500
 
 
-def seek(data: bytes, needle: bytes, start: int, stop: int) -> int:
+def find_bytes(data: bytes, needle: bytes, start: int, stop: int) -> int:
     """The same as `data.find(needle, start, stop)`."""
     rare = _rarest(data, needle, start, stop) if stop - start >= _LARGE else None
     if rare is None:
@@ -59,7 +59,7 @@ def _rarest(data: bytes, needle: bytes, start: int, stop: int) -> tuple[int, byt
 _SMALL: Final = 1_000_000
 
 
-def form_of(data: bytes, *texts: str) -> TextForm:
+def detect_form(data: bytes, *texts: str) -> TextForm:
     """The form in which these texts are looked for in, or put into, a file.
 
     Binary content counts as bytes that are mostly not characters. A large file is not
@@ -119,7 +119,7 @@ class ByteText:
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Where these bytes stand next, -1 if nowhere; skips places inside a character."""
         stop = len(self.data) if end is None else end
-        at = seek(self.data, needle, start, stop)
+        at = find_bytes(self.data, needle, start, stop)
         while at >= 0 and at % self.width:
             at = self.data.find(needle, at + 1, stop)
         return at
@@ -222,7 +222,7 @@ class Splice(NamedTuple):
     new: bytes
 
 
-def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
+def apply_splices(data: bytes, splices: Sequence[Splice]) -> Content:
     """The content after all splices, which are in order and do not overlap."""
     return Content(*splice_parts(data, splices))
 
@@ -239,7 +239,7 @@ def splice_parts(data: bytes, splices: Sequence[Splice]) -> list[Buffer]:
     return [b"".join(parts)] if len(parts) > _MAX_PARTS else [part for part in parts if len(part)]
 
 
-def composed(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:
+def compose_splices(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:
     """Splices of the first content that do what `earlier`, and on their result `later`, do.
 
     Both are in order. Splices that touch become one; the work is linear in their number.
@@ -253,14 +253,14 @@ def composed(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice
     return tuple(result)
 
 
-def composed_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
+def compose_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
     """Splices of the first content that do what all steps do, each on the result of the last."""
     if not steps:
         return ()
     rest = list(steps)
     while len(rest) > 1:
         pairs = zip_longest(rest[::2], rest[1::2], fillvalue=())
-        rest = [composed(one, two) if two else one for one, two in pairs]
+        rest = [compose_splices(one, two) if two else one for one, two in pairs]
     return tuple(rest[0])
 
 

@@ -14,7 +14,7 @@ from handrail.core.places import Place, shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8
-from handrail.tools._lib.builtin import clip, counted
+from handrail.tools._lib.builtin import clip, format_count
 from handrail.tools._lib.byte_text import ByteText, Splice
 
 CONTEXT: Final = 3
@@ -28,7 +28,7 @@ _LONG: Final = 1_000
 _AROUND: Final = 200
 
 
-class Hunk(NamedTuple):
+class DiffHunk(NamedTuple):
     """Neighbouring lines before and after; line numbers are 1-based."""
 
     before: Sequence[str]
@@ -37,11 +37,11 @@ class Hunk(NamedTuple):
     first_after: int = 1
 
 
-def render_diff(path: str, hunks: Sequence[Hunk], *, created: bool = False) -> str:
+def render_diff(path: str, hunks: Sequence[DiffHunk], *, created: bool = False) -> str:
     """The unified diff of a file; lines keep their endings in `hunks`. Empty if nothing changed."""
     body = (line for hunk in hunks for line in _unified(hunk))
-    lines = [_marked(*line) for line in islice(body, MAX_SHOWN)]
-    return _framed(path, lines, sum(1 for _ in body), created=created) if lines else ""
+    lines = [_format_line(*line) for line in islice(body, MAX_SHOWN)]
+    return _add_header(path, lines, sum(1 for _ in body), created=created) if lines else ""
 
 
 def render_creation(path: str, text: str) -> str:
@@ -50,19 +50,19 @@ def render_creation(path: str, text: str) -> str:
         return ""
     total = count_lines(text)
     head = split_lines(text, MAX_SHOWN - 1)
-    hunk = Hunk((), head)
+    hunk = DiffHunk((), head)
     body = [
-        _Line("", f"@@ -0,0 +{_range(1, total)} @@"),
+        _DiffLine("", f"@@ -0,0 +{_range(1, total)} @@"),
         *_body(hunk, changed_spans((), head), 0, 0),
     ]
     unended = not text.endswith(("\n", "\r"))
     left = 1 + total + unended - MAX_SHOWN
-    return _framed(path, [_marked(*line) for line in body[:MAX_SHOWN]], left, created=True)
+    return _add_header(path, [_format_line(*line) for line in body[:MAX_SHOWN]], left, created=True)
 
 
-def _framed(path: str, lines: list[str], left: int, *, created: bool) -> str:
+def _add_header(path: str, lines: list[str], left: int, *, created: bool) -> str:
     if left > 0:
-        lines.append(f"[{counted(left, 'more diff line')}]")
+        lines.append(f"[{format_count(left, 'more diff line')}]")
     before = "/dev/null" if created else shown(f"a/{path}")
     return "\n".join([f"--- {before}", f"+++ {shown(f'b/{path}')}", *lines])
 
@@ -83,12 +83,12 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
-class _Line(NamedTuple):
+class _DiffLine(NamedTuple):
     sign: str
     text: str
 
 
-_UNENDED: Final = _Line("", "\\ No newline at end of file")
+_UNENDED: Final = _DiffLine("", "\\ No newline at end of file")
 
 
 class Span(NamedTuple):
@@ -100,18 +100,18 @@ class Span(NamedTuple):
     b1: int
 
 
-def _unified(hunk: Hunk) -> Iterator[_Line]:
-    for spans in _grouped(changed_spans(hunk.before, hunk.after)):
+def _unified(hunk: DiffHunk) -> Iterator[_DiffLine]:
+    for spans in _group_spans(changed_spans(hunk.before, hunk.after)):
         a0 = max(spans[0].a0 - CONTEXT, 0)
         b0 = spans[0].b0 - (spans[0].a0 - a0)
         a1 = min(spans[-1].a1 + CONTEXT, len(hunk.before))
         b1 = spans[-1].b1 + (a1 - spans[-1].a1)
         before = _range(hunk.first_before + a0, a1 - a0)
-        yield _Line("", f"@@ -{before} +{_range(hunk.first_after + b0, b1 - b0)} @@")
+        yield _DiffLine("", f"@@ -{before} +{_range(hunk.first_after + b0, b1 - b0)} @@")
         yield from _body(hunk, spans, a0, a1)
 
 
-def _body(hunk: Hunk, spans: Sequence[Span], a0: int, a1: int) -> Iterator[_Line]:
+def _body(hunk: DiffHunk, spans: Sequence[Span], a0: int, a1: int) -> Iterator[_DiffLine]:
     at = a0
     for span in spans:
         yield from _signed(" ", hunk.before[at : span.a0])
@@ -121,14 +121,14 @@ def _body(hunk: Hunk, spans: Sequence[Span], a0: int, a1: int) -> Iterator[_Line
     yield from _signed(" ", hunk.before[at:a1])
 
 
-def _signed(sign: str, lines: Sequence[str]) -> Iterator[_Line]:
+def _signed(sign: str, lines: Sequence[str]) -> Iterator[_DiffLine]:
     for line in lines:
-        yield _Line(sign, line)
+        yield _DiffLine(sign, line)
         if not line.endswith(("\n", "\r")):
             yield _UNENDED
 
 
-def _marked(sign: str, text: str) -> str:
+def _format_line(sign: str, text: str) -> str:
     # Only of what is shown: a long diff is a long list of lines that nobody sees.
     return sign + clip(text.rstrip("\r\n"), _MAX_WIDTH).replace("\0", "\\x00")
 
@@ -165,7 +165,7 @@ def _common(one: Sequence[str], two: Sequence[str]) -> int:
     return min(at, most)
 
 
-def _grouped(spans: Sequence[Span]) -> Iterator[list[Span]]:
+def _group_spans(spans: Sequence[Span]) -> Iterator[list[Span]]:
     group: list[Span] = []
     for span in spans:
         if group and span.a0 - group[-1].a1 > 2 * CONTEXT:
@@ -176,12 +176,12 @@ def _grouped(spans: Sequence[Span]) -> Iterator[list[Span]]:
         yield group
 
 
-def hunks_of(file: ByteText, splices: Sequence[Splice], line: int) -> list[Hunk]:
+def make_hunks(file: ByteText, splices: Sequence[Splice], line: int) -> list[DiffHunk]:
     """What the first few hundred splices change, with some lines around them.
 
     `line` is the number of the line in which the first splice begins.
     """
-    hunks: list[Hunk] = []
+    hunks: list[DiffHunk] = []
     grown = seen = 0
     for group, low, high in _blocks(file, splices[:MAX_SHOWN]):
         if hunks:
@@ -191,7 +191,7 @@ def hunks_of(file: ByteText, splices: Sequence[Splice], line: int) -> list[Hunk]
         seen = low.at
         before = _shown_lines(file, file.data[low.at : high.at], low, high)
         after = _shown_lines(file, _after(file.data, group, low.at, high.at), low, high)
-        hunks.append(Hunk(before, after, line, line + grown))
+        hunks.append(DiffHunk(before, after, line, line + grown))
         grown += len(after) - len(before)
     return hunks
 
@@ -264,11 +264,11 @@ def _shown_lines(file: ByteText, data: bytes, low: _Edge, high: _Edge) -> list[s
     return split_lines(text)
 
 
-def creation(place: Place, text: str) -> Plan:
+def plan_creation(place: Place, text: str) -> Plan:
     """A new UTF-8 file with exactly this text; directories above it are made as needed."""
     content = Content(UTF8.encode(text))
     lines = count_lines(text)
-    size = f"{counted(lines, 'line')}, {counted(len(content), 'byte')}"
+    size = f"{format_count(lines, 'line')}, {format_count(len(content), 'byte')}"
     return Plan(
         changes=(Change(place, None, content),),
         text=f"created {place.shown} ({size})",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from handrail.tools._lib.builtin import clip, numbered
+from handrail.tools._lib.builtin import clip, number_lines
 from handrail.tools._lib.byte_text import ByteText
 
 _MAX_BYTES: Final = 2_000_000
@@ -32,7 +32,7 @@ def nearest_lines(file: ByteText, text: str) -> str | None:
         return None
     count = min(len(wanted), _MAX_LINES)
     shown = [clip(line, _WIDTH) for line in lines[start : start + count]]
-    return "\n".join(numbered(shown, start + 1))
+    return "\n".join(number_lines(shown, start + 1))
 
 
 def _lines(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.encoding import TextForm, detect
 from handrail.core.text.nesting import nested_deeper
-from handrail.tools._lib.builtin import clip, counted
+from handrail.tools._lib.builtin import clip, format_count
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 # Numbers become floats: an integer of 5,000 digits is valid, and `int` refuses it.
@@ -164,7 +164,7 @@ class Cell:
     def label(self) -> str:
         """How the cell is called when speaking of it."""
         return f"cell {self.index}" + (
-            f" (id {clip(shown(self.id), _LONGEST_ID)})" if self.id else ""
+            f" (id {clip(show_cell(self.id), _LONGEST_ID)})" if self.id else ""
         )
 
 
@@ -207,7 +207,7 @@ def find_cell(notebook: Notebook, name: str) -> Cell:
     if named:
         raise ProblemRaised(
             "ambiguous",
-            f"{len(named)} cells have the id {name!r}:\n{listing(named)}",
+            f"{len(named)} cells have the id {name!r}:\n{list_cells(named)}",
             hint="give the index instead, as `cell-3`",
             field="cell",
         )
@@ -217,16 +217,16 @@ def find_cell(notebook: Notebook, name: str) -> Cell:
     raise _unknown(notebook, name)
 
 
-def listing(cells: Sequence[Cell]) -> str:
+def list_cells(cells: Sequence[Cell]) -> str:
     """Cells with index, id, type and first line, one per line."""
     return "\n".join(
-        f"{cell.index:4}  {clip(shown(cell.id or '-'), _LONGEST_ID)}  "
-        f"{clip(shown(cell.type), _LONGEST_ID)}  {_first_line(cell)}"
+        f"{cell.index:4}  {clip(show_cell(cell.id or '-'), _LONGEST_ID)}  "
+        f"{clip(show_cell(cell.type), _LONGEST_ID)}  {_first_line(cell)}"
         for cell in cells[:_LISTED]
     )
 
 
-def shown(text: str) -> str:
+def show_cell(text: str) -> str:
     """Text from a notebook as it may be said: JSON can hold halves of characters."""
     return _SURROGATE.sub("\ufffd", text)
 
@@ -266,11 +266,11 @@ def _version(root: Value) -> tuple[int, int] | None:
 
 
 def _unknown(notebook: Notebook, name: str) -> ProblemRaised:
-    count = counted(len(notebook.cells), "cell")
+    count = format_count(len(notebook.cells), "cell")
     ids = {cell.id: cell for cell in notebook.cells if cell.id and len(cell.id) <= _LONGEST_ID}
     near = [ids[one] for one in get_close_matches(name[:_LONGEST_ID], ids, n=_LISTED, cutoff=0.5)]
     what = "the nearest ids are" if near else "its cells begin with"
-    found = listing(near or notebook.cells)
+    found = list_cells(near or notebook.cells)
     message = f"no cell has the id or index {name!r}; the notebook has {count}"
     return ProblemRaised(
         "no_match",
@@ -282,4 +282,4 @@ def _unknown(notebook: Notebook, name: str) -> ProblemRaised:
 
 def _first_line(cell: Cell) -> str:
     lines = (cell.source or "").strip().splitlines()
-    return clip(shown(lines[0]), _FIRST_LINE) if lines else ""
+    return clip(show_cell(lines[0]), _FIRST_LINE) if lines else ""

@@ -71,22 +71,22 @@ class Style:
         return (layout or self.cell).joined("{}", items)
 
 
-def style_of(notebook: Notebook) -> Style:
+def detect_style(notebook: Notebook) -> Style:
     """The style of a notebook; what it does not show is taken from the levels around it."""
     text, root = notebook.text, notebook.root
-    top = layout_of(text, root, Layout("", " ", ""))
+    top = detect_layout(text, root, Layout("", " ", ""))
     unit = top.lead.rpartition("\n")[2]
-    cells = layout_of(text, notebook.array, top.inner(unit))
+    cells = detect_layout(text, notebook.array, top.inner(unit))
     filled = max(notebook.cells, key=lambda cell: len(cell.members), default=None)
     cell = cells.inner(unit)
     if filled is not None:
-        cell = layout_of(text, filled.span, cell)
+        cell = detect_layout(text, filled.span, cell)
     sources = [one.members["source"].of for one in notebook.cells if "source" in one.members]
     lists = [source for source in sources if isinstance(source.value, list)]
     longest = max(lists, key=lambda source: len(source.value), default=None)
     lines = cell.inner(unit)
     if longest is not None:
-        lines = layout_of(text, longest, lines)
+        lines = detect_layout(text, longest, lines)
     first: Member = next(iter(root.value.values()))
     return Style(
         cells,
@@ -98,7 +98,7 @@ def style_of(notebook: Notebook) -> Style:
     )
 
 
-def layout_of(text: str, whole: Value, otherwise: Layout) -> Layout:
+def detect_layout(text: str, whole: Value, otherwise: Layout) -> Layout:
     """How this array or object is laid out; an empty one, or one value, as `otherwise`."""
     spans = _spans(whole.value)
     if not spans:
@@ -112,7 +112,7 @@ def layout_of(text: str, whole: Value, otherwise: Layout) -> Layout:
     return Layout(lead, gap, close)
 
 
-def ordered(parts: Mapping[str, str], cells: Iterable[Cell]) -> dict[str, str]:
+def order_keys(parts: Mapping[str, str], cells: Iterable[Cell]) -> dict[str, str]:
     """The parts in the order that these cells have theirs in, the first cells first."""
     rank: dict[str, int] = {}
     for cell in cells:
@@ -154,14 +154,14 @@ class Piece(NamedTuple):
     new: str
 
 
-class Inserted(NamedTuple):
+class InsertedCell(NamedTuple):
     """A new cell and its id, None where the format has none."""
 
     piece: Piece
     id: str | None
 
 
-def applied(text: str, pieces: Sequence[Piece]) -> str:
+def apply_pieces(text: str, pieces: Sequence[Piece]) -> str:
     """The text with the pieces put in; they do not overlap."""
     parts: list[str] = []
     at = 0
@@ -171,12 +171,12 @@ def applied(text: str, pieces: Sequence[Piece]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def replaced(notebook: Notebook, cell: Cell, source: str, cell_type: str) -> list[Piece]:
+def replace_cell(notebook: Notebook, cell: Cell, source: str, cell_type: str) -> list[Piece]:
     """The cell with another source or type; a code cell that changes loses its outputs."""
-    style = style_of(notebook)
+    style = detect_style(notebook)
     span = cell.members["source"].of
     listed = isinstance(span.value, list)
-    layout = layout_of(notebook.text, span, style.lines)
+    layout = detect_layout(notebook.text, span, style.lines)
     new = {"source": style.source(source, layout, listed=listed)}
     if cell_type != cell.type:
         return [_converted(notebook, cell, new["source"], cell_type, style)]
@@ -186,16 +186,18 @@ def replaced(notebook: Notebook, cell: Cell, source: str, cell_type: str) -> lis
     return [Piece(span.start, span.end, new[name]) for name, span in spans.items()]
 
 
-def lost_parts(cell: Cell, cell_type: str) -> tuple[str, ...]:
+def find_lost_parts(cell: Cell, cell_type: str) -> tuple[str, ...]:
     """The parts whose content is gone once the cell has another source, or this other type."""
     if cell_type != cell.type:
         return _OF_TEXT if cell_type == "code" else tuple(_OF_CODE)
     return tuple(_OF_CODE) if cell_type == "code" else ()
 
 
-def inserted(notebook: Notebook, after: Cell | None, source: str, cell_type: str) -> Inserted:
+def insert_cell(
+    notebook: Notebook, after: Cell | None, source: str, cell_type: str
+) -> InsertedCell:
     """A new cell behind `after`, or before all others."""
-    style = style_of(notebook)
+    style = detect_style(notebook)
     parts = {
         "cell_type": style.string(cell_type),
         "metadata": "{}",
@@ -207,11 +209,11 @@ def inserted(notebook: Notebook, after: Cell | None, source: str, cell_type: str
     if cell_id is not None:
         parts["id"] = style.string(cell_id)
     alike = sorted(notebook.cells, key=lambda cell: cell.type != cell_type)
-    written = style.object(ordered(parts, alike))
-    return Inserted(_place(notebook, after, written, style), cell_id)
+    written = style.object(order_keys(parts, alike))
+    return InsertedCell(_place(notebook, after, written, style), cell_id)
 
 
-def deleted(notebook: Notebook, cell: Cell) -> Piece:
+def delete_cell(notebook: Notebook, cell: Cell) -> Piece:
     """The cell taken out, together with one of the commas beside it."""
     cells = notebook.cells
     if cell.index + 1 < len(cells):
@@ -232,7 +234,7 @@ def _place(notebook: Notebook, after: Cell | None, written: str, style: Style) -
 
 
 def _converted(notebook: Notebook, cell: Cell, source: str, cell_type: str, style: Style) -> Piece:
-    unwanted = lost_parts(cell, cell_type)
+    unwanted = find_lost_parts(cell, cell_type)
     parts = {
         name: notebook.text[member.of.start : member.of.end]
         for name, member in cell.members.items()
@@ -242,8 +244,8 @@ def _converted(notebook: Notebook, cell: Cell, source: str, cell_type: str, styl
     if cell_type == "code":
         parts |= _OF_CODE
     alike = [one for one in notebook.cells if one.type == cell_type]
-    layout = layout_of(notebook.text, cell.span, style.cell)
-    written = style.object(ordered(parts, [*alike, cell]), layout)
+    layout = detect_layout(notebook.text, cell.span, style.cell)
+    written = style.object(order_keys(parts, [*alike, cell]), layout)
     return Piece(cell.span.start, cell.span.end, written)
 
 

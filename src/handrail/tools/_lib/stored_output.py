@@ -14,7 +14,14 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.outputs import Outputs, StoredOutput, output_handle
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.tools._lib.builtin import MAX_LINE, clip, content_with_notes, counted, numbered, sized
+from handrail.tools._lib.builtin import (
+    MAX_LINE,
+    append_content_notes,
+    clip,
+    format_count,
+    number_lines,
+    run_sized,
+)
 from handrail.tools._lib.commands.running import quote_imitations
 
 ROOM_FOR_NOTES: Final = 500
@@ -41,7 +48,7 @@ class Page:
     def notes(self, word: str, *, complete: bool = True) -> list[str]:
         """What the model must know if this page is not everything."""
         in_all = "in all" if complete else "found before the search was stopped"
-        everything = f"{counted(self.total, word)} {in_all}"
+        everything = f"{format_count(self.total, word)} {in_all}"
         if not self.shown:
             return [f"offset {self.offset} is past the end: {everything}"]
         if self.next_offset is not None:
@@ -85,7 +92,7 @@ async def read_output(
     `invalid_arguments` past the end.
     """
     text = await load_output(outputs, call_id, ctx)
-    return await sized(len(text), _page, text, output_handle(call_id), wanted)
+    return await run_sized(len(text), _page, text, output_handle(call_id), wanted)
 
 
 def _rendered(stored: StoredOutput) -> str:
@@ -105,7 +112,7 @@ def _page(text: str, handle: str, wanted: OutputRange) -> Output:
     if first > max(total, 1):
         raise ProblemRaised(
             "invalid_arguments",
-            f"line {first} is past the end: {handle!r} has only {counted(total, 'line')}",
+            f"line {first} is past the end: {handle!r} has only {format_count(total, 'line')}",
             hint="ask for lines that exist",
             field="offset",
         )
@@ -113,7 +120,7 @@ def _page(text: str, handle: str, wanted: OutputRange) -> Output:
         clip(line) if len(line) > MAX_LINE else line for line in lines[first - 1 :][: wanted.lines]
     ]
     if wanted.number_lines:
-        chosen = numbered(chosen, first)
+        chosen = number_lines(chosen, first)
     fitting = how_many_fit(chosen, wanted.room) if chosen else 0
     last = first + fitting - 1
     notes = []
@@ -131,4 +138,4 @@ def _page(text: str, handle: str, wanted: OutputRange) -> Output:
         "encoding": "utf-8",
         "size": size,
     }
-    return Output(content_with_notes(shown, notes), data=data)
+    return Output(append_content_notes(shown, notes), data=data)

@@ -20,14 +20,14 @@ from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     OUTPUT_SCHEMA,
-    Judged,
+    AnalyzedCommands,
     Seconds,
     check_size,
-    footprint_of,
-    launch_of,
-    risk_of,
+    choose_timeout,
+    command_footprint,
+    command_risk,
+    make_launch,
     run_to_end,
-    time_for,
 )
 from handrail.tools._lib.services import Shell
 
@@ -54,7 +54,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
 
     def __init__(self, shell: Lazy[Shell] | None) -> None:
         self._shell = shell
-        self._judged = Judged(self._judge)
+        self._judged = AnalyzedCommands(self._judge)
 
     def enabled(self, session: Session) -> bool:
         """Whether programs can be run here at all."""
@@ -63,11 +63,11 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
 
     def footprint(self, args: ExecuteCodeParams) -> Footprint:
         """Bash by what it says; of other languages nobody can know."""
-        return footprint_of(self._judged.anew(args), self._tools, job=False)
+        return command_footprint(self._judged.anew(args), self._tools, job=False)
 
     def risk(self, args: ExecuteCodeParams) -> Risk:
         """By the class of what it runs."""
-        return risk_of(self._judged.of(args))
+        return command_risk(self._judged.of(args))
 
     def render_call(self, args: ExecuteCodeParams) -> str:
         """The code as it stands."""
@@ -83,13 +83,13 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     async def run(self, args: ExecuteCodeParams, ctx: ToolContext) -> Output:
         """What it printed and how it ended; `timeout`, `command_failed`."""
         shell = self._tools
-        launch = launch_of(
+        launch = make_launch(
             shell,
             ctx,
             self._argv(args),
             cwd=shell.whereabouts.directory,
             env=shell.tame if self._judged.of(args).safety_class is CommandClass.SAFE else {},
-            timeout_s=time_for(args, args.timeout_s, shell),
+            timeout_s=choose_timeout(args, args.timeout_s, shell),
         )
         return await run_to_end(shell, ctx, launch, self._judged.of(args))
 

@@ -11,7 +11,7 @@ from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.commands.jobs import JobTool, data_of
+from handrail.tools._lib.commands.jobs import JobTool, job_data
 
 
 class JobKillParams(Params):
@@ -39,4 +39,4 @@ class JobKill(JobTool[JobKillParams]):
         """That it is gone; `not_found`, `conflict` if it was over already."""
         await self.own(args.job, ctx)
         job = await self._processes.kill(args.job)
-        return Output(f"Background job ended: {job.id}", data=data_of(job))
+        return Output(f"Background job ended: {job.id}", data=job_data(job))

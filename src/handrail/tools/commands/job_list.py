@@ -10,7 +10,7 @@ from handrail.core.footprint import Footprint, reading
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
-from handrail.tools._lib.commands.jobs import JobTool, data_of, line_of
+from handrail.tools._lib.commands.jobs import JobTool, describe_job, job_data
 
 _MOST: Final = 100
 
@@ -44,5 +44,5 @@ class JobList(JobTool[JobListParams]):
         del args
         jobs = [job for job in await self._processes.jobs() if job.session == ctx.session.id]
         del jobs[:-_MOST]
-        text = "\n".join(line_of(job) for job in jobs) or "there are no background jobs"
-        return Output(text, data=[data_of(job) for job in jobs])
+        text = "\n".join(describe_job(job) for job in jobs) or "there are no background jobs"
+        return Output(text, data=[job_data(job) for job in jobs])

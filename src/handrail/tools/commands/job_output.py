@@ -15,7 +15,7 @@ from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
-from handrail.tools._lib.commands.jobs import JobTool, line_of
+from handrail.tools._lib.commands.jobs import JobTool, describe_job
 from handrail.tools._lib.commands.running import Seconds
 
 _MAX_BYTES: Final = 24_000
@@ -30,7 +30,7 @@ class JobOutputParams(Params):
     )
 
 
-class JobOutput(JobTool[JobOutputParams]):
+class JobOutputTool(JobTool[JobOutputParams]):
     name = "job_output"
     summary = "Show what a background job has printed."
     polls = True
@@ -69,7 +69,7 @@ class JobOutput(JobTool[JobOutputParams]):
         over = job.state is not JobState.RUNNING
         waited = "timeout" if args.block else "not_ready"
         status = "success" if over else waited
-        lines = [f"[handrail: job {line_of(job)}]"]
+        lines = [f"[handrail: job {describe_job(job)}]"]
         if found.missing:
             lines.append(f"[handrail: {found.missing:,} bytes before this are no longer kept]")
         lines.append(text.removesuffix("\n") or "[handrail: nothing new was printed]")

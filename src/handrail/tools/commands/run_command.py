@@ -24,16 +24,16 @@ from handrail.shell.parse.trivial import same_in_any_shell
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     DEFAULT_S,
-    Judged,
+    AnalyzedCommands,
     Seconds,
     Variables,
     check_size,
-    footprint_of,
-    launch_of,
-    risk_of,
+    choose_timeout,
+    command_footprint,
+    command_risk,
+    make_launch,
     run_as_job,
     run_to_end,
-    time_for,
 )
 from handrail.tools._lib.services import Shell
 
@@ -65,7 +65,7 @@ class RunCommand(Builtin[RunCommandParams]):
     def __init__(self, files: Files, shell: Lazy[Shell] | None) -> None:
         self._files = files
         self._shell = shell
-        self._judged = Judged(self._judge)
+        self._judged = AnalyzedCommands(self._judge)
 
     def enabled(self, session: Session) -> bool:
         """Whether commands can be run here at all."""
@@ -74,11 +74,11 @@ class RunCommand(Builtin[RunCommandParams]):
 
     def footprint(self, args: RunCommandParams) -> Footprint:
         """What the command would touch, as far as its text shows."""
-        return footprint_of(self._judged.anew(args), self._tools, job=args.background)
+        return command_footprint(self._judged.anew(args), self._tools, job=args.background)
 
     def risk(self, args: RunCommandParams) -> Risk:
         """By the command's class; outside the sandbox nothing is harmless."""
-        risk = risk_of(self._judged.of(args))
+        risk = command_risk(self._judged.of(args))
         return max(risk, Risk.DANGEROUS) if args.unconfined else risk
 
     def render_call(self, args: RunCommandParams) -> str:
@@ -122,13 +122,13 @@ class RunCommand(Builtin[RunCommandParams]):
         argv: tuple[str, ...] = (shell.program, "--norc", "--noprofile", "-c", text)
         if shell.small is not None and same_in_any_shell(text):
             argv = (shell.small, "-c", text)
-        return launch_of(
+        return make_launch(
             shell,
             ctx,
             argv,
             cwd=self._cwd(args),
             env={**(args.env or {}), **tame},
-            timeout_s=None if args.background else time_for(args, args.timeout_s, shell),
+            timeout_s=None if args.background else choose_timeout(args, args.timeout_s, shell),
             reports_directory=moves,
         )
 

@@ -21,10 +21,17 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized, with_notes
+from handrail.tools._lib.builtin import (
+    INTEGER,
+    STRING,
+    Builtin,
+    append_notes,
+    object_schema,
+    run_sized,
+)
 from handrail.tools._lib.patches.envelope import parse_patch
-from handrail.tools._lib.patches.model import Action, Target, targets_of
-from handrail.tools._lib.patches.workspace import Desk, Step, total_size
+from handrail.tools._lib.patches.model import Action, Target, resolve_targets
+from handrail.tools._lib.patches.workspace import PatchStep, PatchWorkspace, total_size
 
 # Lines are decoded, and hunks compared with them: work in bytes that could be scanned instead.
 _WORK_PER_BYTE: Final = 10
@@ -82,13 +89,13 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
             )
         size = total_size(self._files, targets)
         work = size * _WORK_PER_BYTE + len(args.patch) * _WORK_PER_PATCH_BYTE
-        return await sized(work, self._plan, targets)
+        return await run_sized(work, self._plan, targets)
 
     def _targets(self, args: ApplyPatchParams, only: Place | None) -> list[Target]:
-        return targets_of(self._files, parse_patch(args.patch), only)
+        return resolve_targets(self._files, parse_patch(args.patch), only)
 
     def _plan(self, targets: Sequence[Target]) -> Plan:
-        desk = Desk(self._files)
+        desk = PatchWorkspace(self._files)
         steps = [desk.carry_out(target) for target in targets]
         changes = desk.changes()
         if not changes:
@@ -106,6 +113,6 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
         return Plan(changes, _told(steps), preview, data)
 
 
-def _told(steps: Sequence[Step]) -> str:
+def _told(steps: Sequence[PatchStep]) -> str:
     notes = [f"{step.target.path}: {note}" for step in steps for note in step.notes]
-    return with_notes("\n".join([step.words for step in steps]), notes)
+    return append_notes("\n".join([step.words for step in steps]), notes)

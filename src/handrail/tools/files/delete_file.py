@@ -18,11 +18,11 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
-    counted,
+    format_count,
     object_schema,
     require_file,
+    run_sized,
     size_to_change,
-    sized,
 )
 
 
@@ -64,11 +64,11 @@ class DeleteFile(Builtin[DeleteFileParams]):
         place = ctx.places["path"]
         require_file(place, "only single files can be deleted, not directories")
         size = size_to_change(place, self._files.stat(place))
-        return await sized(size, self._delete, place)
+        return await run_sized(size, self._delete, place)
 
     def _delete(self, place: Place) -> Plan:
         seen = self._files.read(place)
-        size = counted(len(seen.content), "byte")
+        size = format_count(len(seen.content), "byte")
         return Plan(
             changes=(Change(place, seen.content, None, seen.stat),),
             text=f"deleted {place.shown} ({size})",

@@ -26,25 +26,25 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
-    counted,
+    format_count,
     object_schema,
     require_file,
+    run_sized,
     size_to_change,
-    sized,
 )
 from handrail.tools._lib.byte_text import (
     ByteText,
     Splice,
-    composed_all,
-    form_of,
+    apply_splices,
+    compose_all,
+    detect_form,
     splice_parts,
-    spliced,
 )
-from handrail.tools._lib.diff import MAX_SHOWN, creation, hunks_of, render_diff
+from handrail.tools._lib.diff import MAX_SHOWN, make_hunks, plan_creation, render_diff
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
-    already_applied,
-    ambiguous_text,
+    already_applied_problem,
+    ambiguous_text_problem,
     find_exact,
     replace_everywhere,
 )
@@ -106,7 +106,7 @@ class EditFile(Builtin[EditFileParams]):
         seen = await self._read(place)
         data = seen.content.tobytes()
         work = _work(data, edits, regex=args.regex)
-        return await sized(work, _edit, place, seen, data, edits, args.regex)
+        return await run_sized(work, _edit, place, seen, data, edits, args.regex)
 
     async def _read(self, place: Place) -> FileContent:
         try:
@@ -115,7 +115,7 @@ class EditFile(Builtin[EditFileParams]):
             if raised.problem.code != "too_large":
                 raise
             size = size_to_change(place, self._files.stat(place))
-            return await sized(size, self._files.read, place)
+            return await run_sized(size, self._files.read, place)
         size_to_change(place, seen.stat)
         return seen
 
@@ -134,7 +134,7 @@ def _edit(
     place: Place, seen: FileContent, data: bytes, edits: Sequence[OneEdit], regex: bool
 ) -> Plan:
     texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
-    file = current = ByteText(data, form_of(data, *texts))
+    file = current = ByteText(data, detect_form(data, *texts))
     steps: list[FoundEdit] = []
     for index, edit in enumerate(edits):
         most = MAX_SHOWN if len(edits) == 1 else _MOST_COMPOSED
@@ -146,7 +146,7 @@ def _edit(
             raise _which(raised, index, edits) from raised
         steps.append(found)
         if index + 1 < len(edits):
-            current = ByteText(spliced(current.data, found.splices).tobytes(), file.form)
+            current = ByteText(apply_splices(current.data, found.splices).tobytes(), file.form)
     return _plan(place, seen, file, _composed(steps))
 
 
@@ -162,7 +162,7 @@ class ComposedEdits(NamedTuple):
 
 def _composed(steps: Sequence[FoundEdit]) -> ComposedEdits:
     return ComposedEdits(
-        composed_all([found.splices for found in steps]),
+        compose_all([found.splices for found in steps]),
         sum([found.replacements for found in steps]),
         [found.tier for found in steps],
         [found.how for found in steps if found.how],
@@ -237,7 +237,7 @@ def _create(place: Place, edits: Sequence[OneEdit]) -> Plan:
         )
     if len(edits) > 1:
         raise _which(_nothing_named(), 0, edits)
-    created = creation(place, edits[0].new_string)
+    created = plan_creation(place, edits[0].new_string)
     data = {"path": place.path, "replacements": 1, "line": 1, "tier": "created"}
     return Plan(created.changes, created.text, created.preview, data)
 
@@ -247,14 +247,16 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
     if regex:
         splices = find_pattern(file, path, old, new)
         if len(splices) > 1 and not edit.replace_all:
-            raise ambiguous_text(file, path, [splice.start for splice in splices], "the pattern")
+            raise ambiguous_text_problem(
+                file, path, [splice.start for splice in splices], "the pattern"
+            )
         found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
     elif edit.replace_all:
         found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
     else:
         found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
     if all(file.data[one.start : one.end] == one.new for one in found.splices):
-        raise already_applied(path)
+        raise already_applied_problem(path)
     return found
 
 
@@ -285,14 +287,14 @@ def _plan(place: Place, seen: FileContent, file: ByteText, done: ComposedEdits) 
     line = file.lines_between(0, done.splices[0].start) + 1
     where = f"at line {line}" if done.replacements == 1 else f"from line {line} on"
     how = f" ({'; '.join(done.notes)})" if done.notes else ""
-    count = counted(done.replacements, "replacement")
+    count = format_count(done.replacements, "replacement")
     data = {
         "path": place.path,
         "replacements": done.replacements,
         "line": line,
         "tier": _loosest(done.tiers),
     }
-    diff = render_diff(place.path, hunks_of(file, done.splices, line))
+    diff = render_diff(place.path, make_hunks(file, done.splices, line))
     places = len(done.splices) if done.result is None else done.replacements
     if places > MAX_SHOWN:
         diff += f"\n[{places - MAX_SHOWN:,} more replacements are not shown]"

@@ -20,7 +20,7 @@ from handrail.core.results import Output
 from handrail.core.text.encoding import detect
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import Builtin, sized
+from handrail.tools._lib.builtin import Builtin, run_sized
 from handrail.tools._lib.byte_text import ByteText
 
 MAX_COUNTED: Final = 50_000_000
@@ -60,7 +60,7 @@ class FileInfo(Builtin[FileInfoParams]):
             entries = await to_thread.run_sync(self._files.scan, place, abandon_on_cancel=True)
             facts["entries"] = len(entries)
         elif place.kind is Kind.FILE and stat.size <= MAX_COUNTED:
-            facts |= await sized(stat.size, self._text_facts, place)
+            facts |= await run_sized(stat.size, self._text_facts, place)
         text = "\n".join([f"{name}: {_shown(value)}" for name, value in facts.items()])
         return Output(text, data=facts)
 

@@ -16,7 +16,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import STRINGS, Builtin, with_notes
+from handrail.tools._lib.builtin import STRINGS, Builtin, append_notes
 from handrail.tools._lib.globs import check_globs, name_matcher
 from handrail.tools._lib.stored_output import how_many_fit
 
@@ -53,7 +53,7 @@ class ListFiles(Builtin[ListFilesParams]):
         lines = list(map(shown, names))
         del lines[how_many_fit(lines, self.max_chars) :]
         notes = _notes(place, args, listing, len(lines))
-        return Output(with_notes("\n".join(lines), notes), data=list(names[: len(lines)]))
+        return Output(append_notes("\n".join(lines), notes), data=list(names[: len(lines)]))
 
     async def _list(self, place: Place, args: ListFilesParams) -> Listing:
         patterns = check_globs(args.pattern, "pattern")

@@ -21,28 +21,28 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
-    counted,
+    format_count,
     object_schema,
     require_file,
+    run_sized,
     size_to_change,
-    sized,
 )
-from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.diff import DiffHunk, render_diff, split_lines
 from handrail.tools._lib.notebook import (
     Cell,
     Notebook,
     find_cell,
-    listing,
+    list_cells,
     parse_notebook,
-    shown,
+    show_cell,
 )
 from handrail.tools._lib.notebook_cells import (
     Piece,
-    applied,
-    deleted,
-    inserted,
-    lost_parts,
-    replaced,
+    apply_pieces,
+    delete_cell,
+    find_lost_parts,
+    insert_cell,
+    replace_cell,
 )
 
 # The JSON is parsed: work in bytes that could be scanned instead.
@@ -90,7 +90,7 @@ class NotebookEdit(Builtin[NotebookEditParams]):
         place = ctx.places["path"]
         require_file(place, "notebook_edit changes one notebook; name the .ipynb file")
         size = size_to_change(place, self._files.stat(place))
-        return await sized(size * _WORK_PER_BYTE, self._edit, place, args)
+        return await run_sized(size * _WORK_PER_BYTE, self._edit, place, args)
 
     def _edit(self, place: Place, args: NotebookEditParams) -> Plan:
         seen = self._files.read(place)
@@ -100,7 +100,7 @@ class NotebookEdit(Builtin[NotebookEditParams]):
         data |= {"cell": edit.at, "cell_id": edit.cell_id}
         if not edit.pieces:
             return Plan((), f"{place.shown} is unchanged: {edit.what}", "", data)
-        after = Content(notebook.form.encode(applied(notebook.text, edit.pieces)))
+        after = Content(notebook.form.encode(apply_pieces(notebook.text, edit.pieces)))
         change = Change(place, seen.content, after, seen.stat)
         text = f"{place.shown}: {edit.what}\n{_diff(place, args.edit_mode, edit)}".rstrip()
         # An id leads to its cell wherever that is now; an index, or putting another source in
@@ -116,15 +116,17 @@ def _replace(notebook: Notebook, args: NotebookEditParams) -> _Edit:
         return _Edit([], f"{cell.label} has this source already", cell.index, cell.id, old, new)
     what = f"replaced the source of {cell.label}"
     if kind != cell.type:
-        what = f"made {cell.label} a {kind} cell, it was {shown(cell.type)}"
-    lost = _lost(cell, lost_parts(cell, kind))
-    return _Edit(replaced(notebook, cell, new, kind), what + lost, cell.index, cell.id, old, new)
+        what = f"made {cell.label} a {kind} cell, it was {show_cell(cell.type)}"
+    lost = _lost(cell, find_lost_parts(cell, kind))
+    return _Edit(
+        replace_cell(notebook, cell, new, kind), what + lost, cell.index, cell.id, old, new
+    )
 
 
 def _insert(notebook: Notebook, args: NotebookEditParams) -> _Edit:
     before = None if args.cell is None else find_cell(notebook, args.cell)
     new, kind = _new_source(args), args.cell_type or "code"
-    made = inserted(notebook, before, new, kind)
+    made = insert_cell(notebook, before, new, kind)
     index = 0 if before is None else before.index + 1
     where = "at the start" if before is None else f"after {before.label}"
     named = f" (id {made.id})" if made.id is not None else ""
@@ -136,7 +138,7 @@ def _insert(notebook: Notebook, args: NotebookEditParams) -> _Edit:
 def _delete(notebook: Notebook, args: NotebookEditParams) -> _Edit:
     cell = _named(notebook, args)
     what = f"deleted {cell.label}{_lost(cell, tuple(cell.members))}"
-    return _Edit([deleted(notebook, cell)], what, cell.index, cell.id, cell.source or "", "")
+    return _Edit([delete_cell(notebook, cell)], what, cell.index, cell.id, cell.source or "", "")
 
 
 _EDITS: Final = {"replace": _replace, "insert": _insert, "delete": _delete}
@@ -147,7 +149,7 @@ def _named(notebook: Notebook, args: NotebookEditParams) -> Cell:
         raise ProblemRaised(
             "invalid_arguments",
             f"{args.edit_mode} needs to know the cell",
-            hint=f"its id, or its index from 0 on; the cells begin with\n{listing(notebook.cells)}",
+            hint=f"its id, or its index from 0 on; the cells begin with\n{list_cells(notebook.cells)}",
             field="cell",
         )
     return find_cell(notebook, args.cell)
@@ -177,7 +179,7 @@ def _source(cell: Cell) -> str:
 
 def _lost(cell: Cell, parts: Sequence[str]) -> str:
     lost = [
-        counted(len(cell.part(name)), word)
+        format_count(len(cell.part(name)), word)
         for name, word in (("outputs", "output"), ("attachments", "attachment"))
         if name in parts and cell.part(name)
     ]
@@ -185,10 +187,10 @@ def _lost(cell: Cell, parts: Sequence[str]) -> str:
 
 
 def _diff(place: Place, mode: str, edit: _Edit) -> str:
-    before, after = shown(edit.before), shown(edit.after)
+    before, after = show_cell(edit.before), show_cell(edit.after)
     # The last line of a cell hardly ever ends in a newline; that alone is not worth a word.
     if not before.endswith("\n") and not after.endswith("\n"):
         before, after = (f"{text}\n" if text else "" for text in (before, after))
-    hunk = Hunk(split_lines(before), split_lines(after))
+    hunk = DiffHunk(split_lines(before), split_lines(after))
     label = f"{place.shown} [cell {edit.at}]"
     return render_diff(label, [hunk], created=mode == "insert")

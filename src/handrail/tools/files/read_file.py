@@ -32,13 +32,13 @@ from handrail.tools._lib.builtin import (
     MAX_LINE,
     STRING,
     Builtin,
+    append_content_notes,
     clip,
-    content_with_notes,
-    counted,
-    numbered,
+    format_count,
+    number_lines,
     object_schema,
     require_file,
-    sized,
+    run_sized,
 )
 from handrail.tools._lib.diff import split_lines
 from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, OutputRange, how_many_fit, read_output
@@ -48,7 +48,7 @@ _LONGEST_ESCAPE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class FileStart:
     """The beginning of a file and how it is shown; `form` is None for binary content."""
 
     data: bytes
@@ -91,7 +91,7 @@ class Start:
         return ReadRecord(read_at, 1, self.lines, self.stat, self.whole, digest)
 
 
-def first_bytes(files: Files, place: Place, count: int, max_chars: int) -> Start:
+def read_first_bytes(files: Files, place: Place, count: int, max_chars: int) -> FileStart:
     """Up to `count` bytes, fewer if their text would not fit."""
     room = max_chars - ROOM_FOR_NOTES
     data = files.read_part(place, 0, min(count, room))
@@ -101,10 +101,10 @@ def first_bytes(files: Files, place: Place, count: int, max_chars: int) -> Start
     form = detect(data, partial=len(data) < stat.size)
     if form is None:
         data = data[: room // _LONGEST_ESCAPE]
-        return Start(data, stat, None, _ESCAPED.sub(_escape, data.decode("latin-1")))
+        return FileStart(data, stat, None, _ESCAPED.sub(_escape, data.decode("latin-1")))
     decoder = codecs.getincrementaldecoder(form.encoding)(form.errors)
     text = decoder.decode(data.removeprefix(form.bom), len(data) >= stat.size)
-    return Start(data, stat, form, form.show(text))
+    return FileStart(data, stat, form, form.show(text))
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -165,7 +165,7 @@ class ReadFile(Builtin[ReadFileParams]):
         if place is None:
             return await self._read_output(args, ctx)
         require_file(place, "list_files shows what is in it")
-        wanted = wanted_lines(args)
+        wanted = parse_wanted_lines(args)
         if args.max_bytes is not None and wanted == _EVERYTHING:
             return self._first_bytes(place, args.max_bytes, ctx)
         room = self.max_chars
@@ -177,7 +177,7 @@ class ReadFile(Builtin[ReadFileParams]):
         else:
             stat = self._files.stat(place)
             size = 0 if stat is None else stat.size
-            view = await sized(size, self._view, place, wanted, room, args)
+            view = await run_sized(size, self._view, place, wanted, room, args)
         output = _output(place, view, args)
         _remember(ctx, place, view.window)
         return output
@@ -186,17 +186,17 @@ class ReadFile(Builtin[ReadFileParams]):
         call_id = output_call_id(args.path)
         if call_id is None:
             raise KeyError("path")
-        wanted, room = wanted_lines(args), self.max_chars
+        wanted, room = parse_wanted_lines(args), self.max_chars
         if args.max_bytes is not None:
             room = min(room, args.max_bytes + ROOM_FOR_NOTES)
         lines = OutputRange(wanted.first, wanted.lines, room, args.number_lines)
         return await read_output(self._outputs, call_id, lines, ctx)
 
     def _first_bytes(self, place: Place, count: int, ctx: ToolContext) -> Output:
-        start = first_bytes(self._files, place, count, self.max_chars)
+        start = read_first_bytes(self._files, place, count, self.max_chars)
         ctx.reads.record_read(place.absolute, start.record(time.time()))
         return Output(
-            content_with_notes(start.text, start.notes),
+            append_content_notes(start.text, start.notes),
             data={
                 "path": place.path,
                 "first": 1,
@@ -208,27 +208,27 @@ class ReadFile(Builtin[ReadFileParams]):
             modifiers=(FileRead(place.path, start.text),),
         )
 
-    def _view(self, place: Place, wanted: Wanted, room: int, args: ReadFileParams) -> View:
+    def _view(self, place: Place, wanted: WantedLines, room: int, args: ReadFileParams) -> FileView:
         window = self._files.window(place, wanted.first, wanted.lines)
         if not window.number and wanted.first > 1:
             raise _past_the_end(place, wanted.first, window.total, args)
         text = _shown(window, args)
         if len(text) <= room - ROOM_FOR_NOTES:
-            return View(window, text, cut=False)
+            return FileView(window, text, cut=False)
         fitting = how_many_fit(text.split("\n"), room)
         # Looked at again, so that what is remembered as seen is exactly what is shown.
         window = self._files.window(place, wanted.first, fitting)
-        return View(window, _shown(window, args)[: room - ROOM_FOR_NOTES], cut=True)
+        return FileView(window, _shown(window, args)[: room - ROOM_FOR_NOTES], cut=True)
 
 
-class Wanted(NamedTuple):
+class WantedLines(NamedTuple):
     """Which lines are asked for."""
 
     first: int
     lines: int
 
 
-class View(NamedTuple):
+class FileView(NamedTuple):
     """What will be shown of a file; `cut` says that fewer lines fitted than were wanted."""
 
     window: Window
@@ -236,14 +236,14 @@ class View(NamedTuple):
     cut: bool
 
 
-_EVERYTHING: Final = Wanted(1, LIMIT)
+_EVERYTHING: Final = WantedLines(1, LIMIT)
 
 
-def wanted_lines(args: ReadFileParams) -> Wanted:
+def parse_wanted_lines(args: ReadFileParams) -> WantedLines:
     """The lines that the arguments name, in either of the two ways."""
     first = args.offset or 1
     if args.line_range is None:
-        return Wanted(first, args.limit)
+        return WantedLines(first, args.limit)
     start, end = parse_range(args.line_range)
     count = end - start + 1
     # A value equal to its default counts as not given: some models send every argument.
@@ -254,7 +254,7 @@ def wanted_lines(args: ReadFileParams) -> Wanted:
             hint="give either line_range, or offset and limit",
             field="line_range",
         )
-    return Wanted(start, count)
+    return WantedLines(start, count)
 
 
 def parse_range(value: list[int] | str) -> tuple[int, int]:
@@ -271,7 +271,7 @@ def _shown(window: Window, args: ReadFileParams) -> str:
     if len(window.text) <= MAX_LINE and not args.number_lines:
         return window.text
     lines = [clip(line) if len(line) > MAX_LINE else line for line in window.lines]
-    return "\n".join(numbered(lines, window.first) if args.number_lines else lines)
+    return "\n".join(number_lines(lines, window.first) if args.number_lines else lines)
 
 
 def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
@@ -287,12 +287,12 @@ def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
     ctx.reads.record_read(place.absolute, record, window.text)
 
 
-def _output(place: Place, view: View, args: ReadFileParams) -> Output:
+def _output(place: Place, view: FileView, args: ReadFileParams) -> Output:
     window = view.window
     content = window.text if args.number_lines else view.text
     last = window.first + window.number - 1
     return Output(
-        text=content_with_notes(view.text, _notes(place, view, last)),
+        text=append_content_notes(view.text, _notes(place, view, last)),
         data={
             "path": place.path,
             "first": window.first,
@@ -305,7 +305,7 @@ def _output(place: Place, view: View, args: ReadFileParams) -> Output:
     )
 
 
-def _notes(place: Place, view: View, last: int) -> list[str]:
+def _notes(place: Place, view: FileView, last: int) -> list[str]:
     window = view.window
     notes = []
     if not window.number:
@@ -324,7 +324,7 @@ def _notes(place: Place, view: View, last: int) -> list[str]:
 def _past_the_end(
     place: Place, first: int, total: int | None, args: ReadFileParams
 ) -> ProblemRaised:
-    has = "fewer lines" if total is None else f"only {counted(total, 'line')}"
+    has = "fewer lines" if total is None else f"only {format_count(total, 'line')}"
     return ProblemRaised(
         "invalid_arguments",
         f"line {first} is past the end: {place.path!r} has {has}",

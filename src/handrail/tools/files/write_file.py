@@ -21,14 +21,21 @@ from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
     Builtin,
-    counted,
+    format_count,
     object_schema,
     require_file,
+    run_sized,
     size_to_change,
-    sized,
 )
-from handrail.tools._lib.byte_text import ByteText, Splice, form_of, spliced
-from handrail.tools._lib.diff import Hunk, count_lines, creation, hunks_of, render_diff, split_lines
+from handrail.tools._lib.byte_text import ByteText, Splice, apply_splices, detect_form
+from handrail.tools._lib.diff import (
+    DiffHunk,
+    count_lines,
+    make_hunks,
+    plan_creation,
+    render_diff,
+    split_lines,
+)
 
 _MAX_DIFFED: Final = 2_000_000
 # Both contents are split into lines and compared: work in bytes that could be scanned instead.
@@ -58,29 +65,29 @@ class WriteFile(Builtin[WriteFileParams]):
         place = ctx.places["path"]
         require_file(place, "name a file in it")
         if place.kind is Kind.MISSING:
-            return await sized(len(args.content), creation, place, args.content)
+            return await run_sized(len(args.content), plan_creation, place, args.content)
         size = size_to_change(place, self._files.stat(place)) + len(args.content)
         if args.mode == "append":
-            return await sized(size, self._append, place, args.content)
-        return await sized(size * _OVERWRITE_WORK, self._overwrite, place, args.content)
+            return await run_sized(size, self._append, place, args.content)
+        return await run_sized(size * _OVERWRITE_WORK, self._overwrite, place, args.content)
 
     def _append(self, place: Place, content: str) -> Plan:
         seen = self._files.read(place)
         data = seen.content.tobytes()
-        file = ByteText(data, form_of(data, content))
+        file = ByteText(data, detect_form(data, content))
         text = _fitted(content, file)
         added = file.form.encode_part(text.text)
         if not added:
             return _unchanged(place, seen, "nothing to append")
         splices = [Splice(len(data), len(data), added)]
-        change = Change(place, seen.content, spliced(data, splices), seen.stat)
+        change = Change(place, seen.content, apply_splices(data, splices), seen.stat)
         last = file.lines_between(0, len(data)) + 1
         lines = count_lines(content)
         return _plan(
             "nothing",
             change,
-            f"appended {counted(lines, 'line')} to {place.shown}{text.note}",
-            render_diff(place.path, hunks_of(file, splices, last)),
+            f"appended {format_count(lines, 'line')} to {place.shown}{text.note}",
+            render_diff(place.path, make_hunks(file, splices, last)),
             lines,
         )
 
@@ -97,7 +104,7 @@ class WriteFile(Builtin[WriteFileParams]):
         if old is not None and old.encoding != form.encoding:
             notes += f"; it was {old.name}, now it is {form.name}"
         lines = count_lines(content)
-        size = f"{counted(lines, 'line')}, {counted(len(after), 'byte')}"
+        size = f"{format_count(lines, 'line')}, {format_count(len(after), 'byte')}"
         return _plan(
             "all",
             Change(place, seen.content, after, seen.stat),
@@ -134,8 +141,8 @@ def _unchanged(place: Place, seen: FileContent, why: str) -> Plan:
 
 def _preview(place: Place, data: bytes, old: TextForm | None, after: str) -> str:
     if old is None:
-        return f"{place.shown}: {counted(len(data), 'byte')} of binary content are replaced"
+        return f"{place.shown}: {format_count(len(data), 'byte')} of binary content are replaced"
     if len(data) + len(after) > _MAX_DIFFED:
-        return f"{place.shown}: {counted(len(data), 'byte')} are replaced, too many to compare"
+        return f"{place.shown}: {format_count(len(data), 'byte')} are replaced, too many to compare"
     before = split_lines(old.show(old.decode(data)))
-    return render_diff(place.path, [Hunk(before, split_lines(after))])
+    return render_diff(place.path, [DiffHunk(before, split_lines(after))])

@@ -19,8 +19,8 @@ from handrail.tools._lib.builtin import (
     INTEGER_OR_NULL,
     STRINGS,
     Builtin,
+    append_notes,
     object_schema,
-    with_notes,
 )
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.stored_output import Page, how_many_fit
@@ -66,7 +66,7 @@ class FindFiles(Builtin[FindFilesParams]):
         paths = paths[: len(lines)]
         page = Page(args.offset, len(paths), len(found.paths))
         return Output(
-            with_notes("\n".join(lines), _notes(args, found, page)),
+            append_notes("\n".join(lines), _notes(args, found, page)),
             data={"paths": list(paths), "total": page.total, "next_offset": page.next_offset},
         )
 

@@ -16,14 +16,16 @@ from handrail.core.ports.machine import GrepFound, GrepMode, GrepQuery, Hit, Sea
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import Builtin, clip, with_notes
+from handrail.tools._lib.builtin import Builtin, append_notes, clip
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, Page, how_many_fit, load_output
 
 MAX_HIT: Final = 500
 
 
-def select(hits: Sequence[Hit], matches: Sequence[int], before: int, after: int) -> Sequence[Hit]:
+def select_hits(
+    hits: Sequence[Hit], matches: Sequence[int], before: int, after: int
+) -> Sequence[Hit]:
     """The hits at neighbouring indexes `matches`, and the context that belongs to them."""
     if not matches:
         return ()
@@ -36,7 +38,7 @@ def select(hits: Sequence[Hit], matches: Sequence[int], before: int, after: int)
     return hits[low : high + 1]
 
 
-def render(hits: Sequence[Hit], *, grouped: bool, line_numbers: bool) -> str:
+def render_hits(hits: Sequence[Hit], *, grouped: bool, line_numbers: bool) -> str:
     """`path:line:text` for matches, `path-line-text` for context, `--` between groups."""
     lines: list[str] = []
     previous: Hit | None = None
@@ -129,7 +131,7 @@ class Grep(Builtin[GrepParams]):
             "next_offset": page.next_offset,
             "partial": found.partial,
         }
-        return Output(with_notes(findings.text, _notes(query, found, page)), data=data)
+        return Output(append_notes(findings.text, _notes(query, found, page)), data=data)
 
 
 class Findings(NamedTuple):
@@ -168,9 +170,9 @@ def _content(args: GrepParams, query: GrepQuery, hits: Sequence[Hit], max_chars:
     limit = args.limit
     while True:
         page_matches = matches[args.offset : args.offset + limit]
-        chosen = select(hits, page_matches, query.before, query.after)
+        chosen = select_hits(hits, page_matches, query.before, query.after)
         grouped = query.before + query.after > 0
-        text = render(chosen, grouped=grouped, line_numbers=args.line_numbers)
+        text = render_hits(chosen, grouped=grouped, line_numbers=args.line_numbers)
         if len(text) <= max_chars - ROOM_FOR_NOTES or len(page_matches) <= 1:
             break
         limit = len(page_matches) // 2

@@ -2,7 +2,12 @@ import random
 
 from handrail.core.text.encoding import UTF8, TextForm
 from handrail.tools._lib.byte_text import ByteText
-from handrail.tools._lib.matching.exact import Match, find_matches, replacement, without_overlaps
+from handrail.tools._lib.matching.exact import (
+    Match,
+    drop_overlaps,
+    encode_replacement,
+    find_matches,
+)
 
 
 def found(data, text, form=UTF8):
@@ -37,7 +42,7 @@ def test_overlapping_matches_are_dropped_from_left_to_right():
     matches = find_matches(ByteText(b"aaaaa", UTF8), "aa", 10)
 
     assert [one.start for one in matches] == [0, 1, 2, 3]
-    assert [one.start for one in without_overlaps(matches)] == [0, 2]
+    assert [one.start for one in drop_overlaps(matches)] == [0, 2]
 
 
 def test_any_part_of_what_is_shown_can_be_replaced_and_nothing_else_changes():
@@ -62,7 +67,7 @@ def test_any_part_of_what_is_shown_can_be_replaced_and_nothing_else_changes():
             continue
         tried += 1
         match = matches[0]
-        put = replacement(file, match, old, new)
+        put = encode_replacement(file, match, old, new)
         after = file.data[: match.start] + put + file.data[match.end :]
         after_shown = after.decode(form.encoding).replace("\r\n", "\n")
         assert after_shown == shown[: places[0]] + new + shown[places[0] + len(old) :]
@@ -76,8 +81,8 @@ def test_new_lines_take_the_endings_of_those_they_replace_in_order():
     old = "a\nb\nc\nd"
     match = find_matches(file, old, 2)[0]
 
-    assert replacement(file, match, old, "1\n2\n3\n4\n5") == b"1\r\n2\n3\r\n4\r\n5"
-    assert replacement(file, match, old, "1\n2") == b"1\r\n2"
+    assert encode_replacement(file, match, old, "1\n2\n3\n4\n5") == b"1\r\n2\n3\r\n4\r\n5"
+    assert encode_replacement(file, match, old, "1\n2") == b"1\r\n2"
 
 
 def test_lines_that_stay_keep_their_own_endings():
@@ -85,5 +90,5 @@ def test_lines_that_stay_keep_their_own_endings():
     old = "a\nb\nc\nd"
     match = find_matches(file, old, 2)[0]
 
-    assert replacement(file, match, old, "0\na\nb\nc\nd") == b"0\r\na\r\nb\nc\r\nd"
-    assert replacement(file, match, old, "a\nc\nd") == b"a\r\nc\r\nd"
+    assert encode_replacement(file, match, old, "0\na\nb\nc\nd") == b"0\r\na\r\nb\nc\r\nd"
+    assert encode_replacement(file, match, old, "a\nc\nd") == b"a\r\nc\r\nd"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.encoding import TextForm
-from handrail.tools._lib.byte_text import ByteText, form_of, spliced
+from handrail.tools._lib.byte_text import ByteText, apply_splices, detect_form
 from handrail.tools._lib.matching.exact import find_exact
 from handrail.tools._lib.matching.pair import find_similar
 
@@ -65,13 +65,13 @@ SLIPS = {
 def edited(data, old, new):
     """The content after the edit and its splices, None if it was refused."""
     try:
-        file = ByteText(data, form_of(data, old, new))
+        file = ByteText(data, detect_form(data, old, new))
         found = find_exact(file, "a.py", old, new) or find_similar(file, "a.py", old, new)
     except ProblemRaised as refused:
         assert refused.problem.code in REFUSALS
         assert refused.problem.message
         return None
-    return spliced(data, found.splices).tobytes(), found.splices
+    return apply_splices(data, found.splices).tobytes(), found.splices
 
 
 @given(

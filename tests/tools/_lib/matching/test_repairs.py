@@ -3,14 +3,14 @@
 import pytest
 
 from handrail.tools._lib.matching.ellipsis import is_elision
-from handrail.tools._lib.matching.indentation import Pair, learn, lost_first
-from handrail.tools._lib.matching.input_repairs import repairs
-from handrail.tools._lib.matching.normalize import any_quotes, canonical, squeeze
+from handrail.tools._lib.matching.indentation import IndentPair, lacks_first_indent, learn_indents
+from handrail.tools._lib.matching.input_repairs import find_repairs
+from handrail.tools._lib.matching.normalize import canonical, fold_quotes, squeeze
 
 
 def undone(old, new):
     """The pairs with one slip undone."""
-    return [(one.old, one.new) for one in next(repairs(old, new))]
+    return [(one.old, one.new) for one in next(find_repairs(old, new))]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_quotes_that_are_escaped_only_in_part_are_left_alone():
 
 
 def test_two_slips_are_undone_one_after_the_other():
-    levels = list(repairs("```\n9\ta &lt; b\n10\tc\n```", "x"))
+    levels = list(find_repairs("```\n9\ta &lt; b\n10\tc\n```", "x"))
 
     assert ("a < b\nc", "x") not in [(one.old, one.new) for one in levels[0]]
     assert ("a &lt; b\nc", "x") in [(one.old, one.new) for one in levels[1]]
@@ -139,11 +139,11 @@ def test_lines_that_say_something_else_do_not(one, two):
 
 
 def test_the_kind_of_quotes_is_a_matter_of_its_own():
-    assert any_quotes(canonical("f('a')")) == any_quotes(canonical('f("a")'))
+    assert fold_quotes(canonical("f('a')")) == fold_quotes(canonical('f("a")'))
 
 
 def results(pairs, indent):
-    return {rule(indent) for rule in learn([Pair(*pair) for pair in pairs])}
+    return {rule(indent) for rule in learn_indents([IndentPair(*pair) for pair in pairs])}
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,9 @@ def test_indentation_is_learnt_from_lines_in_both(pairs, indent, expected):
     [[("", ""), ("", "    ")], [("  ", "    "), ("    ", "    ")], [("", "  "), ("    ", "    ")]],
 )
 def test_lines_that_disagree_teach_nothing(pairs):
-    assert learn([Pair(*pair) for pair in pairs]) == []
+    assert learn_indents([IndentPair(*pair) for pair in pairs]) == []
 
 
 def test_a_first_line_without_indentation_is_told_from_a_flattened_text():
-    assert lost_first([Pair("", "  "), Pair("    ", "    ")])
-    assert not lost_first([Pair("", "  "), Pair("", "    ")])
+    assert lacks_first_indent([IndentPair("", "  "), IndentPair("    ", "    ")])
+    assert not lacks_first_indent([IndentPair("", "  "), IndentPair("", "    ")])

@@ -4,7 +4,13 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.patches.envelope import parse_patch
-from handrail.tools._lib.patches.model import Action, FilePatch, Hunk, Line, new_text
+from handrail.tools._lib.patches.model import (
+    Action,
+    FilePatch,
+    PatchHunk,
+    PatchLine,
+    join_added_lines,
+)
 
 
 def wrapped(*lines):
@@ -39,13 +45,15 @@ def test_all_four_operations_in_one_envelope():
     )
 
     assert files == (
-        FilePatch(Action.CREATE, "", "new.txt", (Hunk((Line("+", "a"),)),)),
-        FilePatch(Action.UPDATE, "x", "x", (Hunk((Line("-", "b"), Line("+", "c"))),)),
+        FilePatch(Action.CREATE, "", "new.txt", (PatchHunk((PatchLine("+", "a"),)),)),
+        FilePatch(
+            Action.UPDATE, "x", "x", (PatchHunk((PatchLine("-", "b"), PatchLine("+", "c"))),)
+        ),
         FilePatch(
             Action.RENAME,
             "old.py",
             "deep/new.py",
-            (Hunk((Line(" ", "d"), Line("+", "e")), anchors=("def f():",)),),
+            (PatchHunk((PatchLine(" ", "d"), PatchLine("+", "e")), anchors=("def f():",)),),
         ),
         FilePatch(Action.DELETE, "gone", ""),
     )
@@ -115,7 +123,7 @@ def test_two_envelopes_are_one_patch():
     ],
 )
 def test_the_lines_of_a_new_file_have_a_plus_or_none_has(body, content):
-    assert new_text(one("*** Add File: x", *body).hunks) == content
+    assert join_added_lines(one("*** Add File: x", *body).hunks) == content
 
 
 @pytest.mark.parametrize(

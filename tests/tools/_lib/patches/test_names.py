@@ -2,7 +2,13 @@
 
 import pytest
 
-from handrail.tools._lib.patches.model import Names, file_name, git_names, is_nothing, shared_name
+from handrail.tools._lib.patches.model import (
+    FileNames,
+    git_names,
+    is_null_name,
+    parse_file_name,
+    shared_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,17 +28,17 @@ from handrail.tools._lib.patches.model import Names, file_name, git_names, is_no
     ],
 )
 def test_a_name_is_found_among_what_tools_write_around_it(text, name):
-    assert file_name(text) == name
+    assert parse_file_name(text) == name
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("a/x.py b/x.py", Names("a/x.py", "b/x.py")),
-        ("a/two words.py b/two words.py", Names("a/two words.py", "b/two words.py")),
-        ("two words.py two words.py", Names("two words.py", "two words.py")),
-        ('"a/\\303\\251" "b/\\303\\251"', Names("a/é", "b/é")),
-        ("a/old.py b/new.py", Names("a/old.py", "b/new.py")),
+        ("a/x.py b/x.py", FileNames("a/x.py", "b/x.py")),
+        ("a/two words.py b/two words.py", FileNames("a/two words.py", "b/two words.py")),
+        ("two words.py two words.py", FileNames("two words.py", "two words.py")),
+        ('"a/\\303\\251" "b/\\303\\251"', FileNames("a/é", "b/é")),
+        ("a/old.py b/new.py", FileNames("a/old.py", "b/new.py")),
         ("a/one old.py b/other new.py", None),
     ],
 )
@@ -43,11 +49,11 @@ def test_both_names_of_a_git_line_are_told_apart(text, names):
 @pytest.mark.parametrize(
     ("names", "shared"),
     [
-        (Names("a/x/y", "b/x/y"), "x/y"),
-        (Names("i/x", "w/x"), "x"),
-        (Names("a/x", "a/x"), None),
-        (Names("src/x", "lib/x"), None),
-        (Names("a/x", "b/y"), None),
+        (FileNames("a/x/y", "b/x/y"), "x/y"),
+        (FileNames("i/x", "w/x"), "x"),
+        (FileNames("a/x", "a/x"), None),
+        (FileNames("src/x", "lib/x"), None),
+        (FileNames("a/x", "b/y"), None),
     ],
 )
 def test_only_prefixes_that_differ_are_taken_for_prefixes(names, shared):
@@ -55,7 +61,7 @@ def test_only_prefixes_that_differ_are_taken_for_prefixes(names, shared):
 
 
 def test_no_file_has_several_spellings():
-    assert [is_nothing(name) for name in ("/dev/null", "a/dev/null", "src/dev/null")] == [
+    assert [is_null_name(name) for name in ("/dev/null", "a/dev/null", "src/dev/null")] == [
         True,
         True,
         False,

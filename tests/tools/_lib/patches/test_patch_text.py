@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.patches.text import patch_lines
+from handrail.tools._lib.patches.text import split_patch
 
 LINES = ["--- a/x", "+++ b/x", "@@ -1 +1 @@", "-a", "+b"]
 PATCH = "\n".join(LINES) + "\n"
@@ -28,13 +28,13 @@ PATCH = "\n".join(LINES) + "\n"
     ],
 )
 def test_what_is_wrapped_around_a_patch_is_taken_off(text):
-    assert [line for line in patch_lines(text) if line] == LINES
+    assert [line for line in split_patch(text) if line] == LINES
 
 
 def test_two_fenced_blocks_are_one_patch():
     other = PATCH.replace("/x", "/y")
 
-    lines = patch_lines(f"First:\n```diff\n{PATCH}```\nThen:\n```diff\n{other}```\nDone.")
+    lines = split_patch(f"First:\n```diff\n{PATCH}```\nThen:\n```diff\n{other}```\nDone.")
 
     assert lines == [*LINES, *other.split("\n")[:-1]]
 
@@ -42,25 +42,25 @@ def test_two_fenced_blocks_are_one_patch():
 def test_a_fence_inside_the_patched_file_stays():
     body = ["--- a/x.md", "+++ b/x.md", "@@", "```", "-a", "+b", "```", " c"]
 
-    lines = patch_lines("\n".join(["```diff", *body, "```", "Done."]))
+    lines = split_patch("\n".join(["```diff", *body, "```", "Done."]))
 
     assert lines == body
 
 
 def test_a_part_outside_of_the_fence_is_never_dropped():
     with pytest.raises(ProblemRaised, match="outside of the code fence"):
-        patch_lines(f"```diff\n{PATCH}```\nAnd:\n{PATCH}")
+        split_patch(f"```diff\n{PATCH}```\nAnd:\n{PATCH}")
 
 
 def test_a_fence_in_the_middle_of_an_unfenced_patch_is_no_wrapping():
     text = f"{PATCH}@@\n```diff\n--- a/z\n+++ b/z\n"
 
-    assert patch_lines(text) == text.split("\n")[:-1]
+    assert split_patch(text) == text.split("\n")[:-1]
 
 
 def test_carriage_returns_of_some_lines_belong_to_the_lines():
-    assert patch_lines("--- a/x\n+++ b/x\n@@\n-a\r\n+b\r\n")[-2:] == ["-a\r", "+b\r"]
+    assert split_patch("--- a/x\n+++ b/x\n@@\n-a\r\n+b\r\n")[-2:] == ["-a\r", "+b\r"]
 
 
 def test_an_escape_that_is_none_still_ends_lines():
-    assert patch_lines('--- a/x\\n+++ b/x\\n@@\\n-"a\\n+\\tb')[-2:] == ['-"a', "+\tb"]
+    assert split_patch('--- a/x\\n+++ b/x\\n@@\\n-"a\\n+\\tb')[-2:] == ['-"a', "+\tb"]

@@ -4,11 +4,11 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.patches.envelope import parse_patch
-from handrail.tools._lib.patches.model import Action, FilePatch, Hunk, Line
+from handrail.tools._lib.patches.model import Action, FilePatch, PatchHunk, PatchLine
 
 
 def lines(*texts):
-    return tuple(Line(text[0], text[1:]) for text in texts)
+    return tuple(PatchLine(text[0], text[1:]) for text in texts)
 
 
 def one(text):
@@ -29,8 +29,8 @@ def test_a_plain_diff_is_one_file_with_its_hunks():
             "a/x",
             "b/x",
             (
-                Hunk(lines(" a", "-b", "+c"), 1, 1, counted=True),
-                Hunk(lines(" d", "+e"), 2, 9, heading="def f():", counted=True),
+                PatchHunk(lines(" a", "-b", "+c"), 1, 1, counted=True),
+                PatchHunk(lines(" d", "+e"), 2, 9, heading="def f():", counted=True),
             ),
             prefixed=True,
         ),

@@ -49,14 +49,14 @@ class JobTool(Builtin[P]):
         return self._shell.value.processes
 
 
-def line_of(job: Job) -> str:
+def describe_job(job: Job) -> str:
     """A job in one line."""
     end = f" ({job.exit_code})" if job.exit_code is not None else ""
     what = job.description or job.command
     return f"{job.id}  {job.state.value}{end}  {' '.join(what.split())[:120]}"
 
 
-def data_of(job: Job) -> dict[str, Any]:
+def job_data(job: Job) -> dict[str, Any]:
     """A job for programs."""
     return {
         "id": job.id,

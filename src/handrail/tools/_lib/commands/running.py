@@ -30,43 +30,43 @@ _QUOTE: Final = "> "
 _LEAST_ERROR_LINES: Final = 10
 
 
-class Shown(NamedTuple):
+class ShownStream(NamedTuple):
     """The text of a stream as it is shown, and how many lines of it are not."""
 
     text: str
     omitted: int
 
 
-def streams_of(ended: Ended, max_lines: int) -> dict[str, Shown]:
+def format_streams(ended: Ended, max_lines: int) -> dict[str, ShownStream]:
     """Both streams by name, as they are shown."""
     return {
-        "stdout": shown(ended.stdout, max_lines),
-        "stderr": shown(ended.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
+        "stdout": format_stream(ended.stdout, max_lines),
+        "stderr": format_stream(ended.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
     }
 
 
-def told(streams: Mapping[str, Shown], exit_code: int) -> str:
+def format_output(streams: Mapping[str, ShownStream], exit_code: int) -> str:
     """The whole result: stdout, stderr, exit code. An empty stream is left out."""
     blocks = [f"{name}:\n{part.text}" for name, part in streams.items() if part.text]
     return "\n".join([*blocks, f"exit_code: {exit_code}"])
 
 
-def shown(captured: Captured, max_lines: int) -> Shown:
+def format_stream(captured: Captured, max_lines: int) -> ShownStream:
     """The first half and the last quarter of the lines that may be shown (R-01)."""
     whole = len(captured.head) + len(captured.tail) == captured.total
     if whole:
         lines = _lines(captured.head + captured.tail)
         if len(lines) <= max_lines:
-            return Shown("\n".join(lines), 0)
+            return ShownStream("\n".join(lines), 0)
         head, tail = _ends(lines, lines, max_lines)
         omitted = len(lines) - len(head) - len(tail)
-        return Shown(_joined(head, f"{omitted} lines", tail), omitted)
+        return ShownStream(_joined(head, f"{omitted} lines", tail), omitted)
     first, last = _lines(captured.head), _lines(captured.tail)
     # The lines next to the gap are torn, unless one line is all there is.
     head, tail = _ends(first[:-1] or first, last[1:] or last, max_lines)
     between = captured.total - len(captured.head) - len(captured.tail)
     kept = f", {captured.dropped:,} of them kept nowhere" if captured.dropped else ""
-    return Shown(_joined(head, f"more than {between:,} bytes{kept}", tail), -1)
+    return ShownStream(_joined(head, f"more than {between:,} bytes{kept}", tail), -1)
 
 
 def _ends(first: list[str], last: list[str], max_lines: int) -> tuple[list[str], list[str]]:
@@ -131,7 +131,7 @@ OUTPUT_SCHEMA: Final = object_schema(
 )
 
 
-class Judged(Generic[A]):
+class AnalyzedCommands(Generic[A]):
     """The judgement on each call while it is under way, so that all its steps see the same.
 
     `anew` judges, as often as the call is looked at again; `of` is what it said.
@@ -156,16 +156,16 @@ class Judged(Generic[A]):
         return self.anew(args) if known is None or known[0] is not args else known[1]
 
 
-def risk_of(analysis: CommandAnalysis) -> Risk:
+def command_risk(analysis: CommandAnalysis) -> Risk:
     """The class of a command on the common ladder."""
     return _RISKS[analysis.safety_class]
 
 
-def footprint_of(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> Footprint:
+def command_footprint(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> Footprint:
     """What a judged command touches; a job is a change even if its command only looks."""
     effects = analysis.effects
-    touches = [Touch(key_of(path), Access.READ) for path in effects.reads]
-    touches += [Touch(key_of(path), Access.WRITE) for path in effects.writes]
+    touches = [Touch(path_key(path), Access.READ) for path in effects.reads]
+    touches += [Touch(path_key(path), Access.WRITE) for path in effects.writes]
     touches += [Touch(f"net:{host}", Access.WRITE) for host in effects.hosts]
     if shell.whereabouts.moves:
         moves = effects.changes_directory and not job
@@ -175,7 +175,7 @@ def footprint_of(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> Footp
     return Footprint(tuple(touches), effects.open_ended, analysis)
 
 
-def key_of(path: str) -> str:
+def path_key(path: str) -> str:
     """The key of a path of an effect: a file, or the tree that holds what a glob may mean."""
     found = _GLOB.search(path)
     if found is not None:
@@ -196,14 +196,14 @@ def check_size(text: str, field: str) -> None:
         )
 
 
-def time_for(args: BaseModel, asked_s: float, shell: Shell) -> float:
+def choose_timeout(args: BaseModel, asked_s: float, shell: Shell) -> float:
     """The time of a command: what the call says, else the person's setting, else the tool's."""
     if "timeout_s" in args.model_fields_set or shell.timeout_s is None:
         return asked_s
     return shell.timeout_s
 
 
-def launch_of(
+def make_launch(
     shell: Shell,
     ctx: ToolContext,
     argv: tuple[str, ...],
@@ -269,7 +269,7 @@ async def run_as_job(
 def _output(
     shell: Shell, ctx: ToolContext, ended: Ended, launch: Launch, notes: list[str]
 ) -> Output:
-    streams = streams_of(ended, shell.max_output_lines)
+    streams = format_streams(ended, shell.max_output_lines)
     data: dict[str, Any] = {"exit_code": ended.exit_code, "duration_s": round(ended.duration_s, 3)}
     meta: dict[str, Any] = {"exit_code": ended.exit_code}
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
@@ -285,7 +285,9 @@ def _output(
     problem = _problem(ended, launch)
     if ended.timed_out and problem is not None:
         notes.append(problem.message)
-    text = "\n".join([told(streams, ended.exit_code), *[f"[handrail: {note}]" for note in notes]])
+    text = "\n".join(
+        [format_output(streams, ended.exit_code), *[f"[handrail: {note}]" for note in notes]]
+    )
     return Output(text, data=data, meta=meta, problem=problem)
 
 

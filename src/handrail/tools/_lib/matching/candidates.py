@@ -12,9 +12,14 @@ from enum import IntEnum
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
-from handrail.tools._lib.matching.indentation import Pair, indent_of, learn, lost_first
-from handrail.tools._lib.matching.lines import Block, FileLines, Op
-from handrail.tools._lib.matching.normalize import any_quotes, canonical, squeeze
+from handrail.tools._lib.matching.indentation import (
+    IndentPair,
+    lacks_first_indent,
+    leading_blanks,
+    learn_indents,
+)
+from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
+from handrail.tools._lib.matching.normalize import canonical, fold_quotes, squeeze
 
 _MOST: Final = 1_000
 # So many searches are cheaper than an index of all lines.
@@ -76,7 +81,7 @@ class Candidate(NamedTuple):
         return next(line - at for at, line in enumerate(self.lines) if line is not None)
 
 
-def candidates(file: FileLines, block: Block) -> list[Candidate]:
+def find_candidates(file: FileLines, block: LineBlock) -> list[Candidate]:
     """All places, in the order of the file."""
     old = [op for op in block.ops if op.kind != "insert"]
     keys = squeeze("\n".join([op.text for op in old])).split("\n")
@@ -87,7 +92,7 @@ def candidates(file: FileLines, block: Block) -> list[Candidate]:
     return [one for one in found if one is not None]
 
 
-def candidate_at(file: FileLines, block: Block, line: int) -> Candidate | None:
+def find_candidate_at(file: FileLines, block: LineBlock, line: int) -> Candidate | None:
     """The place whose first line is `line` (0-based), None if the block does not fit there."""
     old = [op for op in block.ops if op.kind != "insert"]
     keys = squeeze("\n".join([op.text for op in old])).split("\n")
@@ -102,7 +107,9 @@ def candidate_at(file: FileLines, block: Block, line: int) -> Candidate | None:
     return found if found is not None and found.stated == line else None
 
 
-def candidates_over(file: FileLines, block: Block, first: int, end: int) -> list[Candidate]:
+def find_candidates_over(
+    file: FileLines, block: LineBlock, first: int, end: int
+) -> list[Candidate]:
     """The places that include all solid lines from `first` up to `end` (0-based)."""
     old = [op for op in block.ops if op.kind != "insert"]
     keys = squeeze("\n".join([op.text for op in old])).split("\n")
@@ -122,14 +129,14 @@ def candidates_over(file: FileLines, block: Block, first: int, end: int) -> list
 
 
 def _candidate(
-    file: FileLines, old: Sequence[Op], keys: Sequence[str], at: int
+    file: FileLines, old: Sequence[LineOp], keys: Sequence[str], at: int
 ) -> Candidate | None:
-    lines = aligned(file, keys, at)
+    lines = align_lines(file, keys, at)
     tier = _tier(file, old, lines)
     return Candidate(tier, lines) if tier is not None else None
 
 
-def aligned(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, ...]:
+def align_lines(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, ...]:
     """The file's line for each key; the first solid key is the file's solid line `at`."""
     lines: list[int | None] = []
     before = next(index for index, key in enumerate(keys) if key)
@@ -193,7 +200,7 @@ def _blanks_above(file: FileLines, first: int, wanted: int) -> list[int | None]:
     return missing + list(range(first - there, first))
 
 
-def _tier(file: FileLines, old: Sequence[Op], lines: Sequence[int | None]) -> Tier | None:
+def _tier(file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]) -> Tier | None:
     worst = Tier.EXACT
     for op, line in zip(old, lines, strict=True):
         if line is None or (not op.text.strip()) != (not file.texts[line].strip()):
@@ -204,7 +211,7 @@ def _tier(file: FileLines, old: Sequence[Op], lines: Sequence[int | None]) -> Ti
         worst = max(worst, tier)
     if worst is Tier.EXACT and lines != tuple(range(lines[0] or 0, (lines[0] or 0) + len(lines))):
         return Tier.BLANK_LINES
-    if worst is Tier.WHITESPACE and shifted(pairs_of(file, old, lines)):
+    if worst is Tier.WHITESPACE and is_shifted(indent_pairs(file, old, lines)):
         return Tier.INDENTATION
     return worst
 
@@ -219,20 +226,22 @@ def _agreement(call: str, line: str) -> Tier | None:
     one, two = canonical(call), canonical(line)
     if one == two:
         return Tier.TYPOGRAPHY
-    return Tier.QUOTES if any_quotes(one) == any_quotes(two) else None
+    return Tier.QUOTES if fold_quotes(one) == fold_quotes(two) else None
 
 
-def pairs_of(file: FileLines, old: Sequence[Op], lines: Sequence[int | None]) -> list[Pair]:
+def indent_pairs(
+    file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]
+) -> list[IndentPair]:
     """The indentation of every solid line, in the call and in the file."""
     return [
-        Pair(indent_of(op.text), indent_of(file.texts[line]))
+        IndentPair(leading_blanks(op.text), leading_blanks(file.texts[line]))
         for op, line in zip(old, lines, strict=True)
         if line is not None and op.text.strip()
     ]
 
 
-def shifted(pairs: Sequence[Pair]) -> bool:
+def is_shifted(pairs: Sequence[IndentPair]) -> bool:
     """Whether all lines are indented differently in the same way, the first one perhaps not
     at all.
     """
-    return bool(learn(pairs)) or lost_first(pairs)
+    return bool(learn_indents(pairs)) or lacks_first_indent(pairs)

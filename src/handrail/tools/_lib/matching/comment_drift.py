@@ -13,9 +13,9 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Final
 
-from handrail.tools._lib.matching.candidates import Candidate, Tier, aligned
-from handrail.tools._lib.matching.lines import Block, FileLines, Op
-from handrail.tools._lib.matching.normalize import any_quotes, canonical, folded, squeeze
+from handrail.tools._lib.matching.candidates import Candidate, Tier, align_lines
+from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
+from handrail.tools._lib.matching.normalize import canonical, fold_quotes, fold_typography, squeeze
 
 _PROSE: Final = frozenset({"md", "markdown", "mdx", "rst", "txt", "adoc", "org", "text"})
 _C: Final = ("//", "/*", "*")
@@ -130,9 +130,9 @@ class Prose:
         return frozenset(lines)
 
 
-def slipped(said: str, line: str, text: str) -> bool:
+def differs_by_slip(said: str, line: str, text: str) -> bool:
     """Whether two lines differ only by one or two mistyped words, in a file with this text."""
-    one, two = _WORD.findall(folded(said)), _WORD.findall(folded(line))
+    one, two = _WORD.findall(fold_typography(said)), _WORD.findall(fold_typography(line))
     slips = 0
     matcher = SequenceMatcher(None, one, two, autojunk=False)
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
@@ -178,7 +178,7 @@ _LEAST_LINES: Final = 4
 _MOST: Final = 200
 
 
-def drifted(file: FileLines, block: Block) -> list[Candidate]:
+def find_drifted(file: FileLines, block: LineBlock) -> list[Candidate]:
     """Places that agree in everything but a few comment lines."""
     old = [op for op in block.ops if op.kind != "insert"]
     keys = squeeze("\n".join([op.text for op in old])).split("\n")
@@ -189,7 +189,7 @@ def drifted(file: FileLines, block: Block) -> list[Candidate]:
     allowed = max(1, len(solid) // 5)
     found: list[Candidate] = []
     for at in _starts(file, solid, len(solid) - allowed):
-        lines = aligned(file, keys, at)
+        lines = align_lines(file, keys, at)
         slips = _slips(file, prose, old, lines)
         if slips is not None and 0 < len(slips) <= allowed and _held(block.ops, slips):
             found.append(Candidate(Tier.COMMENTS, lines))
@@ -214,7 +214,7 @@ def _starts(file: FileLines, solid: Sequence[str], enough: int) -> Iterator[int]
 
 
 def _slips(
-    file: FileLines, prose: Prose, old: Sequence[Op], lines: Sequence[int | None]
+    file: FileLines, prose: Prose, old: Sequence[LineOp], lines: Sequence[int | None]
 ) -> set[int] | None:
     """The old lines that are misremembered comments; None if any differs otherwise."""
     slips: set[int] = set()
@@ -222,17 +222,17 @@ def _slips(
         if line is None or not op.text.strip():
             continue
         said, own = canonical(op.text), canonical(file.texts[line])
-        if said == own or (op.kind == "keep" and any_quotes(said) == any_quotes(own)):
+        if said == own or (op.kind == "keep" and fold_quotes(said) == fold_quotes(own)):
             continue
         if op.kind == "delete" or not prose.has(line, op.text):
             return None
-        if not slipped(said, own, file.text):
+        if not differs_by_slip(said, own, file.text):
             return None
         slips.add(index)
     return slips
 
 
-def _held(ops: Sequence[Op], slips: set[int]) -> bool:
+def _held(ops: Sequence[LineOp], slips: set[int]) -> bool:
     """Whether every new line has a neighbour that is remembered right, or replaces one."""
     index = -1
     above: int | None = None

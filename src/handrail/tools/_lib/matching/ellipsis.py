@@ -8,9 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final
 
-from handrail.tools._lib.matching.candidates import Candidate, candidates
-from handrail.tools._lib.matching.lines import Block, FileLines, Texts, block_of_lines
-from handrail.tools._lib.matching.placement import Placement, ambiguous, depth, inside
+from handrail.tools._lib.matching.candidates import Candidate, find_candidates
+from handrail.tools._lib.matching.lines import FileLines, LineBlock, PairLines, diff_lines
+from handrail.tools._lib.matching.placement import (
+    Placement,
+    ambiguous_problem,
+    lines_inside,
+    nesting_depth,
+)
 
 # Dots alone, dots around words, or dots after the mark of a comment; a spread operator or a
 # variadic argument is none of these.
@@ -23,23 +28,23 @@ _MOST: Final = 20_000
 _LEAST: Final = 10
 
 
-def elided(file: FileLines, texts: Texts) -> list[tuple[Block, Placement]]:
+def find_elided(file: FileLines, texts: PairLines) -> list[tuple[LineBlock, Placement]]:
     """The pieces that change something, with their places; empty if nothing is left out or
     a piece has no place. `ambiguous` if the pieces fit in more than one way.
     """
     before, after = _pieces(texts.old), _pieces(texts.new)
     if len(before) < 2 or len(before) != len(after):
         return []
-    blocks = [block_of_lines(*pair) for pair in zip(before, after, strict=True)]
+    blocks = [diff_lines(*pair) for pair in zip(before, after, strict=True)]
     pairs = [block for block in blocks if block.ops]
     if not all(map(_telling, pairs)):
         return []
-    places = [candidates(file, block) for block in pairs]
+    places = [find_candidates(file, block) for block in pairs]
     ways = list(_in_order(file, pairs, places))
     if not ways:
         return []
     if len(ways) > 1:
-        raise ambiguous(file, pairs[0], sorted({way[0].first for way in ways}))
+        raise ambiguous_problem(file, pairs[0], sorted({way[0].first for way in ways}))
     changed = [block for block in pairs if block.changes]
     return [
         (block, Placement(one.first, one.end, one.tier, one.lines))
@@ -47,7 +52,7 @@ def elided(file: FileLines, texts: Texts) -> list[tuple[Block, Placement]]:
     ]
 
 
-def _telling(block: Block) -> bool:
+def _telling(block: LineBlock) -> bool:
     """Whether a piece can be recognised; more is asked of one that changes something."""
     known = sum(len(line.strip()) for line in block.old)
     return known >= (_LEAST if block.changes else 1)
@@ -69,7 +74,7 @@ def is_elision(line: str) -> bool:
 
 
 def _in_order(
-    file: FileLines, blocks: Sequence[Block], places: Sequence[Sequence[Candidate]]
+    file: FileLines, blocks: Sequence[LineBlock], places: Sequence[Sequence[Candidate]]
 ) -> Iterator[tuple[Candidate, ...]]:
     """The distinct ways to place the pieces that change something."""
     count = 1
@@ -88,7 +93,7 @@ def _in_order(
             yield changed
 
 
-def _follow(file: FileLines, blocks: Sequence[Block], way: Sequence[Candidate]) -> bool:
+def _follow(file: FileLines, blocks: Sequence[LineBlock], way: Sequence[Candidate]) -> bool:
     for block, above, below in zip(blocks[1:], way, way[1:], strict=False):
         if above.end > below.first or (block.changes and not _reached(file, above, below)):
             return False
@@ -101,11 +106,15 @@ def _reached(file: FileLines, above: Candidate, below: Candidate) -> bool:
     Otherwise a twin further down would take the place of a body that is not there any more.
     """
     lines = [line for line in range(above.first, above.end) if file.squeezed[line]]
-    least = min(lines, key=lambda line: (depth(file, line), -line))
-    if depth(file, least) >= depth(file, below.first):
+    least = min(lines, key=lambda line: (nesting_depth(file, line), -line))
+    if nesting_depth(file, least) >= nesting_depth(file, below.first):
         return True
     after = file.solid[bisect_right(file.solid, least)]
-    if depth(file, after) > depth(file, least):
-        return inside(file, least, below.first)
+    if nesting_depth(file, after) > nesting_depth(file, least):
+        return lines_inside(file, least, below.first)
     between = range(above.end, below.first)
-    return all(depth(file, line) >= depth(file, least) for line in between if file.squeezed[line])
+    return all(
+        nesting_depth(file, line) >= nesting_depth(file, least)
+        for line in between
+        if file.squeezed[line]
+    )

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
-from handrail.tools._lib.matching.lines import block_of_lines
+from handrail.tools._lib.matching.lines import diff_lines
 
 MOST_COUNTED: Final = 1_000
 _LINES_NAMED: Final = 10
@@ -50,19 +50,19 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
     None if it is nowhere, or only where the edit would split lines that the call does not show.
     Raises `ambiguous` or `already_applied`.
     """
-    matches = exact_matches(file, old, MOST_COUNTED)
+    matches = list_matches(file, old, MOST_COUNTED)
     if len(matches) > 1:
-        raise ambiguous_text(file, path, [match.start for match in matches])
+        raise ambiguous_text_problem(file, path, [match.start for match in matches])
     if not matches:
         return None
-    if stands_around(file, matches[0], old, new):
-        raise already_applied(path, file.lines_between(0, matches[0].start) + 1)
+    if is_applied_around(file, matches[0], old, new):
+        raise already_applied_problem(path, file.lines_between(0, matches[0].start) + 1)
     if splits_lines(file, matches[0], old, new):
         return None
-    return FoundEdit((exact_splice(file, matches[0], old, new),))
+    return FoundEdit((make_splice(file, matches[0], old, new),))
 
 
-def exact_matches(file: ByteText, text: str, most: int) -> list[Match]:
+def list_matches(file: ByteText, text: str, most: int) -> list[Match]:
     """The places of the text; none if the file's encoding cannot hold its characters."""
     try:
         return find_matches(file, text, most)
@@ -95,12 +95,12 @@ def replace_everywhere(
     Where all places are replaced by the same bytes, `FoundEdit.splices` has only the first `most` of
     them. Raises `too_large` if each place needs bytes of its own and there are too many.
     """
-    first = next(iter(exact_matches(file, old, 1)), None)
+    first = next(iter(list_matches(file, old, 1)), None)
     if first is None:
         return None
     if not _is_uniform(file, first, new):
         return _replace_one_by_one(file, path, old, new)
-    before, after = file.data[first.start : first.end], replacement(file, first, old, new)
+    before, after = file.data[first.start : first.end], encode_replacement(file, first, old, new)
     splices: list[Splice] = []
     at = first.start
     while at >= 0 and len(splices) < most:
@@ -120,7 +120,7 @@ def _is_uniform(file: ByteText, match: Match, new: str) -> bool:
 
 
 def _replace_one_by_one(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
-    matches = without_overlaps(exact_matches(file, old, _MOST_SINGLE + 1))
+    matches = drop_overlaps(list_matches(file, old, _MOST_SINGLE + 1))
     if len(matches) > _MOST_SINGLE:
         raise ProblemRaised(
             "too_large",
@@ -130,12 +130,13 @@ def _replace_one_by_one(file: ByteText, path: str, old: str, new: str) -> FoundE
             field="old_string",
         )
     splices = [
-        Splice(match.start, match.end, replacement(file, match, old, new)) for match in matches
+        Splice(match.start, match.end, encode_replacement(file, match, old, new))
+        for match in matches
     ]
     return FoundEdit(tuple(splices), replacements=len(splices))
 
 
-def ambiguous_text(
+def ambiguous_text_problem(
     file: ByteText, path: str, starts: Sequence[int], what: str = "old_string"
 ) -> ProblemRaised:
     """The problem of a text that is in several places, with their lines."""
@@ -156,7 +157,7 @@ def ambiguous_text(
     )
 
 
-def already_applied(path: str, line: int | None = None) -> ProblemRaised:
+def already_applied_problem(path: str, line: int | None = None) -> ProblemRaised:
     """The problem of a change that was already made."""
     where = f", at line {line}" if line is not None else ""
     return ProblemRaised(
@@ -166,7 +167,7 @@ def already_applied(path: str, line: int | None = None) -> ProblemRaised:
     )
 
 
-def stands_around(file: ByteText, match: Match, old: str, new: str) -> bool:
+def is_applied_around(file: ByteText, match: Match, old: str, new: str) -> bool:
     """Whether the new text, which contains the old one, is already where the old one was found."""
     above, found, below = new.partition(old)
     if not found or not (above + below).strip():
@@ -177,7 +178,7 @@ def stands_around(file: ByteText, match: Match, old: str, new: str) -> bool:
     return False
 
 
-def without_overlaps(matches: Sequence[Match]) -> list[Match]:
+def drop_overlaps(matches: Sequence[Match]) -> list[Match]:
     """The matches that a replacement from left to right would find."""
     kept: list[Match] = []
     for match in matches:
@@ -186,7 +187,7 @@ def without_overlaps(matches: Sequence[Match]) -> list[Match]:
     return kept
 
 
-def exact_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
+def make_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
     """The splice that replaces one match."""
     match = _from_line_start(file, match, old, new)
     if match.endings and "\n" in new:
@@ -195,7 +196,7 @@ def exact_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
         if below is not None and len({*match.endings, below}) > 1:
             match = Match(match.start, match.end + len(below), (*match.endings, below))
             old, new = old + "\n", new + "\n"
-    return Splice(match.start, match.end, replacement(file, match, old, new))
+    return Splice(match.start, match.end, encode_replacement(file, match, old, new))
 
 
 def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
@@ -259,7 +260,7 @@ def _needs_whole_line(before: Sequence[str], after: Sequence[str], inside_word: 
     return inside_word or moved or after[0] in before[1:]
 
 
-def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
+def encode_replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
     """The new text in the file's encoding; lines that stay keep their own endings, new ones
     take those of the lines they replace, or of the line above.
     """
@@ -285,7 +286,7 @@ def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
 def _own_endings(before: str, after: str, endings: tuple[bytes, ...]) -> Iterator[bytes]:
     free: list[bytes] = []
     last, at = endings[0], 0
-    for op in block_of_lines(before.split("\n"), after.split("\n"), str).ops:
+    for op in diff_lines(before.split("\n"), after.split("\n"), str).ops:
         if op.kind == "insert":
             last = free.pop(0) if free else last
             yield last

@@ -13,31 +13,31 @@ from typing import Final, Literal, NamedTuple
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import Splice
 from handrail.tools._lib.matching.candidates import Tier
-from handrail.tools._lib.matching.indentation import indent_of
-from handrail.tools._lib.matching.lines import FileLines, Texts, block_of_lines
+from handrail.tools._lib.matching.indentation import leading_blanks
+from handrail.tools._lib.matching.lines import FileLines, PairLines, diff_lines
 from handrail.tools._lib.matching.placement import Placement
-from handrail.tools._lib.matching.replay import replay
+from handrail.tools._lib.matching.replay import replay_block
 
 _OPENERS: Final = (":", "{", "(", "[")
 Frame = Literal["old", "file"]
 
 
-def framed(
-    file: FileLines, texts: Texts, placement: Placement, *, repaired: bool = False
+def map_indents(
+    file: FileLines, texts: PairLines, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
     texts = _first_restored(file, texts, placement)
-    block = block_of_lines(*texts)
+    block = diff_lines(*texts)
     literal = placement.tier < Tier.INDENTATION and not repaired
     if literal or not any(line.strip() for line in texts.new):
-        return replay(file, block, placement)
+        return replay_block(file, block, placement)
     shared = _shared(file, texts, placement)
     frame = _frame(shared, file, texts, placement)
     if frame == "old" and not _flattened(file, texts, placement):
-        return replay(file, block, placement)
+        return replay_block(file, block, placement)
     if frame == "file":
         lines = _as_indented(file, texts.old, placement)
-        return replay(file, block_of_lines(lines, texts.new), placement, as_given=True)
+        return replay_block(file, diff_lines(lines, texts.new), placement, as_given=True)
     raise ProblemRaised(
         "no_match",
         f"old_string and new_string are indented differently, and not both as {file.path!r} is",
@@ -46,7 +46,7 @@ def framed(
     )
 
 
-class _Line(NamedTuple):
+class _MappedLine(NamedTuple):
     """The indentation of a line that stands in the old text, the new text and the file."""
 
     old: str
@@ -65,7 +65,7 @@ class _Line(NamedTuple):
 class _Shared(NamedTuple):
     """The lines that old, new and file share, and whether there are others beside them."""
 
-    lines: list[_Line]
+    lines: list[_MappedLine]
     inserts: bool
     deletes: bool
 
@@ -74,21 +74,27 @@ class _Shared(NamedTuple):
         return all((step <= 0 or self.inserts) and (step >= 0 or self.deletes) for step in steps)
 
 
-def _shared(file: FileLines, texts: Texts, placement: Placement) -> _Shared:
+def _shared(file: FileLines, texts: PairLines, placement: Placement) -> _Shared:
     wanted, numbers = iter(texts.new), iter(placement.lines)
-    lines: list[_Line] = []
-    ops = block_of_lines(*texts, str.strip).ops
+    lines: list[_MappedLine] = []
+    ops = diff_lines(*texts, str.strip).ops
     for op in ops:
         text = next(wanted) if op.kind != "delete" else ""
         number = next(numbers) if op.kind != "insert" else None
         if op.kind == "keep" and number is not None and text.strip():
-            indents = (indent_of(op.text), indent_of(text), indent_of(file.texts[number]))
-            lines.append(_Line(*indents))
+            indents = (
+                leading_blanks(op.text),
+                leading_blanks(text),
+                leading_blanks(file.texts[number]),
+            )
+            lines.append(_MappedLine(*indents))
     kinds = {op.kind for op in ops if op.text.strip()}
     return _Shared(lines, "insert" in kinds, "delete" in kinds)
 
 
-def _frame(shared: _Shared, file: FileLines, texts: Texts, placement: Placement) -> Frame | None:
+def _frame(
+    shared: _Shared, file: FileLines, texts: PairLines, placement: Placement
+) -> Frame | None:
     """By what the new text is indented: as the old text, or as the file; None if unclear."""
     lines = shared.lines
     if not any(one.as_file for one in lines):
@@ -107,7 +113,7 @@ def _frame(shared: _Shared, file: FileLines, texts: Texts, placement: Placement)
 
 
 def _without_witness(
-    lines: Sequence[_Line], file: FileLines, texts: Texts, placement: Placement
+    lines: Sequence[_MappedLine], file: FileLines, texts: PairLines, placement: Placement
 ) -> Frame | None:
     """The frame where no shared line speaks for the file."""
     if _outside(texts, lines):
@@ -117,7 +123,7 @@ def _without_witness(
     return "file" if not lines and _begins_as(file, texts, placement) else None
 
 
-def _wrapped(texts: Texts, lines: Sequence[_Line]) -> bool:
+def _wrapped(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
     """Whether the new text begins as far out as the old one, with a line of its own if there
     are shared ones, which are then deeper.
     """
@@ -127,10 +133,10 @@ def _wrapped(texts: Texts, lines: Sequence[_Line]) -> bool:
     if any(len(one.new) <= len(one.old) for one in lines):
         return False
     first = next(line for line in texts.old if line.strip())
-    return indent_of(start) in (_base(texts.old), indent_of(first))
+    return leading_blanks(start) in (_base(texts.old), leading_blanks(first))
 
 
-def _outside(texts: Texts, lines: Sequence[_Line]) -> bool:
+def _outside(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
     """Whether a new line lies further out than all old ones, just as far as the file does:
     it may be meant for the file as it is, and the rest be wrapped in it.
     """
@@ -138,23 +144,23 @@ def _outside(texts: Texts, lines: Sequence[_Line]) -> bool:
     least = len(_base(texts.old))
     known = {line.strip() for line in texts.old}
     fresh = [line for line in texts.new if line.strip() and line.strip() not in known]
-    return any(len(indent_of(line)) == depth < least for line in fresh)
+    return any(len(leading_blanks(line)) == depth < least for line in fresh)
 
 
-def _begins_as(file: FileLines, texts: Texts, placement: Placement) -> bool:
+def _begins_as(file: FileLines, texts: PairLines, placement: Placement) -> bool:
     first = next(line for line in placement.lines if line is not None and file.squeezed[line])
     start = next(line for line in texts.new if line.strip())
-    return indent_of(start) == indent_of(file.texts[first])
+    return leading_blanks(start) == leading_blanks(file.texts[first])
 
 
 def _as_indented(file: FileLines, old: Sequence[str], placement: Placement) -> list[str]:
     return [
-        text if line is None else indent_of(file.texts[line]) + text.lstrip()
+        text if line is None else leading_blanks(file.texts[line]) + text.lstrip()
         for text, line in zip(old, placement.lines, strict=True)
     ]
 
 
-def _first_restored(file: FileLines, texts: Texts, placement: Placement) -> Texts:
+def _first_restored(file: FileLines, texts: PairLines, placement: Placement) -> PairLines:
     """The pair with the new text's first line as it stands in the old one, if all it lacks is
     its indentation, as text from inside a line does.
     """
@@ -169,16 +175,16 @@ def _first_restored(file: FileLines, texts: Texts, placement: Placement) -> Text
         fits = same and placement.tier < Tier.INDENTATION
     else:
         lines = [placement.lines[0], placement.lines[alike[0]]]
-        depths = {indent_of(file.texts[line]) for line in lines if line is not None}
-        fits = len(depths) == 1 and not indent_of(old[0])
-    return Texts(old, [old[alike[0]], *new[1:]]) if fits else texts
+        depths = {leading_blanks(file.texts[line]) for line in lines if line is not None}
+        fits = len(depths) == 1 and not leading_blanks(old[0])
+    return PairLines(old, [old[alike[0]], *new[1:]]) if fits else texts
 
 
-def _flattened(file: FileLines, texts: Texts, placement: Placement) -> bool:
+def _flattened(file: FileLines, texts: PairLines, placement: Placement) -> bool:
     """Whether indentation seems to be lost: a new line opens a block that nothing is in."""
     if any(line != line.lstrip() for line in [*texts.old[1:], *texts.new[1:]]):
         return False
-    if not any(indent_of(file.texts[line]) for line in placement.lines if line is not None):
+    if not any(leading_blanks(file.texts[line]) for line in placement.lines if line is not None):
         return False
     known = {line.strip() for line in texts.old}
     return any(line.rstrip().endswith(_OPENERS) and line.strip() not in known for line in texts.new)
@@ -186,4 +192,4 @@ def _flattened(file: FileLines, texts: Texts, placement: Placement) -> bool:
 
 def _base(lines: Sequence[str]) -> str:
     """The smallest indentation."""
-    return min((indent_of(line) for line in lines if line.strip()), key=len, default="")
+    return min((leading_blanks(line) for line in lines if line.strip()), key=len, default="")

@@ -11,41 +11,41 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.matching.lines import FileLines, Op
+from handrail.tools._lib.matching.lines import FileLines, LineOp
 
 Rule = Callable[[str], str | None]
 
 
-class Pair(NamedTuple):
+class IndentPair(NamedTuple):
     """The indentation of one line, in the call and in the file."""
 
     call: str
     file: str
 
 
-def indent_of(line: str) -> str:
+def leading_blanks(line: str) -> str:
     """The blanks a line begins with."""
     return line[: len(line) - len(line.lstrip())]
 
 
-def learn(pairs: Sequence[Pair]) -> list[Rule]:
+def learn_indents(pairs: Sequence[IndentPair]) -> list[Rule]:
     """The rules that all pairs follow: a shift, another unit, or both; none if they disagree."""
     if all(pair.call == pair.file for pair in pairs):
         return [_unchanged]
     return [rule for rule in (_shift(pairs), _scale(pairs)) if rule is not None]
 
 
-def lost_first(pairs: Sequence[Pair]) -> bool:
+def lacks_first_indent(pairs: Sequence[IndentPair]) -> bool:
     """Whether the first line alone lost its indentation, as text from inside a line does."""
     rest = pairs[1:]
-    return not pairs[0].call and any(pair.call for pair in rest) and bool(learn(rest))
+    return not pairs[0].call and any(pair.call for pair in rest) and bool(learn_indents(rest))
 
 
 def _unchanged(indent: str) -> str | None:
     return indent
 
 
-def _shift(pairs: Sequence[Pair]) -> Rule | None:
+def _shift(pairs: Sequence[IndentPair]) -> Rule | None:
     call, file = pairs[0]
     if file.endswith(call):
         added = file.removesuffix(call)
@@ -60,12 +60,12 @@ def _shift(pairs: Sequence[Pair]) -> Rule | None:
     return None
 
 
-def _fits(pairs: Sequence[Pair]) -> bool:
+def _fits(pairs: Sequence[IndentPair]) -> bool:
     # Blanks before tabs: the file is indented by other means than the call.
     return all(" \t" not in pair.file or " \t" in pair.call for pair in pairs)
 
 
-def _scale(pairs: Sequence[Pair]) -> Rule | None:
+def _scale(pairs: Sequence[IndentPair]) -> Rule | None:
     call_char = _one_char([pair.call for pair in pairs])
     file_char = _one_char([pair.file for pair in pairs])
     if not call_char or not file_char:
@@ -110,40 +110,40 @@ def _one_char(indents: Sequence[str]) -> str | None:
 _LOOKED_AT: Final = 2_000
 
 
-class Located(NamedTuple):
+class LocatedLine(NamedTuple):
     """An operation and the file's line it is about; None for new lines and missing blanks."""
 
-    op: Op
+    op: LineOp
     line: int | None
 
 
 class Indentation:
     """What the lines of a block teach about how the file is indented."""
 
-    def __init__(self, file: FileLines, located: Sequence[Located]) -> None:
+    def __init__(self, file: FileLines, located: Sequence[LocatedLine]) -> None:
         self._file = file
         self._known = [one for one in located if one.line is not None and one.op.text.strip()]
         self._pairs = [self._pair(one) for one in self._known]
         # Blanks at line ends that the file does not have are not meant on new lines either.
         self._noisy = any(map(self._padded, self._known))
         self._fresh = [one.op.text for one in located if one.op.kind == "insert"]
-        self._rules: list[Rule] = learn(self._pairs) if self._pairs else [str]
-        self._lost: Pair | None = None
+        self._rules: list[Rule] = learn_indents(self._pairs) if self._pairs else [str]
+        self._lost: IndentPair | None = None
         self._first_new = next(
             (one for one in located if one.op.kind != "delete" and one.op.text.strip()), None
         )
         pairs = self._pairs
-        if not self._rules and lost_first(pairs):
-            self._rules = learn(pairs[1:])
+        if not self._rules and lacks_first_indent(pairs):
+            self._rules = learn_indents(pairs[1:])
             self._lost, pairs = pairs[0], pairs[1:]
         self._table = _table(pairs)
 
-    def put(self, new: Located, near: Sequence[Located]) -> str:
+    def put(self, new: LocatedLine, near: Sequence[LocatedLine]) -> str:
         """A new line for the file; `near` are old lines that it replaces or stands between."""
         text = new.op.text.rstrip(" \t") if self._noisy else new.op.text
         if not text.strip():
             return text
-        indent = indent_of(text)
+        indent = leading_blanks(text)
         if self._lost is not None and new is self._first_new and indent == self._lost.call:
             own = self._first(text)
         else:
@@ -159,7 +159,7 @@ class Indentation:
             )
         return own + text[len(indent) :]
 
-    def _padded(self, one: Located) -> bool:
+    def _padded(self, one: LocatedLine) -> bool:
         text = one.op.text
         return text[-1] in " \t" and self._file.texts[one.line or 0] == text.rstrip(" \t")
 
@@ -190,7 +190,7 @@ class Indentation:
         if "\t" in base and tabbed and extra and extra.strip(" ") == "":
             step = self._call_step()
             return base + "\t" * (len(extra) // step) if len(extra) % step == 0 else None
-        unit = file_unit(self._file)
+        unit = find_indent_unit(self._file)
         if "\t" in extra and "\t" not in base and base:
             return base + extra.replace("\t", " " * unit)
         return None if extra.strip(" ") == "" and 0 < len(extra) < unit else made
@@ -201,28 +201,28 @@ class Indentation:
 
     def _call_step(self) -> int:
         base = min([len(pair.call) for pair in self._pairs])
-        steps = {len(indent_of(text)) - base for text in self._fresh if text.strip()}
+        steps = {len(leading_blanks(text)) - base for text in self._fresh if text.strip()}
         return min((step for step in steps if step > 1), default=1)
 
-    def _like(self, indent: str, near: Sequence[Located]) -> str | None:
+    def _like(self, indent: str, near: Sequence[LocatedLine]) -> str | None:
         pairs = [self._pair(one) for one in near if one.line is not None]
         if not pairs or any(pair.call != indent for pair in pairs):
             return None
         own = {pair.file for pair in pairs}
         return own.pop() if len(own) == 1 else None
 
-    def _pair(self, one: Located) -> Pair:
+    def _pair(self, one: LocatedLine) -> IndentPair:
         line = one.line if one.line is not None else 0
-        return Pair(indent_of(one.op.text), indent_of(self._file.texts[line]))
+        return IndentPair(leading_blanks(one.op.text), leading_blanks(self._file.texts[line]))
 
 
-def file_unit(file: FileLines) -> int:
+def find_indent_unit(file: FileLines) -> int:
     """By how many blanks the lines of a file are indented per step, 1 if that is not clear."""
     return file.memo(_find_unit)
 
 
 def _find_unit(file: FileLines) -> int:
-    indents = [indent_of(file.texts[line]) for line in file.solid[:_LOOKED_AT]]
+    indents = [leading_blanks(file.texts[line]) for line in file.solid[:_LOOKED_AT]]
     widths = [len(indent) for indent in indents if indent and "\t" not in indent]
     for unit in (4, 2):
         if widths and sum(width % unit == 0 for width in widths) >= 0.95 * len(widths):
@@ -230,7 +230,7 @@ def _find_unit(file: FileLines) -> int:
     return 1
 
 
-def _table(pairs: Sequence[Pair]) -> dict[str, str]:
+def _table(pairs: Sequence[IndentPair]) -> dict[str, str]:
     table: dict[str, str] = {}
     for call, own in pairs:
         if table.setdefault(call, own) != own:

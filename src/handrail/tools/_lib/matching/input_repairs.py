@@ -33,7 +33,7 @@ _LEADING_TABS: Final = re.compile(r"^(?:\\t)+", re.MULTILINE)
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"(?<!\w)'(?:[^'\\\n]|\\.)*'")
 
 
-def escaped_lines(old: str, new: str) -> Iterator[Repair]:
+def repair_escaped_lines(old: str, new: str) -> Iterator[Repair]:
     r"""Line feeds that came as a backslash and an n; only if there is no real one."""
     if "\n" in old or "\\n" not in old:
         return
@@ -47,7 +47,7 @@ def escaped_lines(old: str, new: str) -> Iterator[Repair]:
             yield Repair(lines, made, "escaped line feeds")
 
 
-def escaped_quotes(old: str, new: str) -> Iterator[Repair]:
+def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
     """Quotes that all have a backslash before them, and backslashes that are all doubled."""
     marks = [mark for mark in "\"'`" if _all_escaped(mark, old)]
     if marks:
@@ -58,7 +58,7 @@ def escaped_quotes(old: str, new: str) -> Iterator[Repair]:
         yield Repair(_halved(old), _halved(new), _HOW)
 
 
-def lost_escapes(old: str, new: str) -> Iterator[Repair]:
+def repair_lost_escapes(old: str, new: str) -> Iterator[Repair]:
     r"""A `\n` inside a string that came as a real line feed, or a single backslash for two."""
     if "\n" in old:
         before, after = _rejoined(old), _rejoined(new)
@@ -165,7 +165,7 @@ _ENTITIES: Final = {"<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "&": 
 _OTHER_ENTITIES: Final = (("&apos;", "'"), ("&#x27;", "'"), ("&#34;", '"'), ("&nbsp;", " "))
 
 
-def repairs(old: str, new: str) -> Iterator[list[Repair]]:
+def find_repairs(old: str, new: str) -> Iterator[list[Repair]]:
     """Every pair that this one may have been: with one slip undone, then with two."""
     first = list(_once(Repair(old, new)))
     yield first
@@ -334,9 +334,9 @@ _UNDO: Final[tuple[Callable[[str, str], Iterator[Repair]], ...]] = (
     _fenced,
     _wrapped,
     _numbered,
-    escaped_lines,
-    escaped_quotes,
+    repair_escaped_lines,
+    repair_escaped_quotes,
     _entities,
     _diffed,
-    lost_escapes,
+    repair_lost_escapes,
 )

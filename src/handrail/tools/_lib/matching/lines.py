@@ -21,7 +21,7 @@ from handrail.tools._lib.matching.normalize import squeeze
 _MAX_PAIRS: Final = 1_000_000
 
 
-class Op(NamedTuple):
+class LineOp(NamedTuple):
     """One line without its ending: it stays, it goes, or it is new."""
 
     kind: Literal["keep", "delete", "insert"]
@@ -29,10 +29,10 @@ class Op(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """Operations on neighbouring lines, in order."""
 
-    ops: tuple[Op, ...]
+    ops: tuple[LineOp, ...]
 
     @property
     def old(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
+class PlacementHints:
     """What a hunk says about its place beside its lines.
 
     `line` is the 1-based number of its first old line and only decides between equals.
@@ -65,14 +65,14 @@ class Hints:
     after: int = 0
 
 
-class Texts(NamedTuple):
+class PairLines(NamedTuple):
     """The lines of an (old, new) pair."""
 
     old: list[str]
     new: list[str]
 
 
-def lines_of(old: str, new: str) -> Texts:
+def split_pair(old: str, new: str) -> PairLines:
     """A pair as lines. A newline at the end of the old text begins no line, in either of
     them; at the end of the new text alone, it begins an empty one, as it would literally.
     """
@@ -82,27 +82,27 @@ def lines_of(old: str, new: str) -> Texts:
         before.pop()
         if after and not after[-1]:
             after.pop()
-    return Texts(before, after)
+    return PairLines(before, after)
 
 
-def block_of(old: str, new: str, same: Callable[[str], str] = str.rstrip) -> Block:
+def diff_texts(old: str, new: str, same: Callable[[str], str] = str.rstrip) -> LineBlock:
     """The line difference of a pair. Lines that are the `same` but for blanks are kept."""
-    return block_of_lines(*lines_of(old, new), same)
+    return diff_lines(*split_pair(old, new), same)
 
 
-def block_of_lines(
+def diff_lines(
     old: Sequence[str], new: Sequence[str], same: Callable[[str], str] = str.rstrip
-) -> Block:
+) -> LineBlock:
     """The line difference of two runs of lines; a kept line has the text of `old`."""
     before, after = [same(line) for line in old], [same(line) for line in new]
-    ops: list[Op] = []
+    ops: list[LineOp] = []
     for tag, a0, a1, b0, b1 in _opcodes(before, after):
         if tag == "equal":
-            ops += [Op("keep", line) for line in old[a0:a1]]
+            ops += [LineOp("keep", line) for line in old[a0:a1]]
         else:
-            ops += [Op("delete", line) for line in old[a0:a1]]
-            ops += [Op("insert", line) for line in new[b0:b1]]
-    return Block(tuple(ops))
+            ops += [LineOp("delete", line) for line in old[a0:a1]]
+            ops += [LineOp("insert", line) for line in new[b0:b1]]
+    return LineBlock(tuple(ops))
 
 
 _Opcode = tuple[str, int, int, int, int]

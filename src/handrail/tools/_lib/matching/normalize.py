@@ -31,7 +31,7 @@ _GAP: Final = re.compile(r"\s+")
 
 def squeeze(text: str) -> str:
     """Text without blanks, all quotes alike; line feeds stay where they are."""
-    text = folded(text)
+    text = fold_typography(text)
     for blank in _BLANKS:
         text = text.replace(blank, "")
     return text.replace('"', "'")
@@ -40,16 +40,16 @@ def squeeze(text: str) -> str:
 @lru_cache(maxsize=4_096)
 def canonical(line: str) -> str:
     """A line with its blanks only where they separate words or equal signs."""
-    line = folded(line).strip()
+    line = fold_typography(line).strip()
     return _GAP.sub(_gap, line)
 
 
-def any_quotes(line: str) -> str:
+def fold_quotes(line: str) -> str:
     """A canonical line in which one kind of quote is as good as the other."""
     return line.replace('"', "'")
 
 
-def folded(text: str) -> str:
+def fold_typography(text: str) -> str:
     """Text with typographic quotes, dashes and blanks as on a keyboard, none invisible."""
     if text.isascii():
         return text
@@ -82,14 +82,14 @@ _FAMILIES: Final = {"'": SINGLE, '"': DOUBLE, "-": DASHES}
 _DROPPED: Final = dict.fromkeys(map(ord, f"{UNSEEN} \t\r\n\f\v\u00a0"))
 
 
-class Spelled(NamedTuple):
+class SpelledPair(NamedTuple):
     """The same text as the call has it and as the file has it."""
 
     call: str
     file: str
 
 
-def respell(new: Sequence[str], known: Iterable[Spelled]) -> list[str]:
+def respell(new: Sequence[str], known: Iterable[SpelledPair]) -> list[str]:
     """The new texts, each typographic sign plain that the file has plain in what is known.
 
     A sign counts only if the file has it plain everywhere and the call nowhere: a call that
@@ -112,8 +112,8 @@ def _is_clear(pairs: Sequence[tuple[str, str]], own: str, signs: str) -> bool:
     return there == {own} and not any(call == own for call, _ in pairs)
 
 
-def _pairs(one: Spelled) -> Iterable[tuple[str, str]]:
+def _pairs(one: SpelledPair) -> Iterable[tuple[str, str]]:
     """Sign by sign, blanks left out; nothing if the two do not say the same."""
     call, file = one.call.translate(_DROPPED), one.file.translate(_DROPPED)
-    same = len(call) == len(file) and folded(call) == folded(file)
+    same = len(call) == len(file) and fold_typography(call) == fold_typography(file)
     return zip(call, file, strict=True) if same else ()

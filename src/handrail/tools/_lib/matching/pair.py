@@ -13,48 +13,48 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
-from handrail.tools._lib.matching.candidates import Tier, candidates_over
-from handrail.tools._lib.matching.ellipsis import elided
+from handrail.tools._lib.matching.candidates import Tier, find_candidates_over
+from handrail.tools._lib.matching.ellipsis import find_elided
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
     Match,
-    already_applied,
-    ambiguous_text,
-    exact_matches,
+    already_applied_problem,
+    ambiguous_text_problem,
+    encode_replacement,
     find_exact,
-    replacement,
+    list_matches,
 )
-from handrail.tools._lib.matching.indent_mapping import framed
-from handrail.tools._lib.matching.input_repairs import Repair, repairs
+from handrail.tools._lib.matching.indent_mapping import map_indents
+from handrail.tools._lib.matching.input_repairs import Repair, find_repairs
 from handrail.tools._lib.matching.lines import (
-    Block,
     FileLines,
-    Hints,
-    Op,
-    Texts,
-    block_of,
-    block_of_lines,
-    lines_of,
+    LineBlock,
+    LineOp,
+    PairLines,
+    PlacementHints,
+    diff_lines,
+    diff_texts,
+    split_pair,
 )
 from handrail.tools._lib.matching.normalize import (
     DASHES,
     DOUBLE,
     SINGLE,
     UNSEEN,
-    Spelled,
-    folded,
+    SpelledPair,
+    fold_typography,
     respell,
 )
 from handrail.tools._lib.matching.placement import (
     LEAST_EVIDENCE,
     Placement,
-    ambiguous,
-    comment_drift,
-    find,
-    made_before,
-    no_match,
+    ambiguous_problem,
+    find_block,
+    find_comment_drift,
+    made_before_problem,
+    no_match_problem,
 )
-from handrail.tools._lib.matching.replay import replay
+from handrail.tools._lib.matching.replay import replay_block
 
 # A file read line by line takes several times its size in memory.
 _MOST_BYTES: Final = 20_000_000
@@ -73,32 +73,32 @@ def find_similar(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
             field="old_string",
         )
     lines = FileLines(file, path)
-    texts = lines_of(old, new)
-    block = block_of_lines(*texts)
+    texts = split_pair(old, new)
+    block = diff_lines(*texts)
     if not block.changes:
         raise _no_change(path)
-    undone = list(repairs(old, new))
+    undone = list(find_repairs(old, new))
     found = (
-        _by_lines(lines, texts, undone, find(lines, block, loosest=Tier.WHITESPACE))
-        or _placed(lines, texts, find(lines, block))
+        _by_lines(lines, texts, undone, find_block(lines, block, loosest=Tier.WHITESPACE))
+        or _place_pair(lines, texts, find_block(lines, block))
         or _repaired(lines, texts, undone, Tier.TYPOGRAPHY)
         or _fragment(lines, old, new)
-        or _elided(lines, texts)
-        or _placed(lines, texts, comment_drift(lines, block))
+        or _find_elided_pair(lines, texts)
+        or _place_pair(lines, texts, find_comment_drift(lines, block))
     )
     if found is None:
-        raise _parts_of_lines(file, path, exact_matches(file, old, 1)) or _nowhere(
+        raise _parts_of_lines(file, path, list_matches(file, old, 1)) or _nowhere(
             lines, block, old, new
         )
     return found
 
 
-def _nowhere(lines: FileLines, block: Block, old: str, new: str) -> ProblemRaised:
-    missing = no_match(lines, block, "old_string was")
-    if missing.problem.code != "no_match" or not tells_itself(old, new):
+def _nowhere(lines: FileLines, block: LineBlock, old: str, new: str) -> ProblemRaised:
+    missing = no_match_problem(lines, block, "old_string was")
+    if missing.problem.code != "no_match" or not is_distinctive(old, new):
         return missing
-    line = alone_at(lines.file, exact_matches(lines.file, new, 2))
-    return made_before(lines.path, line, "old_string was") if line is not None else missing
+    line = find_single_line(lines.file, list_matches(lines.file, new, 2))
+    return made_before_problem(lines.path, line, "old_string was") if line is not None else missing
 
 
 def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> ProblemRaised | None:
@@ -114,16 +114,16 @@ def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> Prob
     )
 
 
-def _placed(
-    lines: FileLines, texts: Texts, placement: Placement | None, how: str = ""
+def _place_pair(
+    lines: FileLines, texts: PairLines, placement: Placement | None, how: str = ""
 ) -> FoundEdit | None:
     if placement is None:
         return None
-    if stands_there(lines, *texts, placement):
-        raise already_applied(lines.path, placement.first + 1)
-    splices = framed(lines, texts, placement, repaired=bool(how))
+    if is_applied_at(lines, *texts, placement):
+        raise already_applied_problem(lines.path, placement.first + 1)
+    splices = map_indents(lines, texts, placement, repaired=bool(how))
     if not splices:
-        raise already_applied(lines.path, placement.first + 1)
+        raise already_applied_problem(lines.path, placement.first + 1)
     words = [f"{how} undone"] if how else []
     if placement.tier is not Tier.EXACT:
         words.append(f"{placement.tier.words} ignored")
@@ -132,22 +132,22 @@ def _placed(
 
 
 def _by_lines(
-    lines: FileLines, texts: Texts, undone: Sequence[list[Repair]], as_given: Placement | None
+    lines: FileLines, texts: PairLines, undone: Sequence[list[Repair]], as_given: Placement | None
 ) -> FoundEdit | None:
     """The text as given, or with slips undone, whichever agrees more literally."""
     if as_given is not None and as_given.tier < Tier.INDENTATION:
-        return _placed(lines, texts, as_given)
+        return _place_pair(lines, texts, as_given)
     stricter = Tier.WHITESPACE if as_given is None else Tier(as_given.tier - 1)
     return (
         _repaired(lines, texts, undone, stricter, as_given)
-        or _placed(lines, texts, as_given)
+        or _place_pair(lines, texts, as_given)
         or _inside_line(lines, undone)
     )
 
 
 def _repaired(
     lines: FileLines,
-    texts: Texts,
+    texts: PairLines,
     undone: Sequence[list[Repair]],
     loosest: Tier,
     as_given: Placement | None = None,
@@ -161,7 +161,7 @@ def _repaired(
         best = [one for one in placed if one[1].tier is tier]
         places = {at.first for _, at in best} | ({as_given.first} if as_given else set())
         if len(places) > 1:
-            raise ambiguous(lines, block_of_lines(*texts), sorted(places))
+            raise ambiguous_problem(lines, diff_lines(*texts), sorted(places))
         return _one_reading(lines, best)
     return None
 
@@ -170,10 +170,10 @@ def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> 
     """What all repairs of one place come to; `no_match` if they do not come to the same."""
     found: list[FoundEdit | None] = []
     for repair, at in best:
-        texts = lines_of(repair.old, repair.new)
-        if not block_of_lines(*texts).changes:
+        texts = split_pair(repair.old, repair.new)
+        if not diff_lines(*texts).changes:
             raise _no_change(lines.path)
-        found.append(_placed(lines, texts, at, repair.how))
+        found.append(_place_pair(lines, texts, at, repair.how))
     if len({one.splices for one in found if one is not None}) > 1:
         raise ProblemRaised(
             "no_match",
@@ -186,8 +186,8 @@ def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> 
 
 
 def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None:
-    block = block_of(repair.old, repair.new)
-    placed = find(lines, block, Hints(line=repair.line), loosest=loosest)
+    block = diff_texts(repair.old, repair.new)
+    placed = find_block(lines, block, PlacementHints(line=repair.line), loosest=loosest)
     if placed is None or (repair.there and placed.first + 1 != repair.line):
         return None
     return placed
@@ -205,7 +205,7 @@ def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> FoundEdit 
 def _fragment(lines: FileLines, old: str, new: str) -> FoundEdit | None:
     splices = find_fragments(lines, old, new)
     if len(splices) > 1:
-        raise ambiguous_text(lines.file, lines.path, [splice.start for splice in splices])
+        raise ambiguous_text_problem(lines.file, lines.path, [splice.start for splice in splices])
     if not splices:
         return None
     return FoundEdit(
@@ -213,13 +213,13 @@ def _fragment(lines: FileLines, old: str, new: str) -> FoundEdit | None:
     )
 
 
-def _elided(lines: FileLines, texts: Texts) -> FoundEdit | None:
-    pieces = elided(lines, texts)
+def _find_elided_pair(lines: FileLines, texts: PairLines) -> FoundEdit | None:
+    pieces = find_elided(lines, texts)
     if not pieces:
         return None
-    if any(stands_there(lines, block.old, block.new, placed) for block, placed in pieces):
-        raise already_applied(lines.path, pieces[0][1].first + 1)
-    splices = [splice for block, placed in pieces for splice in replay(lines, block, placed)]
+    if any(is_applied_at(lines, block.old, block.new, placed) for block, placed in pieces):
+        raise already_applied_problem(lines.path, pieces[0][1].first + 1)
+    splices = [splice for block, placed in pieces for splice in replay_block(lines, block, placed)]
     return FoundEdit(tuple(splices), "elided", "pieces placed around what was left out")
 
 
@@ -232,30 +232,30 @@ def _no_change(path: str) -> ProblemRaised:
     )
 
 
-def tells_itself(old: str, new: str) -> bool:
+def is_distinctive(old: str, new: str) -> bool:
     """Whether the new text of a part of one line, if it is found, is there by no accident."""
-    fresh = differing(old, new).strip()
+    fresh = different_part(old, new).strip()
     return "\n" not in old + new and len(new.strip()) >= LEAST_EVIDENCE and bool(fresh)
 
 
-def alone_at(file: ByteText, found: Sequence[Match]) -> int | None:
+def find_single_line(file: ByteText, found: Sequence[Match]) -> int | None:
     """The line of the only match, if no word goes on at its ends."""
     if len(found) != 1 or file.splits_word(found[0].start) or file.splits_word(found[0].end):
         return None
     return file.lines_between(0, found[0].start) + 1
 
 
-def stands_there(
+def is_applied_at(
     file: FileLines, old: Sequence[str], new: Sequence[str], placement: Placement
 ) -> bool:
     """Whether the new lines, which have all the old ones in them, stand at a place."""
-    block = block_of_lines(old, new, str.strip)
+    block = diff_lines(old, new, str.strip)
     added = [op for op in block.ops if op.kind == "insert" and op.text.strip()]
     if not added or any(op.kind == "delete" for op in block.ops):
         return False
-    result = Block(tuple([Op("keep", line) for line in new]))
+    result = LineBlock(tuple([LineOp("keep", line) for line in new]))
     loosest = max(Tier.LINE_ENDS, placement.tier)
-    around = candidates_over(file, result, placement.first, placement.last)
+    around = find_candidates_over(file, result, placement.first, placement.last)
     return any(one.tier <= loosest for one in around)
 
 
@@ -278,10 +278,10 @@ def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
     tail = len(old) - rest
     parts = (old[:head], old[head:tail], old[tail:])
     pattern = re.compile("".join([f"({_spelled(part)})" for part in parts]))
-    return list(islice(_splices(file, pattern, old, differing(old, new)), _MOST))
+    return list(islice(_splices(file, pattern, old, different_part(old, new)), _MOST))
 
 
-def differing(old: str, new: str) -> str:
+def different_part(old: str, new: str) -> str:
     """The part of the new text that is not as in the old one."""
     head, rest = _shared(old, new)
     return new[head : len(new) - rest]
@@ -293,8 +293,10 @@ def _splices(file: FileLines, pattern: re.Pattern[str], old: str, fresh: str) ->
         if _whole(file.text, found.start()) and _whole(file.text, found.end()):
             start = file.starts[0] + len(encode(file.text[: found.start(2)]))
             match = Match(start, start + len(encode(found[2])), ())
-            text = respell([fresh], [Spelled(old, found[0])])[0]
-            yield Splice(match.start, match.end, replacement(file.file, match, found[2], text))
+            text = respell([fresh], [SpelledPair(old, found[0])])[0]
+            yield Splice(
+                match.start, match.end, encode_replacement(file.file, match, found[2], text)
+            )
 
 
 def _shared(old: str, new: str) -> tuple[int, int]:
@@ -310,7 +312,7 @@ def _alike(one: str, two: str) -> int:
 
 
 def _spelled(text: str) -> str:
-    return "".join([_ALSO.get(char, re.escape(char)) + _UNSEEN for char in folded(text)])
+    return "".join([_ALSO.get(char, re.escape(char)) + _UNSEEN for char in fold_typography(text)])
 
 
 def _whole(text: str, position: int) -> bool:

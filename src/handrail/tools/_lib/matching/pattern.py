@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
-from handrail.tools._lib.matching.exact import Match, replacement
+from handrail.tools._lib.matching.exact import Match, encode_replacement
 from handrail.tools._lib.matching.lines import FileLines
 
 _GROUP: Final = re.compile(r"\\g<(\w+)>")
@@ -59,7 +59,7 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
             match = text.match(start, end)
             put = _GROUP.sub(lambda one: found.group(names[one[1]]) or "", new)  # noqa: B023 - used at once
             splices.append(
-                Splice(match.start, match.end, replacement(file, match, found.group(0), put))
+                Splice(match.start, match.end, encode_replacement(file, match, found.group(0), put))
             )
     if not splices:
         raise ProblemRaised(

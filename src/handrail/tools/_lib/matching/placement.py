@@ -13,11 +13,11 @@ from typing import Final
 
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.builtin import clip, numbered
-from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
-from handrail.tools._lib.matching.comment_drift import drifted
-from handrail.tools._lib.matching.indentation import indent_of
-from handrail.tools._lib.matching.lines import Block, FileLines, Hints, Op
+from handrail.tools._lib.builtin import clip, number_lines
+from handrail.tools._lib.matching.candidates import Candidate, Tier, find_candidates
+from handrail.tools._lib.matching.comment_drift import find_drifted
+from handrail.tools._lib.matching.indentation import leading_blanks
+from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp, PlacementHints
 from handrail.tools._lib.matching.normalize import canonical, squeeze
 from handrail.tools._lib.nearest import nearest_lines
 
@@ -28,13 +28,13 @@ _WIDTH: Final = 200
 LEAST_EVIDENCE: Final = 12
 
 
-def no_match(
-    file: FileLines, block: Block, what: str = "the lines to change were"
+def no_match_problem(
+    file: FileLines, block: LineBlock, what: str = "the lines to change were"
 ) -> ProblemRaised:
     """Not there; `already_applied` if the result is, else with the nearest lines."""
-    done = already_there(file, block)
+    done = find_result(file, block)
     if done is not None:
-        return made_before(file.path, done + 1, what)
+        return made_before_problem(file.path, done + 1, what)
     message = f"{what} not found in {file.path!r}"
     near = nearest_lines(file.file, "\n".join(block.old))
     if near is None:
@@ -47,7 +47,7 @@ def no_match(
     )
 
 
-def made_before(path: str, line: int, what: str) -> ProblemRaised:
+def made_before_problem(path: str, line: int, what: str) -> ProblemRaised:
     """What should go is not there, but what should come is."""
     return ProblemRaised(
         "already_applied",
@@ -56,10 +56,10 @@ def made_before(path: str, line: int, what: str) -> ProblemRaised:
     )
 
 
-def ambiguous(file: FileLines, block: Block, places: Sequence[int]) -> ProblemRaised:
+def ambiguous_problem(file: FileLines, block: LineBlock, places: Sequence[int]) -> ProblemRaised:
     """Several places fit equally; the first few are shown with what stands around them."""
     shown = [
-        "\n".join(numbered(_around(file, line), max(line - _AROUND, 0) + 1))
+        "\n".join(number_lines(_around(file, line), max(line - _AROUND, 0) + 1))
         for line in places[:_SHOWN]
     ]
     more = f"\n[{len(places) - _SHOWN} more places]" if len(places) > _SHOWN else ""
@@ -73,13 +73,13 @@ def ambiguous(file: FileLines, block: Block, places: Sequence[int]) -> ProblemRa
     )
 
 
-def already_there(file: FileLines, block: Block) -> int | None:
+def find_result(file: FileLines, block: LineBlock) -> int | None:
     """The line where the block's result stands, if that can be no accident."""
     fresh = any(op.kind == "insert" and op.text.strip() for op in block.ops)
     if not fresh or sum(len(line.strip()) for line in block.new) < LEAST_EVIDENCE:
         return None
-    result = Block(tuple([Op("keep", line) for line in block.new]))
-    found = [one for one in candidates(file, result) if one.tier <= Tier.LINE_ENDS]
+    result = LineBlock(tuple([LineOp("keep", line) for line in block.new]))
+    found = [one for one in find_candidates(file, result) if one.tier <= Tier.LINE_ENDS]
     return found[0].first if len(found) == 1 else None
 
 
@@ -91,7 +91,7 @@ def _around(file: FileLines, line: int) -> list[str]:
 _HEADING: Final = re.compile(r"(#{1,6}) ")
 
 
-def beneath(
+def filter_beneath(
     file: FileLines, found: Sequence[Candidate] | None, anchors: Sequence[str]
 ) -> list[Candidate]:
     """The candidates below the last anchor; `no_match` if an anchor is not in the file.
@@ -112,7 +112,7 @@ def beneath(
     within = [
         one
         for one in below
-        if any(line <= one.first and inside(file, line, one.first) for line in lines)
+        if any(line <= one.first and lines_inside(file, line, one.first) for line in lines)
     ]
     if below and not within and any(_opens(file, line) for line in lines):
         # What the anchor opens has changed; a twin of it further down is not meant.
@@ -174,7 +174,7 @@ def _may_follow(above: str, anchor: str) -> bool:
     begin with the same word (`def a`, `def b`), and it is not indented more.
     """
     same_word = above.split(maxsplit=1)[0] == anchor.split(maxsplit=1)[0]
-    return same_word and len(indent_of(anchor)) <= len(indent_of(above))
+    return same_word and len(leading_blanks(anchor)) <= len(leading_blanks(above))
 
 
 def _nested(file: FileLines, anchor: int, line: int) -> bool:
@@ -185,8 +185,8 @@ def _nested(file: FileLines, anchor: int, line: int) -> bool:
     if outer is not None:
         deeper = inner is None or len(inner[1]) > len(outer[1])
     else:
-        deeper = depth(file, line) > depth(file, anchor)
-    return deeper and inside(file, anchor, line)
+        deeper = nesting_depth(file, line) > nesting_depth(file, anchor)
+    return deeper and lines_inside(file, anchor, line)
 
 
 def _lines_like(file: FileLines, anchor: str) -> list[int]:
@@ -211,7 +211,7 @@ def _containing(file: FileLines, squeezed: str) -> Iterator[int]:
         at = text.find(squeezed, end)
 
 
-def inside(file: FileLines, anchor: int, first: int) -> bool:
+def lines_inside(file: FileLines, anchor: int, first: int) -> bool:
     """Whether a line still belongs to what an earlier line opens, by indentation or heading."""
     if anchor not in file.scopes:
         file.scopes[anchor] = _scope_end(file, anchor)
@@ -223,7 +223,7 @@ def _scope_end(file: FileLines, anchor: int) -> int:
     below = range(bisect_right(file.solid, anchor), len(file.solid))
     lines = (file.solid[position] for position in below)
     heading = _HEADING.match(file.texts[anchor].strip())
-    opened = depth(file, anchor)
+    opened = nesting_depth(file, anchor)
     for line in lines:
         text = file.texts[line]
         if heading is not None:
@@ -231,7 +231,7 @@ def _scope_end(file: FileLines, anchor: int) -> int:
             ends = mark is not None and len(mark[1]) <= len(heading[1])
         else:
             closes = text.lstrip().startswith(("{", ")", "]", "#"))
-            ends = depth(file, line) <= opened and not closes
+            ends = nesting_depth(file, line) <= opened and not closes
         if ends:
             return line
     return len(file)
@@ -240,18 +240,18 @@ def _scope_end(file: FileLines, anchor: int) -> int:
 def _opens(file: FileLines, line: int) -> bool:
     position = bisect_right(file.solid, line)
     below = file.solid[position] if position < len(file.solid) else None
-    return below is not None and depth(file, below) > depth(file, line)
+    return below is not None and nesting_depth(file, below) > nesting_depth(file, line)
 
 
-def depth(file: FileLines, line: int) -> int:
+def nesting_depth(file: FileLines, line: int) -> int:
     """How far a line is indented."""
-    return len(indent_of(file.texts[line]).expandtabs())
+    return len(leading_blanks(file.texts[line]).expandtabs())
 
 
 # How far off a stated line may be, and how much nearer than any other place.
 _NEAR: Final = 8
 _NEARER: Final = 4
-_NO_HINTS: Final = Hints()
+_NO_HINTS: Final = PlacementHints()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,46 +268,54 @@ class Placement:
     lines: tuple[int | None, ...]
 
 
-def place(
-    file: FileLines, block: Block, hints: Hints = _NO_HINTS, loosest: Tier = Tier.COMMENTS
+def place_block(
+    file: FileLines,
+    block: LineBlock,
+    hints: PlacementHints = _NO_HINTS,
+    loosest: Tier = Tier.COMMENTS,
 ) -> Placement:
     """Where the block belongs; `no_match`, `ambiguous` or `already_applied`.
 
     Agreements looser than `loosest` do not count.
     """
-    found = find(file, block, hints, loosest)
+    found = find_block(file, block, hints, loosest)
     if found is None and loosest is Tier.COMMENTS:
-        found = comment_drift(file, block, hints)
+        found = find_comment_drift(file, block, hints)
     if found is None:
-        raise no_match(file, block)
+        raise no_match_problem(file, block)
     return found
 
 
-def find(
-    file: FileLines, block: Block, hints: Hints = _NO_HINTS, loosest: Tier = Tier.QUOTES
+def find_block(
+    file: FileLines,
+    block: LineBlock,
+    hints: PlacementHints = _NO_HINTS,
+    loosest: Tier = Tier.QUOTES,
 ) -> Placement | None:
     """Where lines agree at least as literally as `loosest`; None if nowhere, else `ambiguous`."""
     if not any(line.strip() for line in block.old):
         return _without_lines(file, block, hints)
-    return _chosen(candidates(file, block), file, block, hints, loosest)
+    return _chosen(find_candidates(file, block), file, block, hints, loosest)
 
 
-def comment_drift(file: FileLines, block: Block, hints: Hints = _NO_HINTS) -> Placement | None:
+def find_comment_drift(
+    file: FileLines, block: LineBlock, hints: PlacementHints = _NO_HINTS
+) -> Placement | None:
     """Where only comments beside the change differ, and only by slips; None if nowhere."""
-    return _chosen(drifted(file, block), file, block, hints)
+    return _chosen(find_drifted(file, block), file, block, hints)
 
 
 def _chosen(
     found: Sequence[Candidate],
     file: FileLines,
-    block: Block,
-    hints: Hints,
+    block: LineBlock,
+    hints: PlacementHints,
     loosest: Tier = Tier.COMMENTS,
 ) -> Placement | None:
     found = [one for one in found if one.first >= hints.after]
     if all(one.tier > loosest for one in found):
         found = ()
-    found = beneath(file, found, hints.anchors)
+    found = filter_beneath(file, found, hints.anchors)
     best = min((one.tier for one in found), default=Tier.COMMENTS)
     if not found or best > loosest:
         return None
@@ -320,14 +328,16 @@ def _chosen(
     return Placement(chosen.first, chosen.end, chosen.tier, chosen.lines)
 
 
-def _decided(found: Sequence[Candidate], file: FileLines, block: Block, hints: Hints) -> Candidate:
+def _decided(
+    found: Sequence[Candidate], file: FileLines, block: LineBlock, hints: PlacementHints
+) -> Candidate:
     if len(found) > 1 and hints.at_end:
         last = file.solid[-1]
         found = [one for one in found if one.end > last] or found
     if len(found) > 1 and hints.line is not None:
         found = _nearest(found, hints.line - 1) or found
     if len(found) > 1:
-        raise ambiguous(file, block, [one.first for one in found])
+        raise ambiguous_problem(file, block, [one.first for one in found])
     return found[0]
 
 
@@ -339,11 +349,11 @@ def _nearest(found: Sequence[Candidate], line: int) -> list[Candidate]:
     return []
 
 
-def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement | None:
+def _without_lines(file: FileLines, block: LineBlock, hints: PlacementHints) -> Placement | None:
     # Nothing to recognise the place by: only what is said beside the lines can decide.
     count = len(block.old)
     if hints.anchors:
-        found = beneath(file, None, hints.anchors)
+        found = filter_beneath(file, None, hints.anchors)
         at = found[0].first if len(found) == 1 else None
     elif hints.at_end or not len(file):
         at = len(file)

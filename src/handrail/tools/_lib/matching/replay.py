@@ -14,9 +14,9 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from handrail.tools._lib.byte_text import Splice
-from handrail.tools._lib.matching.indentation import Indentation, Located, indent_of
-from handrail.tools._lib.matching.lines import Block, FileLines, Op
-from handrail.tools._lib.matching.normalize import Spelled, respell, squeeze
+from handrail.tools._lib.matching.indentation import Indentation, LocatedLine, leading_blanks
+from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
+from handrail.tools._lib.matching.normalize import SpelledPair, respell, squeeze
 from handrail.tools._lib.matching.placement import Placement
 
 # A letter and its accents, in one or in several characters, are one sign.
@@ -27,14 +27,14 @@ _ALIKE: Final = 0.6
 _MOST_PAIRS: Final = 2_500
 
 
-class Replaced(NamedTuple):
+class ReplacedLine(NamedTuple):
     """A line that goes: as the call has it, and as the file has it, both without indentation."""
 
     call: str
     file: str
 
 
-def carry_over(file: FileLines, given: Sequence[Located]) -> list[str]:
+def carry_over(file: FileLines, given: Sequence[LocatedLine]) -> list[str]:
     """The text of every operation; new lines with the file's characters where nothing changes.
 
     A new line that repeats a deleted one as a whole was moved or indented anew: it is the
@@ -74,20 +74,22 @@ def _indent(text: str) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
-def _replaced_lines(file: FileLines, given: Sequence[Located]) -> Iterator[Sequence[Replaced]]:
+def _replaced_lines(
+    file: FileLines, given: Sequence[LocatedLine]
+) -> Iterator[Sequence[ReplacedLine]]:
     """For each operation, the deleted lines since the last kept one that differ in the file."""
-    gone: list[Replaced] = []
+    gone: list[ReplacedLine] = []
     for one in given:
         if one.op.kind == "keep":
             gone = []
         elif one.op.kind == "delete" and one.line is not None:
-            pair = Replaced(one.op.text.strip(), file.texts[one.line].strip())
+            pair = ReplacedLine(one.op.text.strip(), file.texts[one.line].strip())
             if pair.call != pair.file and pair.call:
                 gone.append(pair)
         yield gone
 
 
-def _best(text: str, replaced: Sequence[Replaced], indent: str) -> str:
+def _best(text: str, replaced: Sequence[ReplacedLine], indent: str) -> str:
     """A new line without its indentation, after the line it replaces, if one is like it."""
     core = text[len(indent) :]
     tokens = _TOKEN.findall(core.rstrip())
@@ -101,7 +103,7 @@ def _best(text: str, replaced: Sequence[Replaced], indent: str) -> str:
     return made + core[len(core.rstrip()) :]
 
 
-def merge_line(old: Replaced, new: str, matcher: SequenceMatcher[str]) -> str:
+def merge_line(old: ReplacedLine, new: str, matcher: SequenceMatcher[str]) -> str:
     """The new line with the file's characters for all tokens that the old line has too."""
     places = _places(old)
     if places is None:
@@ -130,7 +132,7 @@ class _Position(NamedTuple):
     at: int
 
 
-def _places(old: Replaced) -> list[_Position] | None:
+def _places(old: ReplacedLine) -> list[_Position] | None:
     """For each position in the call's line, the one in the file's; None if they do not agree."""
     said = [(sign, squeeze(sign)) for sign in _SIGN.findall(old.call)]
     own = [(found, squeeze(found[0])) for found in _SIGN.finditer(old.file)]
@@ -160,9 +162,9 @@ def _blank(tokens: Sequence[str], at: int) -> bool:
     return at < len(tokens) and tokens[at].isspace()
 
 
-def replay(
+def replay_block(
     file: FileLines,
-    block: Block,
+    block: LineBlock,
     placement: Placement,
     *,
     as_given: bool = False,
@@ -197,29 +199,33 @@ class _Run(NamedTuple):
 
     first: int
     end: int
-    new: Sequence[Located]
-    near: Sequence[Located] = ()
+    new: Sequence[LocatedLine]
+    near: Sequence[LocatedLine] = ()
 
 
-def _located(block: Block, placement: Placement) -> list[Located]:
+def _located(block: LineBlock, placement: Placement) -> list[LocatedLine]:
     lines = iter(placement.lines)
-    return [Located(op, None if op.kind == "insert" else next(lines)) for op in block.ops]
+    return [LocatedLine(op, None if op.kind == "insert" else next(lines)) for op in block.ops]
 
 
-def _respelled(file: FileLines, located: Sequence[Located], texts: Sequence[str]) -> list[Located]:
-    known = [Spelled(one.op.text, file.texts[one.line]) for one in located if one.line is not None]
+def _respelled(
+    file: FileLines, located: Sequence[LocatedLine], texts: Sequence[str]
+) -> list[LocatedLine]:
+    known = [
+        SpelledPair(one.op.text, file.texts[one.line]) for one in located if one.line is not None
+    ]
     pairs = list(zip(located, texts, strict=True))
     fresh = iter(respell([text for one, text in pairs if one.op.kind == "insert"], known))
     return [
-        Located(Op("insert", next(fresh)), None) if one.op.kind == "insert" else one
+        LocatedLine(LineOp("insert", next(fresh)), None) if one.op.kind == "insert" else one
         for one in located
     ]
 
 
-def _runs(file: FileLines, located: Sequence[Located], placement: Placement) -> Iterator[_Run]:
-    above: Located | None = None
-    gone: list[Located] = []
-    new: list[Located] = []
+def _runs(file: FileLines, located: Sequence[LocatedLine], placement: Placement) -> Iterator[_Run]:
+    above: LocatedLine | None = None
+    gone: list[LocatedLine] = []
+    new: list[LocatedLine] = []
     for one in located:
         if one.op.kind == "insert":
             new.append(one)
@@ -233,10 +239,10 @@ def _runs(file: FileLines, located: Sequence[Located], placement: Placement) -> 
 
 def _run(
     file: FileLines,
-    gone: list[Located],
-    new: list[Located],
-    above: Located | None,
-    below: Located | None,
+    gone: list[LocatedLine],
+    new: list[LocatedLine],
+    above: LocatedLine | None,
+    below: LocatedLine | None,
     placement: Placement,
 ) -> Iterator[_Run]:
     if gone and len(gone) == len(new):
@@ -255,9 +261,9 @@ def _run(
 
 def _between(
     file: FileLines,
-    new: Sequence[Located],
-    above: Located | None,
-    below: Located | None,
+    new: Sequence[LocatedLine],
+    above: LocatedLine | None,
+    below: LocatedLine | None,
     placement: Placement,
 ) -> int:
     if above is None or above.line is None:
@@ -265,8 +271,8 @@ def _between(
     if below is None or below.line is None or below.line == above.line + 1:
         return above.line + 1
     # Blank lines nobody mentioned: the new lines belong to whom they are indented like.
-    depth = indent_of(next((one.op.text for one in new if one.op.text.strip()), ""))
-    ups, downs = indent_of(above.op.text), indent_of(below.op.text)
+    depth = leading_blanks(next((one.op.text for one in new if one.op.text.strip()), ""))
+    ups, downs = leading_blanks(above.op.text), leading_blanks(below.op.text)
     return below.line if depth == downs and depth != ups else above.line + 1
 
 
@@ -298,11 +304,11 @@ def _last(
     if first and not above:
         body = file.ending_for(first) + body
     if not ended:
-        body = body[: len(body) - len(_ending_of(file, body))]
+        body = body[: len(body) - len(_last_ending(file, body))]
     return start, body
 
 
-def _ending_of(file: FileLines, body: bytes) -> bytes:
+def _last_ending(file: FileLines, body: bytes) -> bytes:
     for ending in file.file.endings:
         if body.endswith(ending):
             return ending

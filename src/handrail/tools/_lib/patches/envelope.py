@@ -14,13 +14,19 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.patches.model import (
     Action,
     FilePatch,
-    Hunk,
-    Line,
-    file_name,
-    malformed,
+    PatchHunk,
+    PatchLine,
+    malformed_problem,
     numbered_hunks,
+    parse_file_name,
 )
-from handrail.tools._lib.patches.text import Body, Where, patch_lines, starts_file, where
+from handrail.tools._lib.patches.text import (
+    HunkBody,
+    HunkLocation,
+    parse_location,
+    split_patch,
+    starts_file,
+)
 from handrail.tools._lib.patches.unified import parse_unified
 
 _FILE: Final = re.compile(r"\*\*\* (?P<verb>[A-Za-z]+) File: *(?P<name>.*)")
@@ -39,7 +45,7 @@ def is_envelope(line: str) -> bool:
 
 def parse_envelope(lines: Sequence[str]) -> list[FilePatch]:
     """The files of the envelope; text before and after it is not part of it."""
-    sections: list[_Section] = []
+    sections: list[_EnvelopeSection] = []
     for line in _inside(lines):
         header = _FILE.fullmatch(line)
         if header is not None:
@@ -47,7 +53,7 @@ def parse_envelope(lines: Sequence[str]) -> list[FilePatch]:
         elif sections:
             sections[-1].body.append(line)
         elif line.startswith("*** ") or line.strip():
-            raise malformed(
+            raise malformed_problem(
                 f"{line!r} stands before any file in the patch",
                 "begin with *** Add File: path, *** Update File: path or *** Delete File: path",
             )
@@ -69,12 +75,12 @@ def _inside(lines: Sequence[str]) -> list[str]:
         elif inside:
             kept.append(line)
         elif is_envelope(line) or line.startswith("@@"):
-            raise malformed(f"{line!r} stands after {END!r}")
+            raise malformed_problem(f"{line!r} stands after {END!r}")
     return kept
 
 
 @dataclass(slots=True)
-class _Section:
+class _EnvelopeSection:
     action: Action
     name: str
     body: list[str] = field(default_factory=list)
@@ -85,53 +91,57 @@ class _Section:
                 return FilePatch(Action.CREATE, "", self.name, (self._content(),))
             case Action.DELETE:
                 if any(line.strip() for line in self.body):
-                    raise malformed(f"*** Delete File: {self.name} takes no lines below it")
+                    raise malformed_problem(f"*** Delete File: {self.name} takes no lines below it")
                 return FilePatch(Action.DELETE, self.name, "")
             case _:
                 return self._update()
 
-    def _content(self) -> Hunk:
-        body = Body()
+    def _content(self) -> PatchHunk:
+        body = HunkBody()
         for line in _without_headers(self.body):
             if line.rstrip() != END_OF_FILE:
                 body.take(line)
         body.trim()
-        return replace(body.hunk(Where()), lines=added(body.lines, self.name))
+        return replace(body.hunk(HunkLocation()), lines=added_lines(body.lines, self.name))
 
     def _update(self) -> FilePatch:
         move = _MOVE.fullmatch(self.body[0]) if self.body else None
-        target = file_name(move["name"]) if move is not None else self.name
+        target = parse_file_name(move["name"]) if move is not None else self.name
         if not target:
-            raise malformed(f"*** Move to: below {self.name!r} names no file")
+            raise malformed_problem(f"*** Move to: below {self.name!r} names no file")
         hunks = numbered_hunks(_hunks(_without_headers(self.body[1 if move else 0 :])))
         moves = target != self.name
         return FilePatch(Action.RENAME if moves else Action.UPDATE, self.name, target, hunks)
 
 
-def added(lines: Sequence[Line], name: str) -> tuple[Line, ...]:
+def added_lines(lines: Sequence[PatchLine], name: str) -> tuple[PatchLine, ...]:
     """The lines of a new file, each with its `+`, or all of them without."""
     if any(line.sign == "-" for line in lines):
-        raise malformed(f"{name!r} is to be created, but the patch takes lines away from it")
+        raise malformed_problem(
+            f"{name!r} is to be created, but the patch takes lines away from it"
+        )
     marked = [line.sign == "+" for line in lines if line.text]
     if all(marked):
         return tuple([line._replace(sign="+", bare=False) for line in lines])
     if any(marked):
-        raise malformed(
+        raise malformed_problem(
             f"some lines of the new file {name!r} begin with '+' and some do not",
             "put '+' before every line of a new file",
         )
     # Without any `+` the blank that marks context is part of the line.
-    return tuple([Line("+", line.text if line.bare else f" {line.text}") for line in lines])
+    return tuple([PatchLine("+", line.text if line.bare else f" {line.text}") for line in lines])
 
 
-def _opened(verb: str, name: str) -> _Section:
+def _opened(verb: str, name: str) -> _EnvelopeSection:
     action = _ACTIONS.get(verb.lower())
     if action is None:
-        raise malformed(f"'*** {verb} File:' is not known", "use Add, Update or Delete File")
-    path = file_name(name)
+        raise malformed_problem(
+            f"'*** {verb} File:' is not known", "use Add, Update or Delete File"
+        )
+    path = parse_file_name(name)
     if not path:
-        raise malformed(f"'*** {verb} File:' names no file")
-    return _Section(action, path)
+        raise malformed_problem(f"'*** {verb} File:' names no file")
+    return _EnvelopeSection(action, path)
 
 
 def _without_headers(lines: Sequence[str]) -> Sequence[str]:
@@ -139,28 +149,28 @@ def _without_headers(lines: Sequence[str]) -> Sequence[str]:
     return lines[2:] if lines and starts_file(lines, 0) else lines
 
 
-def _hunks(lines: Sequence[str]) -> list[Hunk]:
-    hunks: list[Hunk] = []
-    place: Where | None
-    place, body, at_end = None, Body(), False
+def _hunks(lines: Sequence[str]) -> list[PatchHunk]:
+    hunks: list[PatchHunk] = []
+    place: HunkLocation | None
+    place, body, at_end = None, HunkBody(), False
 
     def close() -> None:
         nonlocal body, at_end
         body.trim()
         if body.lines:
-            hunks.append(body.hunk(place or Where(), at_end=at_end))
-        body, at_end = Body(), False
+            hunks.append(body.hunk(place or HunkLocation(), at_end=at_end))
+        body, at_end = HunkBody(), False
 
     for line in lines:
         if line.startswith("@@"):
             stacked = () if body.lines or at_end or place is None else place.anchors
             close()
-            said = where(line)
+            said = parse_location(line)
             place = said._replace(anchors=stacked + said.anchors)
         elif line.rstrip() == END_OF_FILE:
             at_end = True
         elif _MOVE.fullmatch(line):
-            raise malformed("*** Move to: must stand directly below *** Update File:")
+            raise malformed_problem("*** Move to: must stand directly below *** Update File:")
         elif body.lines or line or place is not None:
             if at_end:
                 close()
@@ -174,16 +184,16 @@ def _hunks(lines: Sequence[str]) -> list[Hunk]:
 @lru_cache(maxsize=8)
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
     """The files a patch is about, in order; raises `invalid_arguments` with what is wrong."""
-    lines = patch_lines(text)
+    lines = split_patch(text)
     if not any(line.strip() for line in lines):
-        raise malformed("the patch is empty")
+        raise malformed_problem("the patch is empty")
     files = _read(lines)
     if not files:
-        raise malformed("this is not a patch: it names no file and has no hunk")
+        raise malformed_problem("this is not a patch: it names no file and has no hunk")
     for file in files:
         if file.action is Action.UPDATE and not file.hunks and file.executable is None:
             name = f" of {file.name!r}" if file.name else ""
-            raise malformed(
+            raise malformed_problem(
                 f"the patch changes nothing: its part{name} has no line to add or to remove",
                 "mark lines to remove with '-' and lines to add with '+'",
             )
@@ -197,5 +207,5 @@ def _read(lines: list[str]) -> list[FilePatch]:
         if is_envelope(line):
             return parse_envelope(lines)
         if line.startswith("***************"):
-            raise malformed("this is a context diff", "send a unified diff (diff -u)")
+            raise malformed_problem("this is a context diff", "send a unified diff (diff -u)")
     return parse_unified(lines)

@@ -21,7 +21,7 @@ Sign = Literal[" ", "-", "+"]
 NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
-class Line(NamedTuple):
+class PatchLine(NamedTuple):
     """One line of a hunk without its ending, which is CRLF, a line feed, or (None) missing.
 
     `bare` if it stood there without the blank that marks context.
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class PatchHunk:
     """One change and what was said about where it belongs.
 
     `number` counts hunks within their file from 1. `line` is the first line in the old
@@ -46,7 +46,7 @@ class Hunk:
     line `line`, which is all that tells where they belong.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[PatchLine, ...]
     number: int = 1
     line: int | None = None
     anchors: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class FilePatch:
     action: Action
     old: str
     new: str
-    hunks: tuple[Hunk, ...] = ()
+    hunks: tuple[PatchHunk, ...] = ()
     prefixed: bool = False
     executable: bool | None = None
 
@@ -112,7 +112,7 @@ class FilePatch:
         return self.new or self.old
 
 
-def malformed(message: str, hint: str | None = None) -> ProblemRaised:
+def malformed_problem(message: str, hint: str | None = None) -> ProblemRaised:
     """The patch cannot be understood."""
     return ProblemRaised(
         "invalid_arguments",
@@ -122,13 +122,13 @@ def malformed(message: str, hint: str | None = None) -> ProblemRaised:
     )
 
 
-def numbered_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
+def numbered_hunks(hunks: Iterable[PatchHunk]) -> tuple[PatchHunk, ...]:
     """The hunks that change something, counted from 1 over all of them."""
     counted = [replace(hunk, number=number) for number, hunk in enumerate(hunks, 1)]
     return tuple([hunk for hunk in counted if hunk.changes])
 
 
-def new_text(hunks: Sequence[Hunk]) -> str:
+def join_added_lines(hunks: Sequence[PatchHunk]) -> str:
     """The text of a file that only additions make."""
     lines = [line for hunk in hunks for line in hunk.lines if line.sign != "-"]
     if not lines:
@@ -152,14 +152,14 @@ _PLAIN: Final = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 _NOTHING: Final = {"/dev/null", "dev/null", "a/dev/null", "b/dev/null"}
 
 
-class Names(NamedTuple):
+class FileNames(NamedTuple):
     """The old and the new name."""
 
     old: str
     new: str
 
 
-def file_name(text: str) -> str:
+def parse_file_name(text: str) -> str:
     """The name in a header line, after its first word."""
     if _EPOCH.search(text):
         return "/dev/null"
@@ -172,7 +172,7 @@ def file_name(text: str) -> str:
     return name
 
 
-def is_nothing(name: str) -> bool:
+def is_null_name(name: str) -> bool:
     """Whether the name says that there is no file."""
     return name in _NOTHING
 
@@ -181,25 +181,29 @@ def is_same_file(old: str, new: str) -> bool:
     """Whether the names in a `---` and a `+++` line are those of one file, or of a new or
     deleted one.
     """
-    before, after = file_name(old), file_name(new)
-    if is_nothing(before) or is_nothing(after):
+    before, after = parse_file_name(old), parse_file_name(new)
+    if is_null_name(before) or is_null_name(after):
         return before != after
     return before == after or before.partition("/")[2] == after.partition("/")[2] != ""
 
 
-def git_names(text: str) -> Names | None:
+def git_names(text: str) -> FileNames | None:
     """Both names of a `diff --git` line, None if it cannot be told where the second begins."""
     found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|\S+', text))
     if len(found) == 2 or '"' in text:
-        return Names(file_name(found[0][0]), file_name(found[1][0])) if len(found) == 2 else None
+        return (
+            FileNames(parse_file_name(found[0][0]), parse_file_name(found[1][0]))
+            if len(found) == 2
+            else None
+        )
     for blank in re.finditer(" ", text):
         old, new = text[: blank.start()], text[blank.end() :]
         if old == new or old.partition("/")[2] == new.partition("/")[2] != "":
-            return Names(old, new)
+            return FileNames(old, new)
     return None
 
 
-def shared_name(names: Names) -> str | None:
+def shared_name(names: FileNames) -> str | None:
     """The name without the prefixes that a diff tool put before it, if the two have some."""
     old, new = names.old.partition("/"), names.new.partition("/")
     prefixed = len(old[0]) == len(new[0]) == 1 and old[0] != new[0]
@@ -237,7 +241,7 @@ class Target:
         return place.path if place is not None else self.patch.name
 
 
-def targets_of(files: Files, patch: Sequence[FilePatch], only: Place | None) -> list[Target]:
+def resolve_targets(files: Files, patch: Sequence[FilePatch], only: Place | None) -> list[Target]:
     """Where every file of a patch is; raises `outside_workspace`, `invalid_arguments`.
 
     With `only`, the patch must be about that file, and need not name it.
@@ -247,7 +251,7 @@ def targets_of(files: Files, patch: Sequence[FilePatch], only: Place | None) -> 
         for one in found:
             for place in (one.source, one.target):
                 if place is not None and place.absolute != only.absolute:
-                    raise malformed(
+                    raise malformed_problem(
                         f"the patch is about {place.path!r}, but path is {only.path!r}",
                         "leave path out for a patch that names other files",
                     )
@@ -289,7 +293,7 @@ def _one_file(files: Files, part: FilePatch, only: Place | None) -> Place:
     old, new = part.old, part.new
     if not old and not new:
         if only is None:
-            raise malformed(
+            raise malformed_problem(
                 "the patch names no file",
                 "put '--- a/path' and '+++ b/path' above the first @@ line, or give path",
             )
@@ -313,7 +317,7 @@ def _chosen(files: Files, part: FilePatch) -> Place:
             return shared
     if before.kind is Kind.MISSING and after.kind is Kind.FILE:
         return after
-    raise malformed(
+    raise malformed_problem(
         f"the patch names two files, {part.old!r} and {part.new!r}",
         "give the same name twice; to rename, add lines 'rename from …' and 'rename to …'",
     )

@@ -15,28 +15,33 @@ from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import Splice
-from handrail.tools._lib.matching.candidates import Tier, candidate_at
-from handrail.tools._lib.matching.ellipsis import elided
-from handrail.tools._lib.matching.exact import already_applied
-from handrail.tools._lib.matching.input_repairs import repairs
+from handrail.tools._lib.matching.candidates import Tier, find_candidate_at
+from handrail.tools._lib.matching.ellipsis import find_elided
+from handrail.tools._lib.matching.exact import already_applied_problem
+from handrail.tools._lib.matching.input_repairs import find_repairs
 from handrail.tools._lib.matching.lines import (
-    Block,
     FileLines,
-    Hints,
-    Op,
-    Texts,
-    block_of,
-    block_of_lines,
+    LineBlock,
+    LineOp,
+    PairLines,
+    PlacementHints,
+    diff_lines,
+    diff_texts,
 )
-from handrail.tools._lib.matching.pair import stands_there
-from handrail.tools._lib.matching.placement import Placement, ambiguous, find, place
-from handrail.tools._lib.matching.replay import replay
-from handrail.tools._lib.patches.model import Hunk, Line, malformed
+from handrail.tools._lib.matching.pair import is_applied_at
+from handrail.tools._lib.matching.placement import (
+    Placement,
+    ambiguous_problem,
+    find_block,
+    place_block,
+)
+from handrail.tools._lib.matching.replay import replay_block
+from handrail.tools._lib.patches.model import PatchHunk, PatchLine, malformed_problem
 
 
-def block_of_hunk(hunk: Hunk) -> Block:
+def hunk_block(hunk: PatchHunk) -> LineBlock:
     """The hunk's operations; a line that is taken out and put back in is kept."""
-    ops: list[Op] = []
+    ops: list[LineOp] = []
     for context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
         lines = list(run)
         # The last line goes and comes back if only the newline behind it changes.
@@ -45,21 +50,21 @@ def block_of_hunk(hunk: Hunk) -> Block:
         else:
             old = [line.text for line in lines if line.sign == "-"]
             new = [line.text for line in lines if line.sign == "+"]
-            ops += block_of_lines(old, new, same=str).ops
-    return Block(tuple(ops))
+            ops += diff_lines(old, new, same=str).ops
+    return LineBlock(tuple(ops))
 
 
-def _op(line: Line) -> Op:
+def _op(line: PatchLine) -> LineOp:
     match line.sign:
         case " ":
-            return Op("keep", line.text)
+            return LineOp("keep", line.text)
         case "-":
-            return Op("delete", line.text)
+            return LineOp("delete", line.text)
         case "+":
-            return Op("insert", line.text)
+            return LineOp("insert", line.text)
 
 
-def without_wide_marks(hunks: Sequence[Hunk], file: FileLines) -> list[Hunk]:
+def without_wide_marks(hunks: Sequence[PatchHunk], file: FileLines) -> list[PatchHunk]:
     """The hunks without a blank after each `-` and `+`, if all have one that is no indentation:
     the file has no line that is to go with it, and all of them without.
     """
@@ -74,13 +79,13 @@ def without_wide_marks(hunks: Sequence[Hunk], file: FileLines) -> list[Hunk]:
     ]
 
 
-def _narrow(line: Line, there: frozenset[str]) -> Line:
+def _narrow(line: PatchLine, there: frozenset[str]) -> PatchLine:
     if line.sign == " " and (line.text.rstrip() in there or line.text[1:].rstrip() not in there):
         return line
     return line._replace(text=line.text[1:])
 
 
-def with_lost_marks(hunk: Hunk, file: FileLines) -> Hunk:
+def with_lost_marks(hunk: PatchHunk, file: FileLines) -> PatchHunk:
     """The hunk with context lines whole that lost the blank before them.
 
     Such a line looks indented by one blank less. It is read anew only if the file has it
@@ -97,7 +102,7 @@ def with_lost_marks(hunk: Hunk, file: FileLines) -> Hunk:
     if not any(lost):
         return hunk
     lines = [
-        Line(" ", " " + line.text) if anew else line
+        PatchLine(" ", " " + line.text) if anew else line
         for line, anew in zip(hunk.lines, lost, strict=True)
     ]
     others = [line for line, anew in zip(lines, lost, strict=True) if not anew and line.text]
@@ -110,7 +115,7 @@ def with_lost_marks(hunk: Hunk, file: FileLines) -> Hunk:
     return replace(hunk, lines=tuple(lines)) if literal else hunk
 
 
-def _refuse_doubtful(hunk: Hunk, there: frozenset[str]) -> None:
+def _refuse_doubtful(hunk: PatchHunk, there: frozenset[str]) -> None:
     """A `+` may be the mark of a new line, or the first character of one that lost its mark."""
     for line in hunk.lines:
         if line.sign == "+" and line.text.strip() and "+" + line.text.rstrip() in there:
@@ -121,7 +126,7 @@ def _refuse_doubtful(hunk: Hunk, there: frozenset[str]) -> None:
             )
 
 
-def _depth(line: Line) -> int:
+def _depth(line: PatchLine) -> int:
     return len(line.text) - len(line.text.lstrip())
 
 
@@ -130,7 +135,7 @@ _LEAST_EVIDENCE: Final = 3
 _FAR: Final = 8
 
 
-class Placed(NamedTuple):
+class PlacedHunk(NamedTuple):
     """What to do to the file's bytes, and a remark if the hunk did not agree literally.
 
     `shift` is how many lines below its stated line the hunk was found.
@@ -141,18 +146,20 @@ class Placed(NamedTuple):
     shift: int = 0
 
 
-def placed(file: FileLines, hunk: Hunk) -> Placed:
+def place_hunk(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
     """A hunk carried out; `no_match`, `ambiguous` or `already_applied`."""
     if hunk.changes_endings:
-        raise malformed("it changes only how lines end, which a patch cannot do here")
+        raise malformed_problem("it changes only how lines end, which a patch cannot do here")
     hunk = with_lost_marks(hunk, file)
     # Blank lines alone are no evidence; then only the exact line is.
     blank = hunk.old and not any(text.strip() for text in hunk.old)
-    hints = Hints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
+    hints = PlacementHints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
     if hunk.numbered and hunk.line is not None and not hunk.anchors:
-        hints = Hints(hunk.line + 1)
-    block = block_of_hunk(hunk)
-    found = _at_stated_line(file, hunk, block) or _decided(partial(find, file, block), hunk, hints)
+        hints = PlacementHints(hunk.line + 1)
+    block = hunk_block(hunk)
+    found = _at_stated_line(file, hunk, block) or _decided(
+        partial(find_block, file, block), hunk, hints
+    )
     if found is not None:
         _refuse_by_chance(hunk, found)
         _refuse_other_line(file, hunk, block, found)
@@ -165,19 +172,19 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
     )
 
 
-def _at_stated_line(file: FileLines, hunk: Hunk, block: Block) -> Placement | None:
+def _at_stated_line(file: FileLines, hunk: PatchHunk, block: LineBlock) -> Placement | None:
     """The place at exactly the stated line, if all lines are there literally: no other place
     can fit better, so none is looked for.
     """
     if hunk.line is None or hunk.anchors or hunk.at_end or hunk.numbered:
         return None
-    one = candidate_at(file, block, hunk.line - 1)
+    one = find_candidate_at(file, block, hunk.line - 1)
     if one is None or one.tier is not Tier.EXACT:
         return None
     return Placement(one.first, one.end, one.tier, one.lines)
 
 
-def _refuse_by_chance(hunk: Hunk, found: Placement) -> None:
+def _refuse_by_chance(hunk: PatchHunk, found: Placement) -> None:
     """Refuse a place far from the stated line that only blanks and brackets speak for."""
     letters = sum(char.isalnum() for text in hunk.old for char in text)
     if hunk.line is None or hunk.heading or letters >= _LEAST_EVIDENCE:
@@ -190,16 +197,18 @@ def _refuse_by_chance(hunk: Hunk, found: Placement) -> None:
         )
 
 
-def _refuse_other_line(file: FileLines, hunk: Hunk, block: Block, found: Placement) -> None:
+def _refuse_other_line(
+    file: FileLines, hunk: PatchHunk, block: LineBlock, found: Placement
+) -> None:
     """Refuse if the lines fit literally here, and but for blanks at exactly the stated line."""
     if hunk.line is None or hunk.numbered or hunk.anchors:
         return
-    other = candidate_at(file, block, hunk.line - 1)
+    other = find_candidate_at(file, block, hunk.line - 1)
     if other is not None and other.first != found.first and other.tier <= Tier.TYPOGRAPHY:
-        raise ambiguous(file, block, sorted((found.first, other.first)))
+        raise ambiguous_problem(file, block, sorted((found.first, other.first)))
 
 
-def _refuse_twin(file: FileLines, hunk: Hunk, found: Placement) -> None:
+def _refuse_twin(file: FileLines, hunk: PatchHunk, found: Placement) -> None:
     """Refuse if most lines stand at exactly the stated line, and all of them elsewhere: the
     lines meant have changed since, and these are others that look like them.
     """
@@ -219,23 +228,23 @@ def _refuse_twin(file: FileLines, hunk: Hunk, found: Placement) -> None:
 
 
 def _replayed(
-    file: FileLines, hunk: Hunk, block: Block, found: Placement, undone: str = ""
-) -> Placed:
-    if stands_there(file, block.old, block.new, found):
-        raise already_applied(file.path, found.first + 1)
+    file: FileLines, hunk: PatchHunk, block: LineBlock, found: Placement, undone: str = ""
+) -> PlacedHunk:
+    if is_applied_at(file, block.old, block.new, found):
+        raise already_applied_problem(file.path, found.first + 1)
     newline = None if hunk.old_ends == hunk.new_ends else not hunk.new_ends
-    splices = replay(file, block, found, final_newline=newline)
+    splices = replay_block(file, block, found, final_newline=newline)
     ignored = "" if found.tier is Tier.EXACT else f"{found.tier.words} ignored"
     how = ", ".join([words for words in (undone and f"{undone} undone", ignored) if words])
     note = f"hunk {hunk.number} fits at line {found.first + 1} with {how}" if how else ""
     shift = 0 if hunk.line is None or hunk.numbered else found.first + 1 - hunk.line
-    return Placed(splices, note, shift)
+    return PlacedHunk(splices, note, shift)
 
 
-_Find = Callable[[Hints], Placement | None]
+_Find = Callable[[PlacementHints], Placement | None]
 
 
-def _decided(look: _Find, hunk: Hunk, hints: Hints) -> Placement | None:
+def _decided(look: _Find, hunk: PatchHunk, hints: PlacementHints) -> Placement | None:
     """What a search finds; of several places the one at exactly the stated line, or the one
     that a line nearby or the heading names, unless those two disagree.
     """
@@ -259,46 +268,48 @@ def _decided(look: _Find, hunk: Hunk, hints: Hints) -> Placement | None:
     return found[0]
 
 
-def _tie_breakers(hunk: Hunk, hints: Hints) -> Iterator[Hints]:
+def _tie_breakers(hunk: PatchHunk, hints: PlacementHints) -> Iterator[PlacementHints]:
     if hunk.line is not None:
         yield replace(hints, line=hunk.line)
     if hunk.heading:
         yield replace(hints, anchors=(hunk.heading,))
 
 
-def _repaired(file: FileLines, hunk: Hunk, hints: Hints) -> Placed | None:
+def _repaired(file: FileLines, hunk: PatchHunk, hints: PlacementHints) -> PlacedHunk | None:
     """The hunk with a slip of handing it over undone, if it then fits literally."""
-    for several in repairs("\n".join(hunk.old), "\n".join(hunk.new)):
-        fitting: list[tuple[Block, Placement, str]] = []
+    for several in find_repairs("\n".join(hunk.old), "\n".join(hunk.new)):
+        fitting: list[tuple[LineBlock, Placement, str]] = []
         for repair in several:
-            block = block_of(repair.old, repair.new)
-            look = partial(find, file, block, loosest=Tier.WHITESPACE)
+            block = diff_texts(repair.old, repair.new)
+            look = partial(find_block, file, block, loosest=Tier.WHITESPACE)
             found = _decided(look, hunk, hints) if block.changes else None
             fitting += [(block, found, repair.how)] if found is not None else []
         places = sorted({found.first for _, found, _ in fitting})
         if len(places) > 1:
-            raise ambiguous(file, fitting[0][0], places)
+            raise ambiguous_problem(file, fitting[0][0], places)
         if fitting:
             block, found, how = min(fitting, key=lambda one: one[1].tier)
             return _replayed(file, hunk, block, found, how)
     return None
 
 
-def _elided(file: FileLines, hunk: Hunk) -> Placed | None:
+def _elided(file: FileLines, hunk: PatchHunk) -> PlacedHunk | None:
     """The hunk piece by piece, if a line of dots stands for lines left out."""
     if hunk.anchors or hunk.at_end:
         return None
-    pieces = elided(file, Texts(hunk.old, hunk.new))
+    pieces = find_elided(file, PairLines(hunk.old, hunk.new))
     if not pieces:
         return None
-    if any(stands_there(file, block.old, block.new, found) for block, found in pieces):
-        raise already_applied(file.path, pieces[0][1].first + 1)
-    splices = [splice for block, found in pieces for splice in replay(file, block, found)]
-    return Placed(tuple(splices), f"hunk {hunk.number} fits around what it leaves out")
+    if any(is_applied_at(file, block.old, block.new, found) for block, found in pieces):
+        raise already_applied_problem(file.path, pieces[0][1].first + 1)
+    splices = [splice for block, found in pieces for splice in replay_block(file, block, found)]
+    return PlacedHunk(tuple(splices), f"hunk {hunk.number} fits around what it leaves out")
 
 
-def _drifted(file: FileLines, block: Block, hunk: Hunk, hints: Hints) -> Placement:
-    found = _decided(partial(place, file, block), hunk, hints)
+def _drifted(
+    file: FileLines, block: LineBlock, hunk: PatchHunk, hints: PlacementHints
+) -> Placement:
+    found = _decided(partial(place_block, file, block), hunk, hints)
     if found is None:
         raise LookupError("a search that must find or refuse did neither")
     return found

@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Final, NamedTuple
 
 from handrail.core.deferred_dataclass import dataclass
-from handrail.tools._lib.patches.model import Hunk, Line, is_same_file, malformed
+from handrail.tools._lib.patches.model import PatchHunk, PatchLine, is_same_file, malformed_problem
 
 # Stars, then the words; what may stand before them is a quote mark, a heading, a comment, the
 # sign of a list, or the beginning of code or bold text.
@@ -88,7 +88,7 @@ _HEADER: Final = re.compile(
 )
 
 
-def patch_lines(text: str) -> list[str]:
+def split_patch(text: str) -> list[str]:
     """The lines of a patch without fences, prose round them, or a common indentation.
 
     Carriage returns that end every line end the patch's lines; where only some lines have
@@ -144,7 +144,7 @@ def _unfenced(lines: list[str]) -> list[str]:
         end = max([at for at in fences if start < at < stop], default=stop)
         kept += lines[start + 1 : end]
         if any(_starts(lines, at) for at in range(end, stop)):
-            raise malformed(
+            raise malformed_problem(
                 "a part of the patch stands outside of the code fence",
                 "send the patch alone, without fences and without text around it",
             )
@@ -182,7 +182,7 @@ _PLACEHOLDER: Final = re.compile(r"[\W_]*|(?:\.{3}|…).*(?:\.{3}|…)")
 _SEPARATOR: Final = re.compile(r"(?:^|\s)@@(?:\s|$)")
 
 
-class Where(NamedTuple):
+class HunkLocation(NamedTuple):
     """Line and counts as written, None where there are none; see `Hunk` for the words."""
 
     line: int | None = None
@@ -192,10 +192,10 @@ class Where(NamedTuple):
     heading: str = ""
 
 
-def where(text: str) -> Where:
+def parse_location(text: str) -> HunkLocation:
     """Read an `@@` line."""
     if text.startswith("@@@"):
-        raise malformed(
+        raise malformed_problem(
             "the patch is a combined diff of a merge, which says nothing about one old file",
             "send a diff against one version",
         )
@@ -203,13 +203,13 @@ def where(text: str) -> Where:
     if ranges is not None:
         line, old, _, new = ranges.groups()[:4]
         heading = (ranges["heading"] or "").strip()
-        return Where(int(line), _count(old), _count(new), heading=heading)
+        return HunkLocation(int(line), _count(old), _count(new), heading=heading)
     inner = text[2:].strip().removesuffix("@@")
     words = [part.strip() for part in _SEPARATOR.split(inner)]
     named = tuple([word for word in words if not _PLACEHOLDER.fullmatch(word)])
     if len(named) == 1 and (number := _ONE_LINE.fullmatch(named[0])):
-        return Where(int(number[1]))
-    return Where(anchors=named)
+        return HunkLocation(int(number[1]))
+    return HunkLocation(anchors=named)
 
 
 def _count(text: str | None) -> int:
@@ -221,19 +221,19 @@ Ends = Callable[[Sequence[str], int], bool]
 
 
 @dataclass(slots=True)
-class Body:
+class HunkBody:
     """A hunk while it is read; `end` is the first line after it."""
 
-    lines: list[Line] = field(default_factory=list)
+    lines: list[PatchLine] = field(default_factory=list)
     end: int = 0
     old_ends: bool = False
     new_ends: bool = False
     counted: bool = False
 
-    def hunk(self, where: Where, *, at_end: bool = False) -> Hunk:
+    def hunk(self, where: HunkLocation, *, at_end: bool = False) -> PatchHunk:
         """The finished hunk."""
         added = len(self.lines) if all(line.sign == "+" for line in self.lines) else None
-        return Hunk(
+        return PatchHunk(
             tuple(self.lines),
             line=where.line,
             anchors=where.anchors,
@@ -245,7 +245,7 @@ class Body:
             numbered=where.old_count == 0 and where.new_count == added,
         )
 
-    def take(self, text: str) -> Line | None:
+    def take(self, text: str) -> PatchLine | None:
         """Add one line of the patch; None if it is the mark for a missing newline."""
         if is_no_newline(text):
             self._mark()
@@ -267,19 +267,19 @@ class Body:
         self.new_ends |= last.sign != "-"
 
 
-def read_line(text: str) -> Line:
+def read_line(text: str) -> PatchLine:
     """A line by its first character; one without a known mark is context that lost it."""
     crlf = text.endswith("\r")
     text = text.removesuffix("\r")
     match text[:1]:
         case "+":
-            return Line("+", text[1:], crlf=crlf)
+            return PatchLine("+", text[1:], crlf=crlf)
         case "-":
-            return Line("-", text[1:], crlf=crlf)
+            return PatchLine("-", text[1:], crlf=crlf)
         case " ":
-            return Line(" ", text[1:], crlf=crlf)
+            return PatchLine(" ", text[1:], crlf=crlf)
         case _:
-            return Line(" ", text, bare=True, crlf=crlf)
+            return PatchLine(" ", text, bare=True, crlf=crlf)
 
 
 def is_no_newline(text: str) -> bool:
@@ -287,12 +287,12 @@ def is_no_newline(text: str) -> bool:
     return text.startswith("\\ ") and (len(text) > 10 or "newline" in text.lower())
 
 
-def read_body(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body:
+def read_body(lines: Sequence[str], at: int, where: HunkLocation, ends: Ends) -> HunkBody:
     """The body that begins at line `at`; `ends` tells where another part of the patch begins."""
     counted = _by_counts(lines, at, where, ends)
     if counted is not None:
         return counted
-    body = Body()
+    body = HunkBody()
     while at < len(lines) and not ends(lines, at) and not _is_signature(lines, at):
         body.take(lines[at])
         at += 1
@@ -301,10 +301,10 @@ def read_body(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body:
     return body
 
 
-def _by_counts(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body | None:
+def _by_counts(lines: Sequence[str], at: int, where: HunkLocation, ends: Ends) -> HunkBody | None:
     if where.old_count is None or where.new_count is None:
         return None
-    body = Body()
+    body = HunkBody()
     old, new = where.old_count, where.new_count
     while old > 0 or new > 0 or (at < len(lines) and is_no_newline(lines[at])):
         if at >= len(lines) or names_one_file(lines, at):

@@ -10,17 +10,23 @@ from typing import Final
 from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.patches.model import (
     Action,
+    FileNames,
     FilePatch,
-    Hunk,
-    Names,
-    file_name,
+    PatchHunk,
     git_names,
-    is_nothing,
-    malformed,
+    is_null_name,
+    malformed_problem,
     numbered_hunks,
+    parse_file_name,
     shared_name,
 )
-from handrail.tools._lib.patches.text import Where, names_one_file, read_body, starts_file, where
+from handrail.tools._lib.patches.text import (
+    HunkLocation,
+    names_one_file,
+    parse_location,
+    read_body,
+    starts_file,
+)
 
 _EXTENDED: Final = re.compile(
     r"(?P<key>old mode|new mode|new file mode|deleted file mode"
@@ -43,21 +49,21 @@ _EXECUTABLE: Final = {"100755": True, "100644": False, "100664": False}
 
 def parse_unified(lines: Sequence[str]) -> list[FilePatch]:
     """The files a diff is about; hunks before any header belong to a file without name."""
-    reader = _Reader(lines)
+    reader = _DiffReader(lines)
     while reader.at < len(lines):
         reader.step()
     return [section.finished() for section in reader.sections]
 
 
 @dataclass(slots=True)
-class _Section:
+class _DiffSection:
     """What has been read about one file."""
 
-    git: Names | None = None
+    git: FileNames | None = None
     old: str = ""
     new: str = ""
     notes: dict[str, str] = field(default_factory=dict)
-    hunks: list[Hunk] = field(default_factory=list)
+    hunks: list[PatchHunk] = field(default_factory=list)
 
     def finished(self) -> FilePatch:
         moved = self._moved()
@@ -67,11 +73,11 @@ class _Section:
         if not old and not new and self.git is not None:
             old, new = self.git
         shared = shared_name(self.git) if self.git is not None else None
-        if is_nothing(old) and is_nothing(new):
-            raise malformed("both names of a file in the patch are /dev/null")
-        if is_nothing(old) or ("new file mode" in self.notes and not is_nothing(new)):
+        if is_null_name(old) and is_null_name(new):
+            raise malformed_problem("both names of a file in the patch are /dev/null")
+        if is_null_name(old) or ("new file mode" in self.notes and not is_null_name(new)):
             return self._patch(Action.CREATE, "", shared or new or old, prefixed=not shared)
-        if is_nothing(new) or "deleted file mode" in self.notes:
+        if is_null_name(new) or "deleted file mode" in self.notes:
             return self._patch(Action.DELETE, shared or old, "", prefixed=not shared)
         return self._patch(Action.UPDATE, old or new, new or old, prefixed=True)
 
@@ -81,16 +87,16 @@ class _Section:
             if old is None and new is None:
                 continue
             if old is None or new is None:
-                raise malformed(f"the patch has only one of `{word} from` and `{word} to`")
+                raise malformed_problem(f"the patch has only one of `{word} from` and `{word} to`")
             self._check(old, self.old)
             self._check(new, self.new)
-            return action, file_name(old), file_name(new)
+            return action, parse_file_name(old), parse_file_name(new)
         return None
 
     def _check(self, moved: str, header: str) -> None:
-        name = file_name(moved)
+        name = parse_file_name(moved)
         if header and name not in (header, header.partition("/")[2]):
-            raise malformed(
+            raise malformed_problem(
                 f"the patch renames {name!r}, but the line beneath says {header!r}",
                 "give the same names in `rename from`, `---`, `rename to` and `+++`",
             )
@@ -110,7 +116,7 @@ class _Section:
             mode = self.notes.get(key)
             if mode is not None and mode not in _EXECUTABLE:
                 what = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode)
-                raise malformed(
+                raise malformed_problem(
                     f"{name or self.old!r} would be {what or f'of mode {mode}'}; "
                     "only regular files can be patched"
                 )
@@ -118,35 +124,35 @@ class _Section:
         return None if mode is None else _EXECUTABLE[mode]
 
 
-class _Reader:
+class _DiffReader:
     """Walks over the lines and files what they say under the right section."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.at = 0
-        self.sections: list[_Section] = []
+        self.sections: list[_DiffSection] = []
 
     def step(self) -> None:
         """Read one header line or one hunk."""
         line = self.lines[self.at]
         if line.startswith("diff --git "):
-            self._open(_Section(git_names(line[11:])))
+            self._open(_DiffSection(git_names(line[11:])))
         elif (extended := _EXTENDED.fullmatch(line)) and self._in_headers(extended["key"]):
             self.sections[-1].notes[extended["key"]] = extended["value"].strip()
         elif self._names():
             return
         elif line.startswith("@@"):
             self.at += 1
-            self._hunk(where(line))
+            self._hunk(parse_location(line))
             return
         elif _BINARY.match(line):
-            raise malformed("the patch has binary content, which cannot be applied")
+            raise malformed_problem("the patch has binary content, which cannot be applied")
         elif self._starts_bare(line):
-            self._hunk(Where())
+            self._hunk(HunkLocation())
             return
         self.at += 1
 
-    def _open(self, section: _Section) -> None:
+    def _open(self, section: _DiffSection) -> None:
         self.sections.append(section)
 
     def _in_headers(self, key: str) -> bool:
@@ -154,7 +160,7 @@ class _Reader:
         if fresh and key not in self.sections[-1].notes:
             return True
         if key in _OPENING:
-            self._open(_Section())
+            self._open(_DiffSection())
             return True
         return False
 
@@ -169,9 +175,9 @@ class _Reader:
             return False
         last = self.sections[-1] if self.sections else None
         if last is None or last.hunks or last.new:
-            last = _Section()
+            last = _DiffSection()
             self._open(last)
-        last.old, last.new = file_name(old), file_name(new)
+        last.old, last.new = parse_file_name(old), parse_file_name(new)
         self.at += width
         return True
 
@@ -182,10 +188,10 @@ class _Reader:
         last = self.sections[-1]
         return bool(last.new) and not last.hunks and line[:1] in ("+", "-", " ")
 
-    def _hunk(self, place: Where) -> None:
+    def _hunk(self, place: HunkLocation) -> None:
         body = read_body(self.lines, self.at, place, _begins)
         if not self.sections:
-            self._open(_Section())
+            self._open(_DiffSection())
         if body.lines:
             self.sections[-1].hunks.append(body.hunk(place))
         self.at = body.end

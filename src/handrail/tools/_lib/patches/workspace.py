@@ -21,34 +21,46 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8
 from handrail.tools._lib import diff
-from handrail.tools._lib.builtin import counted, require_file, size_to_change
-from handrail.tools._lib.byte_text import ByteText, Splice, composed, form_of, spliced
-from handrail.tools._lib.diff import hunks_of, render_diff, split_lines
+from handrail.tools._lib.builtin import format_count, require_file, size_to_change
+from handrail.tools._lib.byte_text import (
+    ByteText,
+    Splice,
+    apply_splices,
+    compose_splices,
+    detect_form,
+)
+from handrail.tools._lib.diff import make_hunks, render_diff, split_lines
 from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.patches.envelope import added
-from handrail.tools._lib.patches.model import Action, Hunk, Target, malformed, new_text
-from handrail.tools._lib.patches.placing import Placed, placed, without_wide_marks
+from handrail.tools._lib.patches.envelope import added_lines
+from handrail.tools._lib.patches.model import (
+    Action,
+    PatchHunk,
+    Target,
+    join_added_lines,
+    malformed_problem,
+)
+from handrail.tools._lib.patches.placing import PlacedHunk, place_hunk, without_wide_marks
 
 
-class Patched(NamedTuple):
+class PatchedBytes(NamedTuple):
     """The new bytes, the changed lines for display, and a note on each hunk that did not match
     literally.
     """
 
     data: bytes
-    shown: Sequence[diff.Hunk]
+    shown: Sequence[diff.DiffHunk]
     notes: Sequence[str]
 
 
-def patched(data: bytes, hunks: Sequence[Hunk], path: str) -> Patched:
+def patch_bytes(data: bytes, hunks: Sequence[PatchHunk], path: str) -> PatchedBytes:
     """The file with all hunks applied; raises `no_match`, `ambiguous` or `already_applied`."""
     done = _apply_hunks(data, hunks, path)
-    after = spliced(data, done.splices).tobytes()
+    after = apply_splices(data, done.splices).tobytes()
     if not done.splices:
-        return Patched(after, (), done.notes)
+        return PatchedBytes(after, (), done.notes)
     file = _byte_text(data, hunks)
     line = file.lines_between(0, done.splices[0].start) + 1
-    return Patched(after, hunks_of(file, done.splices, line), done.notes)
+    return PatchedBytes(after, make_hunks(file, done.splices, line), done.notes)
 
 
 class AppliedHunks(NamedTuple):
@@ -58,7 +70,7 @@ class AppliedHunks(NamedTuple):
     notes: Sequence[str]
 
 
-def _apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> AppliedHunks:
+def _apply_hunks(data: bytes, hunks: Sequence[PatchHunk], path: str) -> AppliedHunks:
     """Apply all hunks in as few rounds as they need: in each, all that fit the file as it is then.
 
     The first hunk that does not fit, or that changes what another one changes, begins the next
@@ -74,21 +86,24 @@ def _apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> AppliedHunks:
         splices = sorted([splice for one in placed_now for splice in one.splices])
         notes = [one.note for one in placed_now if one.note]
         done = AppliedHunks(
-            composed(done.splices, splices) if done.splices else splices, [*done.notes, *notes]
+            compose_splices(done.splices, splices) if done.splices else splices,
+            [*done.notes, *notes],
         )
         now, rest = rest[: len(placed_now)], rest[len(placed_now) :]
         grown += sum(len(hunk.new) - len(hunk.old) for hunk in now)
         if rest:
-            file = _file(spliced(data, done.splices).tobytes(), hunks, path)
+            file = _file(apply_splices(data, done.splices).tobytes(), hunks, path)
     return done
 
 
-def _one_round(file: FileLines, hunks: Sequence[Hunk], grown: int, *, raises: bool) -> list[Placed]:
+def _one_round(
+    file: FileLines, hunks: Sequence[PatchHunk], grown: int, *, raises: bool
+) -> list[PlacedHunk]:
     """The first hunks that fit the file together; raises if not even the first one does.
 
     `grown` is by how many lines earlier rounds made the file longer.
     """
-    done: list[Placed] = []
+    done: list[PlacedHunk] = []
     taken: list[Splice] = []
     for hunk in hunks:
         try:
@@ -106,7 +121,7 @@ def _one_round(file: FileLines, hunks: Sequence[Hunk], grown: int, *, raises: bo
     return done
 
 
-def _moved(hunk: Hunk, grown: int) -> Hunk:
+def _moved(hunk: PatchHunk, grown: int) -> PatchHunk:
     if hunk.line is None or not grown:
         return hunk
     return replace(hunk, line=max(hunk.line + grown, 0 if hunk.numbered else 1))
@@ -118,7 +133,7 @@ def _collides(taken: Sequence[Splice], splice: Splice) -> bool:
     return any(_collide(*sorted((splice, one))) for one in taken[max(at - 1, 0) : at + 1])
 
 
-def _refuse_doubtful_numbers(hunks: Sequence[Hunk], done: Sequence[Placed]) -> None:
+def _refuse_doubtful_numbers(hunks: Sequence[PatchHunk], done: Sequence[PlacedHunk]) -> None:
     """Refuse a hunk that only its line number places if other hunks show numbers to be wrong."""
     numbered = next((hunk for hunk in hunks if hunk.numbered), None)
     shifted = next((one for one in done if one.shift), None)
@@ -136,17 +151,17 @@ def _collide(one: Splice, two: Splice) -> bool:
     return two.start < one.end or (one.start, one.end) == (two.start, two.end)
 
 
-def _file(data: bytes, hunks: Sequence[Hunk], path: str) -> FileLines:
+def _file(data: bytes, hunks: Sequence[PatchHunk], path: str) -> FileLines:
     return FileLines(_byte_text(data, hunks), path)
 
 
-def _byte_text(data: bytes, hunks: Sequence[Hunk]) -> ByteText:
-    return ByteText(data, form_of(data, *[line.text for hunk in hunks for line in hunk.lines]))
+def _byte_text(data: bytes, hunks: Sequence[PatchHunk]) -> ByteText:
+    return ByteText(data, detect_form(data, *[line.text for hunk in hunks for line in hunk.lines]))
 
 
-def _placed(file: FileLines, hunk: Hunk) -> Placed:
+def _placed(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
     try:
-        return placed(file, hunk)
+        return place_hunk(file, hunk)
     except ProblemRaised as raised:
         told = raised.problem
         message = f"hunk {hunk.number} of {file.path!r}: {told.message}"
@@ -154,7 +169,7 @@ def _placed(file: FileLines, hunk: Hunk) -> Placed:
 
 
 @dataclass(slots=True)
-class Sheet:
+class FileDraft:
     """A file before and now; `data` None: it does not exist (any more)."""
 
     place: Place
@@ -176,7 +191,7 @@ class Sheet:
         return Change(self.place, before, after, stat, None if after is None else self.mode)
 
 
-class Step(NamedTuple):
+class PatchStep(NamedTuple):
     """What one part of the patch did, in words, and as a diff."""
 
     target: Target
@@ -185,14 +200,14 @@ class Step(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class Desk:
+class PatchWorkspace:
     """Carries out the parts of a patch on copies."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self.sheets: dict[str, Sheet] = {}
+        self.sheets: dict[str, FileDraft] = {}
 
-    def carry_out(self, target: Target) -> Step:
+    def carry_out(self, target: Target) -> PatchStep:
         """One part; raises the problem that stops the whole patch."""
         match target.action:
             case Action.CREATE:
@@ -209,23 +224,25 @@ class Desk:
         changes = [change for sheet in self.sheets.values() if (change := sheet.change())]
         return tuple(sorted(changes, key=lambda change: change.after is None))
 
-    def _create(self, target: Target) -> Step:
+    def _create(self, target: Target) -> PatchStep:
         sheet = self._sheet(target.target)
         hunks = [_only_added(hunk, target.path) for hunk in target.patch.hunks]
-        data = UTF8.encode(new_text(hunks))
+        data = UTF8.encode(join_added_lines(hunks))
         _require_free(sheet, data)
         sheet.data = data
         sheet.mode = 0o755 if target.patch.executable else None
         lines = split_lines(UTF8.decode(data))
-        preview = render_diff(target.path, [diff.Hunk((), lines)], created=True)
-        return Step(target, f"created {target.path} ({counted(len(lines), 'line')})", preview)
+        preview = render_diff(target.path, [diff.DiffHunk((), lines)], created=True)
+        return PatchStep(
+            target, f"created {target.path} ({format_count(len(lines), 'line')})", preview
+        )
 
-    def _delete(self, target: Target) -> Step:
+    def _delete(self, target: Target) -> PatchStep:
         sheet = self._sheet(target.source)
         data = self._content(sheet)
         if target.patch.hunks:
-            rest = patched(data, target.patch.hunks, target.path).data
-            if form_of(data).decode(rest).strip():
+            rest = patch_bytes(data, target.patch.hunks, target.path).data
+            if detect_form(data).decode(rest).strip():
                 raise ProblemRaised(
                     "no_match",
                     f"the patch deletes {target.path!r}, but the file has more lines than "
@@ -234,18 +251,20 @@ class Desk:
                     field="patch",
                 )
         sheet.data, sheet.mode = None, None
-        size = counted(len(data), "byte")
-        return Step(target, f"deleted {target.path} ({size})", f"delete {target.path} ({size})")
+        size = format_count(len(data), "byte")
+        return PatchStep(
+            target, f"deleted {target.path} ({size})", f"delete {target.path} ({size})"
+        )
 
-    def _update(self, target: Target) -> Step:
+    def _update(self, target: Target) -> PatchStep:
         sheet = self._sheet(target.source)
         result = self._patch(sheet, target)
-        how = counted(len(target.patch.hunks), "hunk") if target.patch.hunks else "mode"
-        return Step(
+        how = format_count(len(target.patch.hunks), "hunk") if target.patch.hunks else "mode"
+        return PatchStep(
             target, f"updated {target.path} ({how})", _preview(target, sheet, result), result.notes
         )
 
-    def _move(self, target: Target) -> Step:
+    def _move(self, target: Target) -> PatchStep:
         source, goal = self._sheet(target.source), self._sheet(target.target)
         # A copy is of the file as it was; other parts of the patch may change that file.
         old = source.before if target.action is Action.COPY else None
@@ -259,12 +278,12 @@ class Desk:
             source.data, source.mode, what = None, None, "renamed"
         words = f"{what} {source.place.shown} to {shown(target.path)}"
         preview = "\n".join([line for line in (words, _preview(target, copied, result)) if line])
-        return Step(target, words, preview, result.notes)
+        return PatchStep(target, words, preview, result.notes)
 
-    def _patch(self, sheet: Sheet, target: Target) -> Patched:
+    def _patch(self, sheet: FileDraft, target: Target) -> PatchedBytes:
         data, hunks = self._content(sheet), target.patch.hunks
         if data or any(hunk.old for hunk in hunks):
-            result = patched(data, hunks, sheet.place.path)
+            result = patch_bytes(data, hunks, sheet.place.path)
         else:
             result = _filled(hunks)
         sheet.data = result.data
@@ -274,7 +293,7 @@ class Desk:
             sheet.mode = new if new != old or sheet.mode is not None else None
         return result
 
-    def _sheet(self, place: Place | None) -> Sheet:
+    def _sheet(self, place: Place | None) -> FileDraft:
         if place is None:
             raise LookupError("this part of a patch has no such file")
         sheet = self.sheets.get(place.absolute)
@@ -282,41 +301,41 @@ class Desk:
             sheet = self.sheets[place.absolute] = self._opened(place)
         return sheet
 
-    def _opened(self, place: Place) -> Sheet:
+    def _opened(self, place: Place) -> FileDraft:
         require_file(place, "a patch changes files; name a file")
         if place.kind is Kind.MISSING:
-            return Sheet(place, None, None)
+            return FileDraft(place, None, None)
         size_to_change(place, self._files.stat(place))
         seen = self._files.read(place)
-        return Sheet(place, seen, seen.content.tobytes())
+        return FileDraft(place, seen, seen.content.tobytes())
 
-    def _content(self, sheet: Sheet) -> bytes:
+    def _content(self, sheet: FileDraft) -> bytes:
         if sheet.data is None and sheet.seen is None:
             # Raises what there is to say about a file that is not there.
             return self._files.read(sheet.place).content.tobytes()
         if sheet.data is None:
-            raise malformed(f"{sheet.place.path!r} is used after the patch has removed it")
+            raise malformed_problem(f"{sheet.place.path!r} is used after the patch has removed it")
         return sheet.data
 
 
-def _filled(hunks: Sequence[Hunk]) -> Patched:
+def _filled(hunks: Sequence[PatchHunk]) -> PatchedBytes:
     """An empty file with its first lines."""
-    text = new_text(hunks)
-    shown = [diff.Hunk((), split_lines(text))] if text else []
-    return Patched(UTF8.encode(text), shown, ())
+    text = join_added_lines(hunks)
+    shown = [diff.DiffHunk((), split_lines(text))] if text else []
+    return PatchedBytes(UTF8.encode(text), shown, ())
 
 
-def _preview(target: Target, sheet: Sheet, result: Patched) -> str:
+def _preview(target: Target, sheet: FileDraft, result: PatchedBytes) -> str:
     mode = "" if sheet.mode is None else f"mode {sheet.mode:04o} {target.path}"
     diffed = render_diff(target.path, result.shown)
     return "\n".join([part for part in (mode, diffed) if part])
 
 
-def _only_added(hunk: Hunk, path: str) -> Hunk:
-    return replace(hunk, lines=added(hunk.lines, path))
+def _only_added(hunk: PatchHunk, path: str) -> PatchHunk:
+    return replace(hunk, lines=added_lines(hunk.lines, path))
 
 
-def _require_free(sheet: Sheet, data: bytes | None) -> None:
+def _require_free(sheet: FileDraft, data: bytes | None) -> None:
     if sheet.data is None:
         return
     path = sheet.place.path
@@ -335,7 +354,7 @@ def _require_free(sheet: Sheet, data: bytes | None) -> None:
     )
 
 
-def _permissions(sheet: Sheet) -> int | None:
+def _permissions(sheet: FileDraft) -> int | None:
     if sheet.mode is not None:
         return sheet.mode
     return S_IMODE(sheet.seen.stat.mode) if sheet.seen is not None else None
