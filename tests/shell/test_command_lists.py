@@ -28,6 +28,29 @@ def test_catastrophes_are_blocked_whatever_carries_them(listed):
     assert len(missed) <= 0.02 * len(rows), missed
 
 
+@pytest.mark.finding("F10")
+def test_commands_that_only_read_are_seldom_refused(listed):
+    rows = listed("read_only")
+    refused = [row.command for row in rows if row.missed]
+
+    assert len(rows) > 450
+    assert len(refused) <= 0.1 * len(rows), refused
+
+
+@pytest.mark.finding("F08", "F10")
+def test_what_looks_harmless_and_is_not_is_never_safe(listed):
+    for name in ("near_misses", "catastrophes"):
+        assert [row.command for row in listed(name) if row.found is CommandClass.SAFE] == []
+
+
+@pytest.mark.finding("F08")
+def test_installing_and_publishing_is_no_work_on_a_project(listed):
+    rows = [row for row in listed("near_misses") if row.expect == "not_dev"]
+
+    assert len(rows) > 40
+    assert [row.command for row in rows if row.missed] == []
+
+
 @pytest.mark.feature("H03")
 def test_no_work_on_a_project_is_blocked(listed):
     rows = listed("project_work")

@@ -47,8 +47,12 @@ def all_lists():
 
 
 def classified(path):
-    """The commands of a list, each with its class where every program is the system's own."""
-    analyzer = ShellCommandAnalyzer(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+    """The commands of a list, each with its class where every program is the system's own.
+
+    Near misses are tried where other processes are visible.
+    """
+    where = WHERE._replace(hides_processes=lambda: path.stem != "near_misses")
+    analyzer = ShellCommandAnalyzer(parser(), lambda cwd: where._replace(cwd=cwd))
     found = []
     for line in path.read_text().splitlines():
         row = json.loads(line)

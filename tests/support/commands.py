@@ -18,7 +18,12 @@ from handrail.shell.simulate.simulator import simulate_command
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
 ROOT = "/home/u/projects/app"
 WHERE = ExecutionContext(
-    ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath
+    ROOT,
+    (ROOT,),
+    "/home/u",
+    lambda name: f"/usr/bin/{name}",
+    posixpath.normpath,
+    hides_processes=lambda: True,
 )
 
 

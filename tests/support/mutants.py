@@ -6,13 +6,14 @@ import random
 import re
 from functools import cache
 
-from tests.support.commands import ROOT, WHERE, rows
+from tests.support.commands import CORPUS, ROOT, WHERE, rows
 from tests.support.recheck import Suspicious, recheck
 
 from handrail.core.commands import CommandClass, UnreadableCommand
 from handrail.host.processes.binaries import find_binary
 from handrail.shell.analyzer import ShellCommandAnalyzer
 
+READ_ONLY = CORPUS.parent / "commands" / "read_only.jsonl"
 _JOINS = [";", "&&", "||", "|", "&", "\n", "|&", " ", "; ;", " \\\n", ">", "<", ">>", "<<<", "2>&1"]
 _WRAPS = [
     "$({})", "`{}`", "<({})", "({})", "{{ {}; }}", '"$({})"', "env {}", "command {}", "xargs {}",
@@ -43,7 +44,7 @@ _LETTERS = [
 def mutants(seed, count):
     """So many commands, always the same for a seed."""
     rng = random.Random(seed)
-    safe = [row["command"] for row in rows("commands_safe")]
+    safe = [row["command"] for row in rows("commands_safe")] + _programs_in_programs()
     others = [
         row["command"]
         for name in ("commands_dangerous", "commands_dev", "blocked")
@@ -55,6 +56,13 @@ def mutants(seed, count):
         for _ in range(rng.choice((1, 1, 1, 2, 3, 5))):
             command = _bent(rng, command, safe, others, words)
         yield command[:4000]
+
+
+@cache
+def _programs_in_programs():
+    """Commands with a program of another language in them, and loops."""
+    listed = (json.loads(line)["command"] for line in READ_ONLY.read_text().splitlines())
+    return [one for one in listed if re.match(r"awk |jq |sh -c|bash -c|while read|for \w+ in", one)]
 
 
 def _bent(rng, command, safe, others, words):

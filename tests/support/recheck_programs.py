@@ -225,7 +225,91 @@ def _set(given, _):
         raise Suspicious("set is told something")
 
 
+def _shell(given, functions):
+    """A shell that is given its text; the text is read like any other."""
+    rest = list(given)
+    while rest and re.fullmatch(r"-[eux]+|--(norc|noprofile|posix)", rest[0]):
+        rest.pop(0)
+    if len(rest) == 2 and rest[0] == "-n" and not rest[1].startswith("-"):
+        return
+    if len(rest) < 2 or not re.fullmatch(r"-[eux]*c[eux]*", rest[0]):
+        raise Suspicious("a shell is told more than a text")
+    if rest[1].many or "\x00" in rest[1]:
+        raise Suspicious("the text of a shell is computed")
+    # Imported here: the reader of texts knows programs, too.
+    from tests.support.recheck import recheck
+
+    recheck(str(rest[1]))
+
+
+_AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_AWK_PATTERN = re.compile(r"(?<![\w)\]$\"])\s*/(?:[^/\\\n]|\\.)+/")
+_AWK_DOES = re.compile(
+    r"\bsystem\b|\||@|\b(ARGV|ARGC|SYMTAB|FUNCTAB|PROCINFO|ENVIRON)\b"
+    r"|\bprintf?\b[^;}\n]*>|\b(while|for)\s*\((\s*\d*\s*|;\s*;[^)]*)\)"
+)
+
+
+def _awk(given, _):
+    """An awk program without its strings and patterns has no word that does more than print."""
+    rest = list(given)
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        option = rest.pop(0)
+        if option in ("-F", "-v"):
+            del rest[:1]
+        elif not re.match(r"-[Fv].", option):
+            raise Suspicious(f"awk is told {str(option)!r}")
+    rest = rest[rest[:1] == ["--"] :]
+    if rest and (rest[0].many or "\x00" in rest[0]):
+        raise Suspicious("the program of awk is computed")
+    if rest:
+        _awk_program(str(rest[0]))
+
+
+def _awk_program(text):
+    for source in re.findall(r"getline[^<;})]*<\s*(\S+)", text):
+        steps = source.strip('"').partition('"')[0].split("/")
+        if not re.match(r'"[^/~"\\$][^"\\]*"', source) or ".." in steps:
+            raise Suspicious("awk reads what is computed, or from elsewhere")
+    code = re.sub(r'ENVIRON\["(HOME|PATH|PWD|USER|LANG|SHELL|TERM)"\]', "", text)
+    code = _AWK_PATTERN.sub("", _AWK_TEXT.sub('""', code).replace("||", " "))
+    if re.search(r"\bsystem\b|\||@", code):
+        raise Suspicious("awk runs something")
+    # A comparison in parentheses is no redirect.
+    while (flat := re.sub(r"\([^()]*\)", " ", code)) != code:
+        code = flat
+    if _AWK_DOES.search(code.replace(">=", "")):
+        raise Suspicious("awk does more than print")
+
+
+def _docker(given, _):
+    if given[:1] not in (["ps"], ["images"], ["logs"], ["version"]):
+        raise Suspicious("docker is told to act")
+    if (
+        any(re.match(r"--follow|--fol|-[a-z]*f$|--no-trunc", one) for one in given[1:])
+        and given[0] == "logs"
+    ):
+        raise Suspicious("docker goes on without end")
+
+
+def _systemctl(given, _):
+    verbs = [one for one in given if not one.startswith("-")][:1]
+    shows = r"status|is-\w+|list-[\w-]+|get-default"
+    if verbs and not re.fullmatch(shows, verbs[0]):
+        raise Suspicious("systemctl is told to act")
+
+
+def _gofmt(given, _):
+    if any(re.match(r"--?(w|cpuprofile)", one) for one in given):
+        raise Suspicious("gofmt writes")
+
+
 _SPECIAL = {
+    **dict.fromkeys(("bash", "sh", "dash"), _shell),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    "docker": _docker,
+    "systemctl": _systemctl,
+    "gofmt": _gofmt,
     "[": _test,
     "[[": _test,
     "ar": _ar,

@@ -9,7 +9,12 @@ from handrail.host.processes.shfmt import Shfmt
 
 ROOT = "/srv/projects/app"
 WHERE = ExecutionContext(
-    ROOT, (ROOT,), "/srv/u", lambda name: f"/usr/bin/{name}", posixpath.normpath
+    ROOT,
+    (ROOT,),
+    "/srv/u",
+    lambda name: f"/usr/bin/{name}",
+    posixpath.normpath,
+    hides_processes=lambda: True,
 )
 
 

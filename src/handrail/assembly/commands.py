@@ -43,6 +43,7 @@ from handrail.policy.command_guard import (
     sandbox_confines_commands,
     unenforced_properties,
 )
+from handrail.policy.confinement import sandbox_hides_processes
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.analyzer import ShellCommandAnalyzer
@@ -137,7 +138,13 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
     runner = CommandRunner(confinement, ProtectedNamesGuard(guarded))
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
-    analyzer = command_analyzer(roots, settings, parser, places.environment)
+    analyzer = command_analyzer(
+        roots,
+        settings,
+        parser,
+        places.environment,
+        hides_processes=lambda: sandbox_hides_processes(sandbox.measured),
+    )
     shell_in = partial(
         Shell,
         analyzer,
@@ -169,8 +176,14 @@ def command_analyzer(
     settings: Settings,
     parser: ShellParser | None = None,
     environ: Mapping[str, str] = os.environ,
+    *,
+    hides_processes: Callable[[], bool] | None = None,
 ) -> CommandAnalyzer:
-    """The analyzer of commands in these roots; raises ValueError for a bad `programs` setting."""
+    """The analyzer of commands in these roots; raises ValueError for a bad `programs` setting.
+
+    `hides_processes` returns whether commands cannot see other processes; by default the sandbox
+    for the roots is asked.
+    """
     environment = child_environment(environ, roots)
     return ShellCommandAnalyzer(
         Shfmt(find_helper("shfmt", roots).path) if parser is None else parser,
@@ -180,6 +193,7 @@ def command_analyzer(
             home=environment.get("HOME", "/"),
             find_program=partial(find_program, search_path=environment["PATH"]),
             resolve=resolve,
+            hides_processes=hides_processes or partial(_processes_hidden, roots, settings),
         ),
         load_programs(settings.programs),
         blocked=settings.blocked_commands,
@@ -226,6 +240,14 @@ def jobs_of(home: StatePaths) -> SupervisedProcesses:
         raise ProblemRaised("unavailable", "nothing can be started here")
 
     return SupervisedProcesses(refuse, home.directory)  # type: ignore[arg-type]
+
+
+def _processes_hidden(roots: Sequence[str], settings: Settings) -> bool:
+    sandbox = sandbox_for(roots, (), settings, find_state_paths(Path(roots[0]), None))
+    try:
+        return sandbox_hides_processes(sandbox.measured)
+    finally:
+        sandbox.close()
 
 
 def _git_is_safe(cwd: str) -> bool:

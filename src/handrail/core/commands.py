@@ -127,6 +127,10 @@ class CommandAnalysis(NamedTuple):
         }
 
 
+def _shows_processes() -> bool:
+    return False
+
+
 class ExecutionContext(NamedTuple):
     """Where a command would run, and what the analysis may ask about the file system."""
 
@@ -137,6 +141,8 @@ class ExecutionContext(NamedTuple):
     find_program: Callable[[str], str | None]
     # The target of an absolute path, links followed.
     resolve: Callable[[str], str]
+    # Whether commands cannot see the processes of others, whose arguments may hold secrets.
+    hides_processes: Callable[[], bool] = _shows_processes
 
 
 class ShellParser(Protocol):

@@ -51,6 +51,11 @@ def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -
     return strength is Strength.ENFORCED or (looks_only and strength is Strength.PARTIAL)
 
 
+def sandbox_hides_processes(measured: Mapping[str, Strength]) -> bool:
+    """Whether commands cannot see the processes of others."""
+    return measured.get("proc_view") is Strength.ENFORCED
+
+
 def check_properties(required: Sequence[str]) -> None:
     """Raise `invalid_arguments` for a property that the sandbox does not have."""
     unknown = sorted(set(required) - set(PROPERTIES))

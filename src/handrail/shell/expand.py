@@ -111,12 +111,14 @@ class Expander:
             return None
         return self._resolve(part)
 
-    def certain(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[Field, ...]]:
+    def certain(
+        self, words: Sequence[Word], cwd: str | None, bound: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[Field, ...]]:
         """The fields for each combination of variable values; gaps where a value is not certain.
 
-        With too many combinations every variable is a gap.
+        With too many combinations every variable is a gap. `bound` are variables that are set.
         """
-        for chosen in self._choices(words, cwd, likely=False):
+        for chosen in self._choices(words, cwd, likely=False, bound=bound):
             yield _Reading(self, cwd, chosen, likely=False).fields(words)
 
     def likely(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[str, ...]]:
@@ -128,7 +130,12 @@ class Expander:
             yield tuple(_Reading(self, cwd, chosen, likely=True).texts(words))
 
     def _choices(
-        self, words: Sequence[Word], cwd: str | None, *, likely: bool
+        self,
+        words: Sequence[Word],
+        cwd: str | None,
+        *,
+        likely: bool,
+        bound: frozenset[str] = frozenset(),
     ) -> Iterator[Mapping[str, Sequence[_Value]]]:
         names = sorted(
             name
@@ -140,7 +147,7 @@ class Expander:
             # A word that is nothing but an unset variable vanishes; only a longer one changes.
             partly = variable_names([word for word in words if len(word.parts) > 1], nested=False)
             for name, known in zip(names, values, strict=True):
-                if name in partly and self.bindings[name].may_be_unset:
+                if name in partly - bound and self.bindings[name].may_be_unset:
                     known.append(_NO_VALUE)
         if not likely and prod(map(len, values)) > self._limit:
             yield {}

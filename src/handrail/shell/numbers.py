@@ -11,7 +11,7 @@ NUMBERS: Final = re.compile(
     r"[?#$!]|PPID|UID|EUID|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|SHLVL|EPOCHSECONDS|OPTIND"
     r"|COLUMNS|LINES|HISTCMD|BASH_SUBSHELL"
 )
-_ARITHMETIC: Final = re.compile(r"\$\(\([\s\d+\-*/%()<>=!&|^~?:,]*\)\)")
+_ARITHMETIC: Final = re.compile(r"\$\(\((?:0[xX][0-9A-Fa-f]+|[\s\d+\-*/%()<>=!&|^~?:,])*\)\)")
 SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
 
 

@@ -19,7 +19,7 @@ KEYS = {
     *("early", "stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
 }
 TRAITS = {
-    "fetches",
+    *("fetches", "processes"),
     *("builtin", "any", "open", "git", "endless", "bare", "alone", "net"),
     *("host", "dashless", "wrapper", "modules"),
 }

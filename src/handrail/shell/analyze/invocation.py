@@ -36,6 +36,8 @@ class Invocation:
     in_substitution: bool = False
     # It runs on another machine (ssh).
     remote: bool = False
+    # The variables of the loops around it.
+    bound: frozenset[str] = frozenset()
 
     @property
     def program(self) -> str | None:
@@ -59,6 +61,12 @@ class FlatCommand:
     evaluates: frozenset[str] = frozenset()
     # It contains a loop without a fixed number of rounds.
     may_loop_forever: bool = False
+
+    @property
+    def is_one_shell(self) -> bool:
+        """Whether all of it is the text of one shell: `sh -c '…'` and nothing else."""
+        outside = [one for one in self.invocations if not one.wrapped_by]
+        return len(outside) == 1 and outside[0].is_wrapper and not outside[0].assignments
 
 
 @dataclass(frozen=True, slots=True)

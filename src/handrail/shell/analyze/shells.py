@@ -65,8 +65,10 @@ def dialect_doubt(dialect: str, text: str) -> str | None:
 
 
 def _shell(name: str, words: Sequence[Word]) -> UnwrapResult:
+    if [word.value for word in words] in (["--version"], ["--help"]):
+        return UnwrapResult(())
     doubts: list[str] = []
-    command = stdin = False
+    command = stdin = unrun = False
     index = 0
     while index < len(words):
         value = words[index].value
@@ -86,8 +88,12 @@ def _shell(name: str, words: Sequence[Word]) -> UnwrapResult:
             doubts.append(f"{name} is interactive: it runs files of its own and knows aliases")
         command = command or ("c" in letters and start[0] == "-")
         stdin = stdin or "s" in letters
+        unrun = unrun or start == "-n"
         index += letters.count("o") + letters.count("O")
     runs = _runs(name, words[index:], command=command, stdin=stdin)
+    if unrun and len(words) == 2 and not (command or stdin or doubts):
+        # `bash -n script` only reads the script.
+        return UnwrapResult(())
     return UnwrapResult(runs, tuple(doubts), open=not words[index:])
 
 

@@ -6,12 +6,23 @@ value counts as well, unless the command starts with the assignment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.expand import Binding
-from handrail.shell.parse.syntax import Assignment, Script, SimpleCommand, Statement, Text, Word
+from handrail.shell.parse.syntax import (
+    Assignment,
+    Braces,
+    Opaque,
+    Script,
+    SimpleCommand,
+    Statement,
+    Text,
+    Variable,
+    Word,
+)
 
 # Builtins that set the variables which their arguments name.
 _SETTERS: Final = frozenset(
@@ -20,6 +31,8 @@ _SETTERS: Final = frozenset(
         *("local", "export", "readonly", "let", "wait", "source", ".", "eval"),
     )
 )
+_OWN_NAME: Final = re.compile(r"(?!.*_proxy$)[a-z_][a-z0-9_]*")
+_DEEPEST: Final = 8
 # Builtins that can set any variable.
 _SET_ANYTHING: Final = frozenset({"source", ".", "eval", "let"})
 
@@ -83,3 +96,39 @@ def _names_set_by_builtin(one: Invocation) -> Iterator[str]:
             yield (word.value or "").partition("[")[0].partition("=")[0]
         for assignment in one.assignments:
             yield assignment.name
+
+
+def harmless_texts(flat: FlatCommand) -> frozenset[str]:
+    """Variables whose values come from the command itself or from what it reads, never from the
+    environment: printing them reveals nothing that the command does not show anyway.
+
+    Names of environment variables are in capitals; a variable in capitals may be inherited.
+    """
+    given: dict[str, list[Word]] = {}
+    for one in flat.invocations:
+        for assignment in one.assignments:
+            words = [assignment.value] if assignment.value is not None else []
+            given.setdefault(assignment.name, []).extend((*words, *assignment.inner))
+    found = {name for name in given if _OWN_NAME.fullmatch(name)}
+    while True:
+        kept = {name for name in found if all(_is_own(word, found) for word in given[name])}
+        if kept == found:
+            return frozenset(found)
+        found = kept
+
+
+def _is_own(word: Word, known: Collection[str], depth: int = 0) -> bool:
+    """Whether the text of a word depends on no variable but these."""
+    if depth > _DEEPEST:
+        return False
+    for part in word.parts:
+        inner: tuple[Word, ...] = ()
+        match part:
+            case Variable(name=name, inner=inner, operator=operator):
+                if operator == "!" or not (name in known or name in ("PWD", "HOME")):
+                    return False
+            case Opaque(inner=inner) | Braces(alternatives=inner):
+                pass
+        if not all(_is_own(one, known, depth + 1) for one in inner):
+            return False
+    return True

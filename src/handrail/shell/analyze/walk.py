@@ -156,11 +156,12 @@ class _TreeWalk:
             case "if":
                 end = self._if(scripts, context, at)
             case "while" | "until" | "for ((":
-                self._found.may_loop_forever = True
+                self._found.may_loop_forever |= not _reads_its_input(command)
                 end = self._loop(scripts, context.unsure(), at)
             case "for" | "select":
                 self._loop_variable(command, context, at)
-                end = self._loop(scripts, context.unsure(), at)
+                inside = replace(context, bound=context.bound.union(command.variables))
+                end = self._loop(scripts, inside.unsure(), at)
             case "case":
                 end = self._case(scripts, context.unsure(), at)
             case "time":
@@ -282,6 +283,17 @@ class _TreeWalk:
             context.apart(), piped_from=(), stdin=stdin, in_substitution=True, extra_arguments=False
         )
         self._script(script, inside, at)
+
+
+def _reads_its_input(loop: CompoundCommand) -> bool:
+    """Whether a loop is `while read …`: it ends with its input."""
+    condition = loop.scripts[0].statements if loop.scripts else ()
+    if loop.kind != "while" or len(condition) != 1:
+        return False
+    only = condition[0]
+    if not isinstance(only.command, SimpleCommand) or only.redirects or only.negated:
+        return False
+    return bool(only.command.words) and only.command.words[0].value == "read"
 
 
 def _is(statement: Statement, kind: str) -> bool:

@@ -82,6 +82,8 @@ class WalkContext:
     certain: bool = True
     # Another program looks for the program: functions do not count.
     outside: bool = False
+    # The variables of the loops around it.
+    bound: frozenset[str] = frozenset()
 
     def apart(self) -> WalkContext:
         """The context of a subshell."""
@@ -122,6 +124,7 @@ class WalkResult:
                     function=context.function,
                     in_substitution=context.in_substitution,
                     remote=context.remote,
+                    bound=context.bound,
                 )
             )
 

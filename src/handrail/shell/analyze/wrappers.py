@@ -17,10 +17,12 @@ from typing import Final
 from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze import finders, shells
 from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
+from handrail.shell.languages.awk import parse_awk, program_argument
 from handrail.shell.parse.syntax import Assignment, Text, Word
 from handrail.shell.parse.words import drop_prefix, mark_placeholder, may_split, static_prefix
 from handrail.shell.tables.wrapper_table import Options, WrapperSpec, wrapper_specs
 
+_AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _SPLITTABLE: Final = re.compile(r"[\w./=:,+@% -]*", re.ASCII)
 _NO_VALUE: Final = Word("", (Text(""),))
@@ -32,12 +34,25 @@ def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
     if program is None:
         return None
     name = posixpath.basename(program)
-    for reads in (shells.unwrap_shell, finders.unwrap_finder):
+    for reads in (shells.unwrap_shell, finders.unwrap_finder, unwrap_awk):
         found = reads(name, words)
         if found is not None:
             return found
     wrapper = wrapper_specs().get(name)
     return None if wrapper is None else _WrapperArguments(name, wrapper, list(words[1:])).result()
+
+
+def unwrap_awk(name: str, words: Sequence[Word]) -> UnwrapResult | None:
+    """The commands that an awk program runs, where they are constant; None for another program."""
+    values = [word.value for word in words[1:]]
+    if name not in _AWKS or None in values:
+        return None
+    text, _ = program_argument([value or "" for value in values])
+    program = None if text is None else parse_awk(text)
+    if program is None or None in program.commands or not program.commands:
+        return None
+    texts = [Word(one or "", (Text(one or "", quoted=True),)) for one in program.commands]
+    return UnwrapResult(tuple(WrappedRun("text", (word,)) for word in texts))
 
 
 @dataclass()

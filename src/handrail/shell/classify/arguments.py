@@ -20,7 +20,8 @@ from handrail.shell.word_pieces import Field, WordPiece
 # Variables that hold no secret, though some hold a path.
 _HARMLESS: Final = re.compile(
     r"USER|LOGNAME|HOSTNAME|SHELL|LANG|TERM|TZ|HOSTTYPE|OSTYPE|MACHTYPE|BASH|BASH_VERSION|EDITOR"
-    r"|PATH|OLDPWD|TMPDIR|CI|HOME|PWD|[-_0]"
+    r"|PATH|OLDPWD|TMPDIR|CI|HOME|PWD|[-_0]|JAVA_HOME|ANDROID_HOME|GOPATH|GOROOT|CARGO_HOME|RUSTUP_HOME"
+    r"|VIRTUAL_ENV|CONDA_PREFIX|NODE_ENV|XDG_[A-Z_]+|COLORTERM|DISPLAY|LC_[A-Z]+|PYTHONPATH|NVM_DIR"
 )
 # NUL stands for a gap; no word can contain one.
 _ELSEWHERE: Final = re.compile(r"\A[/~]|\.\.|\0\0|(?:\A|/)\.\0|\0\.(?:/|\Z)")
@@ -71,10 +72,16 @@ class Argument:
 
 
 def argument_readings(
-    words: Sequence[Word], expander: Expander, cwd: str | None
+    words: Sequence[Word],
+    expander: Expander,
+    cwd: str | None,
+    bound: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[Argument, ...]]:
-    """The arguments that the words become, for each combination of variable values."""
-    for fields in expander.certain(words, cwd):
+    """The arguments that the words become, for each combination of variable values.
+
+    `bound` are variables that are certainly set.
+    """
+    for fields in expander.certain(words, cwd, bound):
         yield tuple(_argument(field) for field in fields)
 
 
@@ -125,7 +132,8 @@ def _many(piece: WordPiece) -> bool:
 
 def _asks(part: Part) -> Iterator[str]:
     if isinstance(part, Variable):
-        if not (part.plain and _HARMLESS.fullmatch(part.name)):
+        # `${!PATH}` is the value of another variable.
+        if part.operator == "!" or not _HARMLESS.fullmatch(part.name):
             yield part.name
         for word in part.inner:
             yield from chain.from_iterable(_asks(one) for one in word.parts)

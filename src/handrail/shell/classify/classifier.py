@@ -13,6 +13,7 @@ from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.analyze.variables import harmless_texts
 from handrail.shell.classify import (
     environment,
     hosts,
@@ -30,19 +31,22 @@ from handrail.shell.classify.program_use import (
     add_option_dashes,
     changed_directory,
     classify_arguments,
+    classify_shell,
     classify_wrapper,
     default_role,
     has_unseen_arguments,
     only_prints_help,
-    reads_files,
     searches_for_secrets,
     uses_current_directory,
 )
 from handrail.shell.classify.roles import ArgumentContext
+from handrail.shell.classify.traits import apply_traits
 from handrail.shell.expand import Expander
 from handrail.shell.tables.program_table import OperandSlot, ProgramSpec, ProgramTable
 
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
+# They run programs besides what they do themselves.
+_SEARCHING_WRAPPERS: Final = frozenset({"find", "gfind", "awk", "gawk", "mawk", "nawk"})
 _DEEPEST: Final = 8
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = OperandSlot("script")
@@ -64,6 +68,8 @@ class Classifier:
         self._protected = protected
         self._git_is_safe = git_is_safe
         self._seeks = False
+        self._flat = FlatCommand(())
+        self._texts: frozenset[str] = frozenset()
 
     def classify(
         self, flat: FlatCommand, expander: Expander, collector: EffectCollector
@@ -76,6 +82,8 @@ class Classifier:
         collector.take_part_class()
         collector.changes_directory = flat.changes_directory
         self._seeks = searches_for_secrets(flat)
+        self._flat = flat
+        self._texts = harmless_texts(flat)
         classes = []
         for one in flat.invocations:
             self._classify_invocation(one, flat, expander, collector)
@@ -87,10 +95,15 @@ class Classifier:
     ) -> None:
         cwd = self._cwd(one)
         # Another shell sees none of the variables that this one has set.
-        if _SHELLS.intersection(one.wrapped_by):
+        if _SHELLS.intersection(one.wrapped_by) and not flat.is_one_shell:
             expander = Expander({}, self._where.home)
         context = ArgumentContext(
-            self._where, cwd, collector, one.source, protected=self._protected
+            self._where,
+            cwd,
+            collector,
+            one.source,
+            protected=self._protected,
+            harmless_texts=self._texts,
         )
         if one.background:
             collector.background = True
@@ -108,8 +121,13 @@ class Classifier:
             collector.open_ended = True
         elif name not in flat.functions:
             self._program(name, one, expander, context)
-        elif one.function == name:
-            context.danger(messages.RECURSIVE_FUNCTION.format(name=name))
+        else:
+            if one.function == name:
+                context.danger(messages.RECURSIVE_FUNCTION.format(name=name))
+            # The body may print them.
+            for given in argument_readings(one.words[1:], expander, context.cwd):
+                for argument in given:
+                    roles.classify_text(argument, context)
 
     def _cwd(self, one: Invocation) -> str | None:
         if one.cwd is None:
@@ -120,6 +138,9 @@ class Classifier:
     def _assignments(one: Invocation, context: ArgumentContext) -> None:
         for assignment in one.assignments:
             safety_class = environment.classify_variable(assignment.name)
+            if assignment.name == "IFS" and one.program == "read":
+                # Only `read` splits by it.
+                continue
             # Without a command it is the shell's own variable: nobody else sees a new name.
             if one.words or safety_class is CommandClass.DANGEROUS:
                 context.note(safety_class, messages.SETS_VARIABLE.format(name=assignment.name))
@@ -129,11 +150,20 @@ class Classifier:
     ) -> None:
         context.collector.add_program(name)
         found = identity.identify_program(name, one.words[0], context, self._programs)
-        for given in argument_readings(one.words[1:], expander, context.cwd):
+        for given in argument_readings(one.words[1:], expander, context.cwd, one.bound):
             if found is None:
                 hosts.collect_hosts(given, context.collector, strict=True)
+                self._classify_namesake(name, given, context)
             else:
                 self._with_arguments(found, given, one, context)
+
+    def _classify_namesake(
+        self, name: str, given: Sequence[Argument], context: ArgumentContext
+    ) -> None:
+        """A file of the workspace with the name of a known program: `./gradlew publish`."""
+        known = identity.lookup_program(posixpath.basename(name), self._programs)
+        if known is not None and known.deny:
+            _classify_denied(known, given, context)
 
     def _with_arguments(
         self,
@@ -148,11 +178,17 @@ class Classifier:
             for word in given
         )
         context = replace(
-            context, program=found.name, found_by_search=added, seeks_secrets=self._seeks
+            context,
+            program=found.name,
+            found_by_search=added,
+            found_everything=added and listing.finds_everything(one, self._flat),
+            seeks_secrets=self._seeks,
         )
-        if one.is_wrapper and found.name != "find":
-            self._apply_traits(found, given, one, context)
+        if one.is_wrapper and found.name not in _SEARCHING_WRAPPERS:
+            apply_traits(found, given, one, context)
             classify_wrapper(found, given, context)
+            if found.name in _SHELLS:
+                classify_shell(found, given, one, context)
         else:
             self._classify_program(found, given, one, context)
 
@@ -188,20 +224,14 @@ class Classifier:
         if program.subcommands:
             self._classify_subcommand(program, given, one, context, depth)
             return
-        self._apply_traits(program, given, one, context)
+        apply_traits(program, given, one, context)
         if program.safety_class is not CommandClass.SAFE:
             context.note(
                 program.safety_class,
                 program.why or messages.NOT_READ_ONLY.format(program=program.name),
             )
         if program.deny:
-            for argument in given:
-                if argument.text and re.search(program.deny, argument.text):
-                    context.danger(
-                        messages.DENIED_ARGUMENT.format(
-                            argument=argument.source, program=program.name
-                        )
-                    )
+            _classify_denied(program, given, context)
         if program.grammar.options is None:
             for argument in given:
                 roles.classify_argument("any", argument, context)
@@ -243,48 +273,12 @@ class Classifier:
             )
             context.collector.open_ended = True
         else:
-            self._apply_traits(program, given, one, context)
+            apply_traits(program, given, one, context)
             least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
             context.note(max(program.safety_class, least), program.why or f"{program.name} alone")
 
     def _git_safe_in(self, cwd: str | None) -> bool:
         return self._git_is_safe is None or (cwd is not None and self._git_is_safe(cwd))
-
-    def _apply_traits(
-        self,
-        program: ProgramSpec,
-        given: Sequence[Argument],
-        one: Invocation,
-        context: ArgumentContext,
-    ) -> None:
-        traits = program.traits
-        if "open" in traits:
-            context.collector.open_ended = True
-        if "git" in traits:
-            context.collector.git = True
-        if "endless" in traits:
-            context.danger(messages.ENDLESS_PROGRAM.format(program=program.name))
-        if "bare" in traits and not given:
-            context.danger(program.why or f"{program.name} alone")
-        if not traits.isdisjoint(("net", "fetches")):
-            context.collector.network = True
-        if "net" in traits:
-            hosts.collect_hosts(given, context.collector)
-        if "host" in traits:
-            hosts.collect_first_host(given, context.collector)
-        if (
-            one.extra_arguments
-            and context.found_by_search
-            and context.seeks_secrets
-            and reads_files(program)
-        ):
-            context.danger(messages.SEARCHES_SECRETS)
-        only_text = all(slot.role == "text" for slot in program.grammar.slots)
-        by_search = context.found_by_search and not has_unseen_arguments(one)
-        harmless = "any" in traits and (context.found_by_search or only_text)
-        if one.extra_arguments and not by_search and not harmless:
-            least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
-            context.note(least, messages.UNSEEN_ARGUMENTS.format(program=program.name))
 
     def _classify_parsed(
         self,
@@ -304,13 +298,17 @@ class Classifier:
                 messages.OPTION_CHANGES.format(program=program.name, option=option),
             )
             context.collector.git = context.collector.git or program.name.startswith("git ")
+        context = replace(context, narrowed=not parsed.given.isdisjoint(listing.NARROWING))
+        sweeps = context.found_everything and one.extra_arguments
         for option in sorted(parsed.given):
             # Whether or not a file is named for it: `find -delete` starts here.
             if WRITING_ROLES.intersection(program.grammar.turns.get(option, {}).values()):
                 context.note(
-                    CommandClass.DEV,
+                    CommandClass.DANGEROUS if sweeps else CommandClass.DEV,
                     messages.OPTION_WRITES.format(program=program.name, option=option),
                 )
+        if sweeps and program.safety_class is not CommandClass.SAFE:
+            context.danger(messages.WHOLE_WORKSPACE.format(argument=one.source))
         classify_arguments(parsed, context)
         if uses_current_directory(program, parsed) and not one.extra_arguments:
             roles.classify_argument(default_role(program, parsed), _HERE, context)
@@ -385,3 +383,13 @@ class Classifier:
             )
         elif "modules" not in program.traits:
             context.danger(messages.UNKNOWN_PROGRAM.format(name=name))
+
+
+def _classify_denied(
+    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
+) -> None:
+    for argument in given:
+        if argument.text and re.search(program.deny, argument.text):
+            context.danger(
+                messages.DENIED_ARGUMENT.format(argument=argument.source, program=program.name)
+            )

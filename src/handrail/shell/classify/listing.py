@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
-from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.options import ParsedCommandLine, parse_arguments
 from handrail.shell.parse.syntax import (
@@ -51,6 +52,12 @@ _SIEVES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), frozenset({"-o", "--only-matching", "--label"})),
     "rg": frozenset({"-o", "--only-matching", "-r", "--replace", "--json", "--passthru"}),
 }
+# Options of find that leave out some of the files.
+NARROWING: Final = word_set("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -newer -newermt
+    -mtime -mmin -ctime -cmin -atime -amin -size -empty -perm -user -group -inum -samefile -links
+    -nouser -nogroup
+""")
 _FILES: Final = frozenset({"read", "tree", "write", "output"})
 _TREES: Final = frozenset({"-r", "-R", "--recursive", "--dereference-recursive", "--files"})
 _LINES: Final = re.compile(r"[\d,$;pqd{} !]*")
@@ -60,6 +67,29 @@ _BREAKS: Final = frozenset({"\\n", "\n", " ", "\\0", "\\r", "-d", "-s"})
 def lists_workspace_paths(piped_from: Sequence[Invocation], find: Lookup) -> bool:
     """Whether all of the output is paths that a search found."""
     return bool(piped_from) and all(_lists(one, find) for one in piped_from)
+
+
+def finds_everything(one: Invocation, flat: FlatCommand) -> bool:
+    """Whether the search whose paths a program gets finds all that is in the directory."""
+    if one.wrapped_by[-1:] == ("find",):
+        searches = [each for each in flat.invocations if each.is_wrapper and each.program == "find"]
+    else:
+        searches = list(one.piped_from)
+    return bool(searches) and any(map(_finds_all, searches))
+
+
+def _finds_all(one: Invocation) -> bool:
+    words = [word.value or "" for word in one.words]
+    given = [word for word in words[1:] if word.startswith("-")]
+    operands = [word for word in words[1:] if not word.startswith("-")]
+    if one.program in ("find", "gfind"):
+        starts = list(takewhile(lambda word: word[:1] not in ("-", "(", "!"), words[1:])) or ["."]
+        return NARROWING.isdisjoint(given) and not {".", "./", "*", "./*"}.isdisjoint(starts)
+    if one.program == "ls":
+        return not operands or not {".", "./", "*", "./*"}.isdisjoint(operands)
+    if one.program == "git":
+        return operands[:1] == ["ls-files"] and operands[1:] in ([], ["."])
+    return one.program == "rg" and "--files" in given and not operands and "-g" not in given
 
 
 def substitution_lists_paths(part: Substitution, find: Lookup) -> bool:

@@ -41,8 +41,13 @@ RUNS_STDIN: Final = "{program} runs code from standard input"
 RUNS_WORKSPACE_FILE: Final = "it runs {argument!r} from the workspace"
 SEARCHES_SECRETS: Final = "the files it searches for may contain secrets"
 SENSITIVE_FILE: Final = "{argument!r} may contain secrets"
+AWK_RUNS_COMMANDS: Final = "the awk program runs other programs"
+AWK_NOT_READ_ONLY: Final = "the awk program may do more than print"
 SED_NOT_READ_ONLY: Final = "the sed script may do more than print"
 SETS_VARIABLE: Final = "the variable {name} is set"
+SHOWS_PROCESSES: Final = (
+    "{program} shows the arguments of other processes, which this sandbox does not hide"
+)
 SYSTEM_PATH: Final = "it is a system path"
 TOO_MUCH_TO_FOLLOW: Final = "it does more than can be followed"
 UNKNOWN_ARGUMENT: Final = "{argument!r} is known only at run time"

@@ -18,7 +18,7 @@ from handrail.shell.tables.program_table import ProgramSpec
 
 _SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
 _HELP: Final = frozenset({"--help", "-h", "help"})
-WRITING_ROLES: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
+WRITING_ROLES: Final = frozenset({"write", "wtree", "etree", "swept", "emptied", "new-archive"})
 
 
 def has_unseen_arguments(one: Invocation) -> bool:
@@ -125,3 +125,15 @@ def classify_wrapper(
     context.note(
         program.safety_class, program.why or messages.RUNS_PROGRAM.format(program=program.name)
     )
+
+
+def classify_shell(
+    found: ProgramSpec, given: Sequence[Argument], one: Invocation, context: ArgumentContext
+) -> None:
+    """Classify a shell that is a wrapper: only `sh -c 'text'` by itself is no more than its text."""
+    by_text = any(re.fullmatch(r"-[eux]*c[eux]*", word.text or "") for word in given)
+    if not by_text or one.wrapped_by or one.extra_arguments:
+        context.note(CommandClass.DEV, found.why)
+    for argument in given:
+        # The text may print its arguments.
+        roles.classify_text(argument, context)

@@ -14,50 +14,22 @@ from typing import Final
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
-from handrail.shell.analyze import builtins
 from handrail.shell.classify import hosts, messages, path_location, sed
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.path_location import PathLocation
+from handrail.shell.classify.role_patterns import ALLOWED_TEXT, DENIED_TEXT
+from handrail.shell.languages import awk, jq
 
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
+# The arguments of functions and shells: each is classified where it is given.
+_ARGUMENTS: Final = frozenset(("@", "*", "#", *map(str, range(1, 10))))
 _MOST_SECONDS: Final = 120.0
 # Programs whose operands are gone afterwards.
 _REMOVERS: Final = frozenset({"rm", "unlink"})
 # The roles of operands that name what a program looks at.
-PATHS: Final = frozenset({"read", "tree", "list", "rev", "start", "swept"})
-
-# Texts of which only some are harmless: all of it must match.
-_ALLOWED: Final[Mapping[str, str]] = {
-    "count": r"-?\d{1,6}(?:\.\d{1,6})?|-",
-    "plus": r"\+[^\0]*",
-    "status": r"status",
-    "paging": r"never",
-    "processes": r"[adfhjlmnrsuvwxTLSX]+|\d+(?:,\d+)*|ax[a-df-z]*",
-    "shows": r"show|list|ls|dev|up|(?:lo|eth|en|wl|br|docker|tun|tap|veth)\w*",
-    "sysctl": r"[a-z0-9_.*/-]+",
-    "sizes": r"size|speed",
-    "database": r"services|protocols|passwd|group",
-    "variable": r"PATH|HOME|PWD|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TERM|TZ|HOSTNAME|EDITOR|CI|TMPDIR|OLDPWD|SHLVL",
-    "flags": r"[-+][efuxvCEhnTH]+|[-+]o|pipefail|errexit|nounset|xtrace|verbose|noglob|noclobber|-|--",
-    "merges": r"off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
-    "identity": r"GIT_(?:AUTHOR|COMMITTER)_IDENT|GIT_DEFAULT_BRANCH",
-    "format": rf"(?!-){builtins.FORMAT}|--",
-    "mode": r"(?:0?[0-7]{3}|[ugoa,+=rwxX-]+)",
-}
-# Texts that are harmless unless some part of them matches.
-_DENIED: Final[Mapping[str, str]] = {
-    "jq": r"\b(?:env|input_filename|import|include|repeat|while|until|recurse|def|infinite|debug"
-    r"|stderr|modulemeta|get_search_list|halt|limit)\b|range\s*\([^)]*(?:\d{7}|\d[eE])|\$ENV|\$__|getpath/",
-    "yq": r"\b(?:env|strenv|envsubst|load\w*|system|repeat|while|until|def|import|include)\b|eval\s*\(|\$ENV",
-    "columns": r"environ",
-    # Signatures are checked by a program that the configuration names.
-    "pretty": r"%[-+ ]?G|%\(signature|%\(trailers:.*cmd",
-    # An index in a name is worked out, and working out can run commands.
-    "check": r"^-[vR]$",
-    "name": r"[^A-Za-z0-9_]",
-}
+PATHS: Final = frozenset({"read", "tree", "list", "rev", "start", "swept", "emptied"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +44,15 @@ class ArgumentContext:
     program: str = ""
     # The arguments that a wrapper adds are paths found by a search in the workspace.
     found_by_search: bool = False
+    # The search finds all that is in a root.
+    found_everything: bool = False
+    # An option leaves out some of the files.
+    narrowed: bool = False
     # A search names files that may contain secrets.
     seeks_secrets: bool = False
     protected: Callable[[str], str | None] | None = None
+    # Variables whose values come from the command itself, or from what it reads.
+    harmless_texts: frozenset[str] = frozenset()
     # Programs that this one was found to start, in any reading of its arguments.
     launched: set[str] = field(default_factory=set)
 
@@ -92,7 +70,7 @@ def classify_argument(role: str, argument: Argument, context: ArgumentContext) -
     handler = _ROLES.get(role)
     if handler is not None:
         handler(argument, context)
-    elif role in _ALLOWED or role in _DENIED:
+    elif role in ALLOWED_TEXT or role in DENIED_TEXT:
         _matching(role, argument, context)
     else:
         context.danger(messages.UNKNOWN_ROLE.format(argument=argument.source))
@@ -103,6 +81,8 @@ def classify_text(argument: Argument, context: ArgumentContext) -> None:
     if argument.text is not None or argument.found_by_search:
         return
     for name in argument.unknown_variables:
+        if name in context.harmless_texts or name in _ARGUMENTS:
+            continue
         bad = _SECRET.search(name) is not None
         safety_class = CommandClass.DANGEROUS if bad else CommandClass.DEV
         context.note(safety_class, messages.UNKNOWN_VARIABLE.format(name=name))
@@ -149,9 +129,8 @@ def classify_write(
 ) -> None:
     """Classify a file that is created, changed or removed. `whole`: a root itself is allowed."""
     if argument.found_by_search:
-        context.note(
-            CommandClass.DEV, f"{context.program or 'it'} changes files that a search finds"
-        )
+        least = CommandClass.DANGEROUS if context.found_everything else CommandClass.DEV
+        context.note(least, f"{context.program or 'it'} changes files that a search finds")
         context.collector.open_ended = True
         return
     place = path_location.locate_path(argument, context.cwd, context.where, follow=follow)
@@ -162,7 +141,8 @@ def classify_write(
             messages.WRITES_PATH.format(argument=argument.source, reason=place.objection)
         )
     else:
-        _inside(argument, place, context, whole=whole or not tree)
+        # `*` names every file of a root; `.` as a target names none of them.
+        _inside(argument, place, context, whole=whole or not (tree or argument.glob))
     paths = _trees(place.paths) if tree else place.paths
     context.collector.add_writes(paths)
     if context.program in _REMOVERS:
@@ -274,6 +254,31 @@ def _sed(argument: Argument, context: ArgumentContext) -> None:
         context.collector.open_ended = True
 
 
+def _awk(argument: Argument, context: ArgumentContext) -> None:
+    """An awk program; the commands that it runs are invocations of their own."""
+    program = None if argument.text is None else awk.parse_awk(argument.text)
+    if program is None or program.doubts or None in program.commands:
+        context.danger(messages.AWK_NOT_READ_ONLY)
+        context.collector.open_ended = True
+        return
+    if program.commands:
+        context.note(CommandClass.DEV, messages.AWK_RUNS_COMMANDS)
+    for path in program.reads:
+        classify_read(Argument(path, argument.source), context)
+    for path in program.writes:
+        classify_write(Argument(path, argument.source), context)
+
+
+def _jq(argument: Argument, context: ArgumentContext) -> None:
+    if argument.text is None:
+        classify_text(argument, context)
+        context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
+    elif not jq.only_computes(argument.text):
+        context.danger(
+            messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
+        )
+
+
 def _archive(argument: Argument, context: ArgumentContext) -> None:
     """Tar takes `host:file` for a file on another machine."""
     if ":" in (argument.text or ":"):
@@ -330,8 +335,8 @@ def _matching(role: str, argument: Argument, context: ArgumentContext) -> None:
     if value is None:
         classify_text(argument, context)
         context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
-    elif (role in _ALLOWED and not re.fullmatch(_ALLOWED[role], value, re.DOTALL)) or (
-        role in _DENIED and re.search(_DENIED[role], value)
+    elif (role in ALLOWED_TEXT and not re.fullmatch(ALLOWED_TEXT[role], value, re.DOTALL)) or (
+        role in DENIED_TEXT and re.search(DENIED_TEXT[role], value)
     ):
         context.danger(
             messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
@@ -364,6 +369,9 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "output": _output,
     "wtree": lambda argument, context: classify_write(argument, context, tree=True),
     "swept": lambda argument, context: classify_write(argument, context, tree=True, whole=True),
+    "emptied": lambda argument, context: classify_write(
+        argument, context, tree=True, whole=context.narrowed
+    ),
     "entry": lambda argument, context: classify_write(argument, context, follow=False),
     "etree": lambda argument, context: classify_write(argument, context, tree=True, follow=False),
     "unpacked": _unpacked,
@@ -376,6 +384,8 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "script": _script,
     "code": _code,
     "sed": _sed,
+    "awk": _awk,
+    "jq": _jq,
     "archive": _archive,
     "new-archive": _new_archive,
     "seconds": _seconds,
@@ -384,4 +394,4 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
 
 def known_roles() -> frozenset[str]:
     """Every role that can be classified."""
-    return frozenset((*_ROLES, *_ALLOWED, *_DENIED))
+    return frozenset((*_ROLES, *ALLOWED_TEXT, *DENIED_TEXT))

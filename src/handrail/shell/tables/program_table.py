@@ -147,7 +147,8 @@ class ProgramSpec:
     # "builtin", "any" (no argument is harmful), "open" (touches more than it names), "git" (writes in
     # `.git`), "endless", "bare" (harmful without arguments), "alone" (works without a subcommand),
     # "net" and "host" (arguments name machines), "fetches" (connects to other machines), "dashless"
-    # (the first word is options), "wrapper" and "modules" (runs what follows).
+    # (the first word is options), "wrapper" and "modules" (runs what follows), "processes" (shows
+    # the arguments of other processes).
     traits: frozenset[str] = frozenset()
     # A pattern of arguments that make it dangerous.
     deny: str = ""
@@ -252,7 +253,12 @@ def _subcommands(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         for word in raw.get("dev", "").split()
     }
     danger = {
-        word: {"class": "dangerous", "operands": "any*", "traits": "open", "why": why}
+        word: {
+            "class": "dangerous",
+            "operands": "any*",
+            "traits": "open fetches" if word in fetching else "open",
+            "why": why,
+        }
         for words, why in raw.get("danger", {}).items()
         for word in words.split()
     }
