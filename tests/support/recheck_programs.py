@@ -305,7 +305,7 @@ def _gofmt(given, _):
 
 
 _SPECIAL = {
-    **dict.fromkeys(("bash", "sh", "dash"), _shell),
+    **dict.fromkeys(("bash", "sh", "dash", "ash"), _shell),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     "docker": _docker,
     "systemctl": _systemctl,

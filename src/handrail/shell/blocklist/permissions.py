@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from handrail.core.commands import Reason
@@ -65,7 +66,9 @@ def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[R
     """Reasons to refuse a program that runs with the rights of root."""
     fields = [plain_text(field) for field in call.arguments]
     pattern = _SWITCHES.get(call.name)
-    if pattern is not None and any(map(pattern.fullmatch, fields)):
+    # An option and its value may be two words.
+    joined = (f"{one}={after}" for one, after in pairwise(fields) if one.startswith("--"))
+    if pattern is not None and any(map(pattern.fullmatch, (*fields, *joined))):
         yield call.reason(*RIGHTS)
     elif call.name in _CONTAINERS and {"run", "create", "exec"}.intersection(fields):
         if any(map(_WHOLE_MACHINE.fullmatch, fields)):

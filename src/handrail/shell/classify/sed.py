@@ -85,7 +85,8 @@ def _plain(script: str, letter: str, after: int) -> int | None:
 
 def _addresses(script: str, at: int) -> int | None:
     first = _address(script, at)
-    if first is None:
+    if first is None or script[at : at + 1] in ("+", "~"):
+        # Only a second address counts from the first.
         return None
     if first > at:
         first = _blanks(script, first)

@@ -19,7 +19,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>\?//=?|//=|\|=|\+=|-=|\*=|/=|%=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.;:?(){}\[\]])"
 )
 _KEYWORDS: Final = word_set("""
-    def if then elif else end as reduce foreach and or not try catch label break __loc__
+    def if then elif else end as reduce foreach and or not try catch label break __loc__ null true
+    false
 """)
 _FUNCTIONS: Final = word_set("""
     IN INDEX abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh

@@ -16,15 +16,26 @@ AT_END: Final = " end"
 _READ_VALUES: Final = frozenset("dinNptu")
 
 
-def run_builtin(fields: Sequence[str], state: ShellState, stdin: InputText | None) -> str | None:
-    """Run a builtin and return what it prints; None for any other program."""
+def run_builtin(
+    fields: Sequence[str], state: ShellState, stdin: InputText | None, separators: str | None
+) -> str | None:
+    """Run a builtin and return what it prints; None for any other program.
+
+    `separators` is the value of IFS if it is set for the builtin alone.
+    """
     if fields[0] == "printf" and fields[1:2] == ["-v"] and len(fields) > 3:
         state.assign(fields[2], format_printf(decode_escapes(fields[3]), fields[4:]))
         return ""
     builtin = _BUILTINS.get(fields[0])
     if builtin is None:
         return None
+    before = state.variables.get("IFS")
+    if separators is not None:
+        state.assign("IFS", separators)
     builtin(fields[1:], state, stdin)
+    if separators is not None:
+        state.variables.pop("IFS", None)
+        state.variables |= {} if before is None else {"IFS": before}
     return ""
 
 
@@ -76,17 +87,21 @@ def _read(arguments: Sequence[str], state: ShellState, stdin: InputText | None) 
     if line is None:
         return
     if array is not None:
-        state.assign_elements(array, [(None, word) for word in line.split()])
+        state.assign_elements(array, [(None, word) for word in line.split(_separator(state))])
         return
     _assign_words(names or ["REPLY"], line, state)
 
 
 def _assign_words(names: Sequence[str], line: str, state: ShellState) -> None:
-    separators = state.values("IFS")
-    separator = separators[0] if separators and separators[0].strip() else None
-    words = line.split(separator, len(names) - 1) if len(names) > 1 else [line.strip()]
+    words = line.split(_separator(state), len(names) - 1) if len(names) > 1 else [line.strip()]
     for number, name in enumerate(names):
         state.assign(name, words[number] if number < len(words) else "")
+
+
+def _separator(state: ShellState) -> str | None:
+    """What separates the words of a line; None for blanks."""
+    values = state.values("IFS")
+    return values[0].strip()[:1] or None if values else None
 
 
 def _mapfile(arguments: Sequence[str], state: ShellState, stdin: InputText | None) -> None:

@@ -231,7 +231,7 @@ class CommandSimulator:
         if body is not None:
             return self._function(name, body, fields[1:], state, frame)
         plain = [plain_text(one) for one in fields]
-        printed = builtin_commands.run_builtin(plain, state, frame.stdin)
+        printed = builtin_commands.run_builtin(plain, state, frame.stdin, variables.get("IFS"))
         if printed is not None:
             return printed
         unwrapped = unwrap(words)
@@ -247,7 +247,8 @@ class CommandSimulator:
         self, fields: Sequence[str], source: str, state: ShellState, frame: _Frame
     ) -> str | None:
         stdin = frame.stdin.peek() if frame.stdin is not None else None
-        for text in embedded_commands(fields, stdin):
+        written = "".join(text for one in fields[1:] if (text := state.files.get(one)))
+        for text in embedded_commands(fields, stdin or written):
             self._text(text, source, state.fork(), _inner(frame, fields[0]))
         target = downloaded_file(fields)
         if target is not None:
