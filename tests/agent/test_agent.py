@@ -136,3 +136,26 @@ async def test_events_end_with_the_result(workspace):
     assert "tool_call_end" in types
     text = "".join(event.text for event in events if event.type == "model_text")
     assert text == "fine"
+
+
+@pytest.mark.feature("L10")
+async def test_a_read_runs_while_the_message_is_still_streamed(workspace):
+    content = "x" * 2_000
+    reply = together(
+        calls("read_file", path="app.py"), calls("write_file", path="new.txt", content=content)
+    )
+    async with FakeProvider([reply, says("fine")], pace_s=0.002) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, mode="accept-edits", model=model) as rt:
+            events = [event async for event in rt.agent().stream(TASK)]
+        await model.aclose()
+
+    order = [(event.type, getattr(event, "tool", "")) for event in events]
+    complete = [
+        position
+        for position, event in enumerate(events)
+        if event.type == "model_call" and event.tool == "write_file" and event.complete
+    ]
+    assert order.index(("tool_call_end", "read_file")) < complete[0]
+    assert order.index(("tool_call_start", "write_file")) > complete[0]
+    assert workspace.joinpath("new.txt").read_text() == content

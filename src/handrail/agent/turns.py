@@ -12,6 +12,8 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.ports.models import (
     CallBlock,
+    CallClosed,
+    CallOpened,
     Finish,
     Message,
     MessageDone,
@@ -20,10 +22,13 @@ from handrail.core.ports.models import (
     Picture,
     ResultBlock,
     Text,
+    TextDelta,
+    ThinkingDelta,
 )
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
-from handrail.engine.providers.model_calls import RecordedCall
+from handrail.engine.providers.response_end import ResponseEnd
+from handrail.engine.providers.streamed_calls import StreamedCalls
 from handrail.engine.runtime import Runtime
 from handrail.policy.guardrails.test_commands import runs_tests
 
@@ -59,47 +64,56 @@ class TurnRunner:
         turn: int,
         report: Callable[[ModelEvent], None],
     ) -> ExecutedTurn:
-        """Read a message, keep it, run its calls, keep their results; raises `ModelFailed`."""
-        done = await self._read(events, report)
-        message, ids = done.message, call_ids(conversation.id, turn, done.message.calls)
-        conversation.append(message, turn, ids)
-        if not message.calls:
-            return ExecutedTurn(message, done.finish, done.reason)
-        await conversation.flush()
-        asked = [
-            RecordedCall(own, call.name, call.arguments_json)
-            for (_, own), call in zip(ids, message.calls, strict=True)
-        ]
-        answered = await self.rt.model_calls.run(
-            asked,
-            done.finish,
-            done.reason,
-            agent=self.agent,
-            refuse=self.refuse_call,
-            on_event=self.listener,
-        )
-        results = tuple(one.result for one in answered)
+        """Read a message, keep it, run its calls, keep their results. Calls that only read begin
+        while the message is read; all others after the message is on disk. Raises `ModelFailed`.
+        """
+        streamed = self.rt.model_calls.stream(self.agent, self.listener, self.refuse_call)
+        try:
+            done = await self._read(events, streamed, f"{conversation.id}.{turn}", report)
+            message = done.message
+            ids = call_ids(f"{conversation.id}.{turn}", message.calls)
+            conversation.append(message, turn, ids)
+            if not message.calls:
+                return ExecutedTurn(message, done.finish, done.reason)
+            await conversation.flush()
+            asked = [_asked(own, call) for (_, own), call in zip(ids, message.calls, strict=True)]
+            results = await streamed.finish(asked, ResponseEnd(done.finish, done.reason))
+        except BaseException:
+            await streamed.settle()
+            raise
         conversation.append(result_message(message.calls, results), turn)
-        commands = tuple(_command_facts(one.command) for one in answered)
-        return ExecutedTurn(message, done.finish, done.reason, results, commands)
+        commands = tuple(map(_command_facts, streamed.commands))
+        return ExecutedTurn(message, done.finish, done.reason, tuple(results), commands)
 
     async def _read(
-        self, events: AsyncIterator[ModelEvent], report: Callable[[ModelEvent], None]
+        self,
+        events: AsyncIterator[ModelEvent],
+        streamed: StreamedCalls,
+        prefix: str,
+        report: Callable[[ModelEvent], None],
     ) -> MessageDone:
         async for event in events:
             report(event)
-            if isinstance(event, MessageDone):
-                return event
+            match event:
+                case MessageDone():
+                    return event
+                case CallOpened() | TextDelta() | ThinkingDelta():
+                    streamed.advance()
+                case CallClosed(index, id, name, arguments_json):
+                    call = CallBlock(id, name, arguments_json)
+                    streamed.add(_asked(f"{prefix}.{index + 1}", call))
         raise ModelFailed("cut", "the stream ended without its finish", retryable=True)
 
 
-def call_ids(
-    conversation: str, turn: int, calls: Sequence[CallBlock]
-) -> tuple[tuple[str, str], ...]:
+def _asked(own: str, call: CallBlock) -> dict[str, str]:
+    return {"id": own, "name": call.name, "arguments": call.arguments_json}
+
+
+def call_ids(prefix: str, calls: Sequence[CallBlock]) -> tuple[tuple[str, str], ...]:
     """The provider's id of each call and the id under which it is recorded. The latter is unique
     in the store: providers number their calls anew in each response.
     """
-    return tuple((call.id, f"{conversation}.{turn}.{n}") for n, call in enumerate(calls, 1))
+    return tuple((call.id, f"{prefix}.{n}") for n, call in enumerate(calls, 1))
 
 
 def result_message(calls: Sequence[CallBlock], results: Sequence[ToolResult]) -> Message:

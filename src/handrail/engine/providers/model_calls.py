@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from handrail.core.commands import CommandAnalysis
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
-from handrail.core.ports.models import Finish
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine.batch.batch_runner import BegunCalls
@@ -16,7 +14,7 @@ from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.providers.message_calls import MessagePreparer
 from handrail.engine.providers.provider_messages import read_calls, response_id, tool_messages
-from handrail.engine.providers.response_end import ResponseEnd, read_end
+from handrail.engine.providers.response_end import read_end
 from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
 
 if TYPE_CHECKING:
@@ -37,11 +35,8 @@ class RecordedCall(NamedTuple):
     arguments_json: str
 
 
-class AnsweredCall(NamedTuple):
-    """The result of a call, and the command that it was to run, if any."""
-
-    result: ToolResult
-    command: CommandAnalysis | None
+# Counts a call against a limit; the problem if the limit is exceeded.
+CountCall = Callable[[], Problem | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,40 +52,15 @@ class ModelCalls:
         """What runs each call id once."""
         return self.services.runner
 
-    def stream(self, agent: str, on_event: Listener | None = None) -> StreamedCalls:
-        """What runs the calls of one message while the message is read."""
+    def stream(
+        self, agent: str, on_event: Listener | None = None, refuse: CountCall = lambda: None
+    ) -> StreamedCalls:
+        """What runs the calls of one message while the message is read. `refuse` is asked once for
+        each call; its problem becomes the result.
+        """
         from handrail.engine.providers.streamed_calls import StreamedCalls
 
-        return StreamedCalls(self, agent, on_event)
-
-    async def run(
-        self,
-        calls: Sequence[RecordedCall],
-        finish: Finish,
-        reason: str,
-        *,
-        agent: str,
-        refuse: Callable[[], Problem | None],
-        on_event: Listener | None = None,
-    ) -> list[AnsweredCall]:
-        """Run the calls of one message as one turn and return their results in order. `refuse` is
-        asked before each call that would run; its problem becomes the result.
-        """
-        turn = self.runner.ids.turn()
-        message = MessagePreparer(self.preparer, self.runner.ids).prepare(
-            [{"id": one.id, "name": one.name, "arguments": one.arguments_json} for one in calls],
-            ResponseEnd(finish, reason),
-            response=None,
-            turn=turn,
-            agent=agent,
-        )
-        for prepared in message.prepared:
-            if prepared.problem is None:
-                prepared.problem = refuse()
-        commands = [one.scope.footprint.command for one in message.prepared]
-        commands += [None] * (len(calls) - len(commands))
-        results = message.answers(await self.run_turn(list(message.prepared), turn, on_event, None))
-        return [AnsweredCall(*pair) for pair in zip(results, commands, strict=True)]
+        return StreamedCalls(self, agent, on_event, refuse)
 
     async def answer(
         self, response: Any, *, agent: str, on_event: Listener | None

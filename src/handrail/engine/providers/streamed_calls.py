@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from handrail.core.commands import CommandAnalysis
 from handrail.core.effects import Effects
 from handrail.core.events import CallRefusedEarly, Listener
 from handrail.core.footprint import Footprint
 from handrail.core.ports.models import Finish
+from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine.batch.batch_runner import BegunCalls
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.providers.message_calls import MessagePreparer, MessageScope, hold_effects
-from handrail.engine.providers.model_calls import ModelCalls
+from handrail.engine.providers.model_calls import CountCall, ModelCalls
 from handrail.engine.providers.response_end import ResponseEnd
 
 # Understanding a call of such a tool may start a helper process or reach out.
@@ -33,6 +35,8 @@ class _StreamedCall:
     asked: Mapping[str, Any]
     prepared: PreparedCall | None
     may_start: bool
+    # Why the call must not run, by a limit that counts calls.
+    refusal: Problem | None = None
 
 
 class StreamedCalls:
@@ -40,13 +44,17 @@ class StreamedCalls:
     then `finish`, or `settle` if the message is given up.
     """
 
-    def __init__(self, calls: ModelCalls, agent: str, on_event: Listener | None) -> None:
+    def __init__(
+        self, calls: ModelCalls, agent: str, on_event: Listener | None, refuse: CountCall
+    ) -> None:
         self._calls = calls
-        self._services = services = calls.services
+        self._refuse = refuse
         self._on_event = on_event
         self._scope = MessageScope(None, calls.runner.ids.turn(), agent)
-        self._begun = BegunCalls(services.batches, on_event)
+        self._begun = BegunCalls(calls.services.batches, on_event)
         self._streamed: list[_StreamedCall] = []
+        # The command of each call, None for calls that run none; known after `finish`.
+        self.commands: list[CommandAnalysis | None] = []
 
     def scope_to(self, response: str | None) -> None:
         """Scope the ids of the calls to a response; without an id of its own it gets a new one."""
@@ -57,16 +65,17 @@ class StreamedCalls:
         """A call is complete: `{"id", "name", "arguments"}`. It does not start yet: until something
         follows it, it may be the last call of a message that was cut off.
         """
+        refusal = self._refuse()
         effects = self._calls.preparer.tool_effects(str(asked["name"]))
-        if effects is not None and effects & _NOT_FORESEEN:
-            self._streamed.append(_StreamedCall(asked, None, may_start=False))
+        if refusal is not None or (effects is not None and effects & _NOT_FORESEEN):
+            self._streamed.append(_StreamedCall(asked, None, may_start=False, refusal=refusal))
             return
         prepared = self._preparer.understand(asked, len(self._streamed), self._scope)
-        foresight = self._services.policy.foresee(prepared)
+        foresight = self._calls.services.policy.foresee(prepared)
         if foresight.refusal is not None:
             refusal = foresight.refusal
             told = CallRefusedEarly(prepared.call.id, prepared.name, refusal.code, refusal.message)
-            self._services.bus.emit(told, self._on_event)
+            self._calls.services.bus.emit(told, self._on_event)
         reads = prepared.reads_only and foresight.unasked
         may_start = reads and not self._conflicts(prepared.footprint)
         self._streamed.append(_StreamedCall(asked, prepared, may_start))
@@ -99,7 +108,10 @@ class StreamedCalls:
             made = self._preparer.prepare_one(
                 call, position, end, self._scope, last=last, understood=understood
             )
+            if known is not None and made.problem is None:
+                made.problem = known.refusal
             prepared.append(made)
+        self.commands = [one.scope.footprint.command for one in prepared]
         return await self._calls.run_turn(prepared, self._scope.turn, self._on_event, self._begun)
 
     async def settle(self) -> None:
