@@ -29,6 +29,7 @@ from bench import (
     n_growth,
     o_undo,
     p_mediation,
+    q_locks,
     tokens,
 )
 from bench.figure import NotMeasured, Row, Scale, format_head, format_row
@@ -50,6 +51,7 @@ MEASURES = {
     "n": n_growth,
     "o": o_undo,
     "p": p_mediation,
+    "q": q_locks,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

@@ -1,7 +1,8 @@
-"""a. A small file read through the whole pipeline, audit included, beside `open().read()`.
+"""a. A small file read through the whole pipeline, record included, beside `open().read()`, in two
+ways: in turns, call by call, as a program does that works between its calls, where both find the
+processor's caches cold; and in tight loops of each, where both find them warm.
 
-Each candidate alone takes turns with the limit, call by call: a neighbour that works a
-hundred times as long would leave the processor's caches to nobody.
+Each candidate takes turns with the limit alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bench import peers
 from bench.figure import Candidate, Figure, Scale, Times, figure, interleave
 
 _STRETCH = 20
+_LOOP = 200
 
 
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
@@ -48,22 +50,26 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
                 return await call(next(paths))
 
             candidates[peers.PYDANTIC_AI] = other
-        pairs = {
-            one: await interleave(
-                {"limit": limit, "ours": candidate},
-                rounds=scale.calls,
-                settle=rt.store.flush,
-                settle_every=100,
-            )
-            for one, candidate in candidates.items()
-        }
-    lines = {one: _line(times) for one, times in pairs.items()}
-    ours_line = lines.pop("ours")
-    return [replace(ours_line, peers={one: line.ratio for one, line in lines.items()})]
+        turns: list[Figure] = []
+        loops: list[Figure] = []
+        for candidate in candidates.values():
+            pair = {"limit": limit, "ours": candidate}
+            settle = rt.store.flush
+            times = await interleave(pair, rounds=scale.calls, settle=settle, settle_every=100)
+            turns.append(_in_turns(times))
+            rounds = max(5, scale.calls // _LOOP)
+            times = await interleave(pair, rounds=rounds, block=_LOOP, settle=settle)
+            loops.append(figure("a", "the same, in tight loops", times, bar=8, goal=6, unit="µs"))
+    names = list(candidates)[1:]
+    return [
+        replace(ours, peers={name: one.ratio for name, one in zip(names, others, strict=True)})
+        for ours, *others in (turns, loops)
+    ]
 
 
-def _line(times: Times) -> Figure:
-    line = figure("a", "read_file 1 kB / open().read()", times, bar=6, goal=3, unit="µs")
+def _in_turns(times: Times) -> Figure:
+    what = "read_file 1 kB / open().read(), in turns"
+    line = figure("a", what, times, bar=4.5, goal=3, unit="µs")
     return replace(line, ratio=statistics.median(_ratios(times["ours"], times["limit"])))
 
 

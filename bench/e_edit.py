@@ -1,6 +1,7 @@
 """e. One word changed in a large file, durably, beside a bare atomic write with fsync.
 
-Once with old contents kept before the change (the journal), once without.
+Once with old contents kept before the change (the journal), once without. Of a small file, the
+CPU time of one edit after the other.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,12 +17,38 @@ from typing import Any
 
 import handrail
 from bench import peers
-from bench.figure import Candidate, Figure, Scale, figure, interleave
+from bench.figure import Candidate, Figure, Scale, Times, figure, interleave
 
 
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
     sizes = {1: max(20, scale.rounds * 5), scale.big_edit_mb: scale.rounds}
-    return [each for size, rounds in sizes.items() for each in await _one(folder, size, rounds)]
+    rows = [each for size, rounds in sizes.items() for each in await _one(folder, size, rounds)]
+    return [*rows, await _small(folder, max(30, scale.calls // 20))]
+
+
+async def _small(folder: Path, rounds: int) -> Figure:
+    """Process CPU time, the store's thread included; the median of edits made in turns."""
+    workspace = folder / "small"
+    workspace.mkdir()
+    for name in ("limit.txt", "on.txt"):
+        (workspace / name).write_text("an ordinary line\n" * 30 + "here is marker_one\n")
+    words = _turns()
+    times: Times = {"limit": [], "ours": []}
+    config = {"mode": "accept-edits", "loop_guard": "off"}
+    async with handrail.open(workspace, store=folder / "small.sqlite", config=config) as rt:
+        edit = _ours(rt, "on.txt")
+        await edit()
+        for _ in range(rounds):
+            await asyncio.sleep(0.025)
+            start = time.process_time()
+            old, new = next(words)
+            replace(workspace / "limit.txt", old.encode(), new.encode())
+            middle = time.process_time()
+            await edit()
+            await rt.store.flush()
+            times["limit"].append(middle - start)
+            times["ours"].append(time.process_time() - middle)
+    return figure("e", "edit_file 0.5 kB, CPU / bare atomic write", times, bar=6, goal=4)
 
 
 async def _one(folder: Path, size_mb: int, rounds: int) -> list[Figure]:

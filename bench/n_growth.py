@@ -1,15 +1,19 @@
-"""n. What grows with size: CPU time per call of long batches, the longest pass of the event loop
-meanwhile, patches of many hunks in long files, beside the sum of the two alone, and replacing
-many places, beside `bytes.replace` and beside half as many.
+"""n. What grows with size: CPU time per call of long batches; the longest pass of the event loop
+meanwhile, garbage collections included; the bytes that a repeated read adds to the record; patches
+of many hunks in long files, beside the sum of the two alone; and replacing many places, beside
+`bytes.replace` and beside half as many.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import sqlite3
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,8 @@ SHORT, LONG = 100, 5_000
 HUNKS, FEW, LINES = 200, 10, 80_000
 PLACES = 1_000_000
 ROUNDS = 3
+REPEATS = 500
+_numbers = itertools.count()
 Calls = list[dict[str, Any]]
 
 
@@ -29,9 +35,37 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     figures: list[Figure] = []
     settings = {**REPEATING, "mode": "accept-edits", "freshness": "off"}
     async with handrail.open(workspace, store=folder / "audit.sqlite", config=settings) as rt:
-        for name, make in {"reads": _reads, "mixed calls": _mixed}.items():
+        kinds = {"reads": _reads, "mixed calls": _mixed, "writes of new files": _writes}
+        for name, make in kinds.items():
             figures += await _batches(rt, name, make)
-    return [*figures, await _patches(folder), *await _replacements(folder)]
+    return [
+        *figures,
+        await _repeated_reads(folder),
+        await _patches(folder),
+        *await _replacements(folder),
+    ]
+
+
+async def _repeated_reads(folder: Path) -> Figure:
+    """Bytes of the record per repeated read, beside the text that each of them returns."""
+    workspace, store = folder / "repeated", folder / "repeated.sqlite"
+    workspace.mkdir()
+    text = "".join(f"line {at} of a file that does not change\n" for at in range(1_000))
+    (workspace / "a.txt").write_text(text)
+    async with handrail.open(workspace, store=store, config=REPEATING) as rt:
+        result = await rt.call("read_file", {"path": "a.txt"})
+        sizes = []
+        for _ in range(2):
+            await rt.store.flush()
+            with closing(sqlite3.connect(store)) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            sizes.append(store.stat().st_size)
+            for _ in range(REPEATS):
+                await rt.call("read_file", {"path": "a.txt"})
+    added = (sizes[1] - sizes[0]) / REPEATS
+    size = len(result.text)
+    what = f"record, bytes per repeated read of {size // 1000} kB"
+    return Figure("n", what, size, added, added / size, 1000, 950, unit="B", absolute=True)
 
 
 async def _batches(rt: handrail.Runtime, name: str, make: Callable[[int], Calls]) -> list[Figure]:
@@ -88,6 +122,14 @@ def _fill(workspace: Path) -> None:
 
 def _reads(count: int) -> Calls:
     return [_call("read_file", path=f"d{at % 50}/a.txt") for at in range(count)]
+
+
+def _writes(count: int) -> Calls:
+    """Writes of files that do not exist, in a folder of their own."""
+    folder = f"new{next(_numbers)}"
+    return [
+        _call("write_file", path=f"{folder}/{at}.txt", content=f"{at}\n") for at in range(count)
+    ]
 
 
 def _mixed(count: int) -> Calls:

@@ -11,7 +11,7 @@ from handrail.core.events import BatchEnded, BatchStarted, Listener
 from handrail.core.ports.machine import Clock
 from handrail.core.results import ToolResult
 from handrail.engine.batch.loop_guard import BatchPosition, CallRepeat, LoopGuard
-from handrail.engine.batch.pacing import Pacer
+from handrail.engine.batch.pacing import HeapFreeze, Pacer
 from handrail.engine.batch.scheduler import (
     ConcurrencySlot,
     Scheduler,
@@ -27,6 +27,7 @@ from handrail.engine.recording.idempotency import IdempotentRunner
 
 Call = Mapping[str, Any]
 
+_FROZEN_TOGETHER: Final = 256
 _KEYS: Final = frozenset({"id", "name", "arguments"})
 
 
@@ -95,10 +96,14 @@ class BatchRunner:
     ) -> list[PreparedCall]:
         """Like `prepare`, but yields to the event loop between slices."""
         pacer = Pacer(self.clock)
+        checked = _checked(calls)
         prepared: list[PreparedCall] = []
-        for call in _checked(calls):
-            prepared.append(self._prepare(call, turn, agent))
-            await pacer.step()
+        with HeapFreeze(len(checked)) as heap:
+            for number, call in enumerate(checked):
+                prepared.append(self._prepare(call, turn, agent))
+                if number % _FROZEN_TOGETHER == 0:
+                    heap.extend()
+                await pacer.step()
         return prepared
 
     def _prepare(self, call: Call, turn: int, agent: str) -> PreparedCall:
@@ -121,6 +126,18 @@ class BatchRunner:
         Calls that have `begun` are waited for. Empties the list: the prepared calls of a long batch
         are freed as they end.
         """
+        with HeapFreeze(len(calls)) as heap:
+            return await self._run(calls, turn, listener, apply, begun, heap)
+
+    async def _run(
+        self,
+        calls: list[PreparedCall],
+        turn: int,
+        listener: Listener | None,
+        apply: Callable[[Sequence[ToolResult]], None],
+        begun: BegunCalls | None,
+        heap: HeapFreeze,
+    ) -> list[ToolResult]:
         pacer = Pacer(self.clock)
         ids = tuple([one.call.id for one in calls])
         tasks = {} if begun is None else begun.tasks
@@ -144,6 +161,7 @@ class BatchRunner:
         )
         await scheduler.submit_all(calls, pacer)
         calls.clear()
+        heap.extend()
         try:
             await scheduler.run_all()
         finally:

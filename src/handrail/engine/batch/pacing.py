@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import gc
+import threading
+from typing import ClassVar, Final, Self
 
 from handrail.core.ports.machine import Clock
 
 _SLICE_S: Final = 0.005
 _MOST_STEPS: Final = 64
+# Shorter batches make too few objects for a full collection.
+_LONG_BATCH: Final = 500
+_frozen_lock: Final = threading.Lock()
+
+
+class HeapFreeze:
+    """While a long batch runs, garbage collections skip the objects that existed before it and
+    its calls: a full collection of them stops the event loop for 50 ms and more. Does nothing for
+    short batches, and in a program that has frozen objects itself.
+    """
+
+    _active: ClassVar[int] = 0
+
+    def __init__(self, calls: int) -> None:
+        self._wanted = calls >= _LONG_BATCH
+
+    def __enter__(self) -> Self:
+        with _frozen_lock:
+            if self._wanted and not HeapFreeze._active and gc.get_freeze_count():
+                self._wanted = False
+            HeapFreeze._active += self._wanted
+        self.extend()
+        return self
+
+    def extend(self) -> None:
+        """Skip the objects that were made since, too."""
+        if self._wanted:
+            gc.freeze()
+
+    def __exit__(self, *_: object) -> None:
+        with _frozen_lock:
+            HeapFreeze._active -= self._wanted
+            if self._wanted and not HeapFreeze._active:
+                gc.unfreeze()
 
 
 class Pacer:
