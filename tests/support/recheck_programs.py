@@ -123,7 +123,9 @@ def _find(given, functions):
             continue
         if word in FIND_RUNS:
             rest = _run_by_find(rest, functions)
-        elif (word in FIND_DOES and (rest or word == "-delete")) or word.opens():
+        elif (
+            word in FIND_DOES and (rest[:1] not in ([], [""]) or word == "-delete")
+        ) or word.opens():
             raise Suspicious(f"find is told {str(word)!r}")
         before = word
 
@@ -257,9 +259,12 @@ def _awk(given, _):
         option = rest.pop(0)
         if option in ("-F", "-v"):
             del rest[:1]
-        elif not re.match(r"-[Fv].", option):
+        elif not re.match(r"-[Fv].|--(version|help)$", option):
             raise Suspicious(f"awk is told {str(option)!r}")
     rest = rest[rest[:1] == ["--"] :]
+    if rest[:1] == ["/\x00"]:
+        # The home or the working directory: a pattern and names.
+        return
     if rest and (rest[0].many or "\x00" in rest[0]):
         raise Suspicious("the program of awk is computed")
     if rest:

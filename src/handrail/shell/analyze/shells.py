@@ -88,10 +88,13 @@ def _shell(name: str, words: Sequence[Word]) -> UnwrapResult:
             doubts.append(f"{name} is interactive: it runs files of its own and knows aliases")
         command = command or ("c" in letters and start[0] == "-")
         stdin = stdin or "s" in letters
-        unrun = unrun or start == "-n"
+        if start == "-n":
+            unrun = True
+            if name not in _BASH | _POSIX:
+                doubts.append(f"{name} may read files of its own first")
         index += letters.count("o") + letters.count("O")
     runs = _runs(name, words[index:], command=command, stdin=stdin)
-    if unrun and len(words) == 2 and not (command or stdin or doubts):
+    if unrun and name in _BASH | _POSIX and len(words) == 2 and not (command or stdin or doubts):
         # `bash -n script` only reads the script.
         return UnwrapResult(())
     return UnwrapResult(runs, tuple(doubts), open=not words[index:])

@@ -5,6 +5,7 @@ Nothing that could run is left out: what cannot be followed becomes a doubt.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -33,9 +34,11 @@ from handrail.shell.parse.syntax import (
     Text,
     Variable,
     Word,
+    all_simple_commands,
 )
 
 _MAX_WORDS: Final = 4096
+_READ_WORD: Final = re.compile(r"-r|[A-Za-z_]\w*")
 
 
 def flatten(script: Script, reread: Callable[[str], Script]) -> FlatCommand:
@@ -293,7 +296,15 @@ def _reads_its_input(loop: CompoundCommand) -> bool:
     only = condition[0]
     if not isinstance(only.command, SimpleCommand) or only.redirects or only.negated:
         return False
-    return bool(only.command.words) and only.command.words[0].value == "read"
+    words = [word.value or "$" for word in only.command.words]
+    # `read -t 0` and `read -n 0` leave the input as it is; `exec` may give it back.
+    plain = all(_READ_WORD.fullmatch(word) for word in words[1:])
+    reopens = any(
+        command.words and command.words[0].value in ("exec", "builtin", "command", "eval")
+        for body in loop.scripts[1:]
+        for command in all_simple_commands(body)
+    )
+    return words[:1] == ["read"] and plain and not reopens
 
 
 def _is(statement: Statement, kind: str) -> bool:

@@ -133,7 +133,9 @@ def _many(piece: WordPiece) -> bool:
 def _asks(part: Part) -> Iterator[str]:
     if isinstance(part, Variable):
         # `${!PATH}` is the value of another variable.
-        if part.operator == "!" or not _HARMLESS.fullmatch(part.name):
+        if part.operator == "!":
+            yield f"!{part.name}"
+        elif not _HARMLESS.fullmatch(part.name):
             yield part.name
         for word in part.inner:
             yield from chain.from_iterable(_asks(one) for one in word.parts)

@@ -36,6 +36,7 @@ from handrail.shell.classify.program_use import (
     default_role,
     has_unseen_arguments,
     only_prints_help,
+    reads_files,
     searches_for_secrets,
     uses_current_directory,
 )
@@ -348,6 +349,10 @@ class Classifier:
             computed = argument.text is None
             if computed and "any" in program.traits:
                 roles.classify_text(argument, context)
+                if not argument.found_by_search and reads_files(program):
+                    # It may name a file: `grep -f`.
+                    why = messages.UNKNOWN_ARGUMENT.format(argument=argument.source)
+                    context.note(CommandClass.DEV, why)
                 continue
             what = "may become any option" if computed else "is not known to be harmless"
             context.danger(f"{argument.source!r} {what} for {program.name}")

@@ -21,7 +21,7 @@ _HARMLESS: Final = re.compile(r"/dev/(?:null|stdout|stderr|stdin|tty|fd/(?:[012]
 # Where these lead in our own process says nothing of the command's.
 _OWN_STREAMS: Final = re.compile(r"/dev/(?:std(?:in|out|err)|fd/\d+)|/proc/self/fd/\d+")
 # What every program may know about the machine.
-_PUBLIC: Final = word_set("""
+PUBLIC_FILES: Final = word_set("""
     /etc/os-release /usr/lib/os-release /etc/lsb-release /etc/debian_version /etc/alpine-release
     /etc/redhat-release /etc/hostname /etc/timezone /etc/issue /proc/cpuinfo /proc/meminfo
     /proc/loadavg /proc/uptime /proc/version /proc/filesystems /proc/stat
@@ -53,8 +53,6 @@ def locate_path(
     if any(part == ".." or (part[:1] == "." and fnmatchcase("..", part)) for part in varying):
         return PathLocation(objection=messages.GLOB_LEADS_ANYWHERE)
     lexical = posixpath.normpath(fixed)
-    if lexical in _PUBLIC and not varying:
-        return PathLocation((lexical,))
     if _HARMLESS.fullmatch(lexical) and not varying:
         return PathLocation(is_stream=True)
     real = _real(fixed, where, follow=follow or bool(varying))

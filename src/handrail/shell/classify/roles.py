@@ -94,6 +94,9 @@ def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = 
         context.danger(messages.SEARCHES_SECRETS)
     if argument.text == "-" or argument.found_by_search:
         return
+    if argument.text in path_location.PUBLIC_FILES:
+        context.collector.add_reads((argument.text or "",))
+        return
     place = path_location.locate_path(argument, context.cwd, context.where)
     if place.is_stream:
         _streams(argument, context)
@@ -249,14 +252,14 @@ def _code(argument: Argument, context: ArgumentContext) -> None:
 
 
 def _sed(argument: Argument, context: ArgumentContext) -> None:
-    if argument.text is None or not sed.only_prints(argument.text):
+    if argument.text is None or argument.glob or not sed.only_prints(argument.text):
         context.danger(messages.SED_NOT_READ_ONLY)
         context.collector.open_ended = True
 
 
 def _awk(argument: Argument, context: ArgumentContext) -> None:
     """An awk program; the commands that it runs are invocations of their own."""
-    program = None if argument.text is None else awk.parse_awk(argument.text)
+    program = None if argument.glob else awk.parse_awk(argument.text or "(")
     if program is None or program.doubts or None in program.commands:
         context.danger(messages.AWK_NOT_READ_ONLY)
         context.collector.open_ended = True
@@ -273,7 +276,7 @@ def _jq(argument: Argument, context: ArgumentContext) -> None:
     if argument.text is None:
         classify_text(argument, context)
         context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
-    elif not jq.only_computes(argument.text):
+    elif argument.glob or not jq.only_computes(argument.text):
         context.danger(
             messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
         )

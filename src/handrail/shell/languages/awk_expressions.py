@@ -320,6 +320,9 @@ class AwkExpressionParser:
         self._getline_target()
         if self._accept("<"):
             source = self._postfix()
+            if self._starts_operand():
+                # Awks disagree on where the name of the file ends.
+                raise AwkSyntaxError
             self._found.reads.append(source.constant)
         return AwkValue(is_getline=True)
 
