@@ -50,7 +50,7 @@ class FakeProvider:
     A reply is what `says`, `calls` and `together` make, a `ScriptedMessage`, or a `ProviderFault`,
     which the next request meets once. `requests` holds what was asked, `tokens` the tokens that
     were reported. `chunk` is the number of characters in a delta, `pace_s` the time between two
-    events. With `key`, requests without that key get 401.
+    events. With `chop` the stream is sent in pieces of so many bytes. With `key`, requests without that key get 401.
     """
 
     def __init__(
@@ -59,10 +59,12 @@ class FakeProvider:
         *,
         chunk: int = 20,
         pace_s: float = 0.0,
+        chop: int | None = None,
         key: str | None = None,
     ) -> None:
         self._queue = ReplyQueue(map(to_entry, replies), chunk=chunk)
         self._pace_s = pace_s
+        self._chop = chop
         self._key = key
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -146,12 +148,18 @@ class FakeProvider:
             return _error(401, "invalid key"), wire
         return self._queue.answer(wire, body), wire
 
+    def _pieces(self, chunks: list[bytes]) -> list[bytes]:
+        if self._chop is None:
+            return chunks
+        data = b"".join(chunks)
+        return [data[at : at + self._chop] for at in range(0, len(data), self._chop)]
+
     async def _send(self, writer: asyncio.StreamWriter, reply: ScriptedReply, wire: str) -> None:
         await asyncio.sleep(reply.delay_s)
         headers = {**reply.headers, "transfer-encoding": "chunked", "connection": "close"}
         lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
         writer.write(f"HTTP/1.1 {reply.status} Scripted\r\n{''.join(lines)}\r\n".encode("latin-1"))
-        for chunk in reply.chunks:
+        for chunk in self._pieces(reply.chunks):
             await _write(writer, chunk)
             if self._pace_s:
                 await asyncio.sleep(self._pace_s)

@@ -259,15 +259,20 @@ def _responses_items(
         ]
         yield {**item, "summary": []}, deltas, {**item, "summary": summary}
     if message.text:
-        content = [{"type": "output_text", "text": message.text, "annotations": []}]
+        part = {"type": "output_text", "text": message.text, "annotations": []}
         item = {"type": "message", "id": f"msg_{rid}", "role": "assistant"}
-        kind = "response.output_text.delta"
+        kind, at = "response.output_text", {"content_index": 0}
         deltas = [
-            {"type": kind, "content_index": 0, "delta": piece, "logprobs": []}
-            for piece in _pieces(message.text, shape.chunk)
+            {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
+            *(
+                {"type": f"{kind}.delta", **at, "delta": piece, "logprobs": []}
+                for piece in _pieces(message.text, shape.chunk)
+            ),
+            {"type": f"{kind}.done", **at, "text": message.text, "logprobs": []},
+            {"type": "response.content_part.done", **at, "part": part},
         ]
         begun = {**item, "status": "in_progress", "content": []}
-        yield begun, deltas, {**item, "status": "completed", "content": content}
+        yield begun, deltas, {**item, "status": "completed", "content": [part]}
     for number, (call, call_id) in enumerate(
         zip(message.calls, message.call_ids(rid), strict=True)
     ):

@@ -208,7 +208,6 @@ class AnthropicWire(WireFormat):
 
     name = "anthropic"
     reader = AnthropicReader
-    starts_with_user = True
 
     def target(self, options: WireOptions) -> str:
         """The path below the base URL."""
