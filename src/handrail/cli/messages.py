@@ -69,6 +69,11 @@ NOT_A_VARIABLE: Final = ProblemTemplate(
 )
 
 # gates
+NO_MODEL_NAME: Final = ProblemTemplate(
+    "invalid_arguments",
+    "no model is named",
+    hint="write `handrail models test NAME`; `handrail models` lists the names",
+)
 NO_GATES: Final = ProblemTemplate(
     "invalid_arguments",
     "no quality gates are configured for this workspace",

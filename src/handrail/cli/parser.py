@@ -49,6 +49,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = {
     ),
     "gc": CommandInfo("record.gc", "delete old records, file copies and temporary files"),
     "config": CommandInfo("setup.config", "show, check or create settings files"),
+    "models": CommandInfo("setup.models", "list the configured models, or test one"),
     "trust": CommandInfo("setup.trust", "trust the settings of this project"),
     "serve": CommandInfo("setup.serve", "serve the tools to an MCP client"),
     "doctor": CommandInfo("setup.doctor", "report what is installed, enforced and stored"),
