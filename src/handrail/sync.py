@@ -11,7 +11,15 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +27,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from handrail.assembly import runtime_opener
-from handrail.core.events import Listener
+from handrail.core.agent_results import AgentResult
+from handrail.core.events import Event, Listener
+from handrail.core.ports.agents import RunningAgent
+from handrail.core.ports.models import Block
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
@@ -123,6 +134,10 @@ class SyncRuntime:
         """
         made = self.wait(_value(lambda: self._runtime.stream((), provider, agent, on_event)))
         return SyncTurn(events, made, self)
+
+    def agent(self, **options: Any) -> SyncAgent:
+        """An agent whose methods block; takes the options of `handrail.Agent`."""
+        return SyncAgent(self._runtime.agent(**options), self)
 
     def tool_messages(
         self, results: Sequence[ToolResult], provider: Provider
@@ -280,6 +295,57 @@ class SyncTurn:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._turn, name)
+
+
+class SyncAgent:
+    """An agent whose methods block; see `handrail.Agent`."""
+
+    def __init__(self, agent: RunningAgent, door: SyncRuntime) -> None:
+        self._agent = agent
+        self._door = door
+
+    def run(
+        self,
+        task: str | Sequence[Block],
+        *,
+        output: Any = None,
+        on_event: Listener | None = None,
+    ) -> AgentResult:
+        """Work on a task until it is done. `on_event` is called in the runtime's own thread."""
+        return self._door.wait(self._agent.run(task, output=output, on_event=on_event))
+
+    def resume(self, *, on_event: Listener | None = None) -> AgentResult:
+        """Continue the unfinished task of this session."""
+        return self._door.wait(self._agent.resume(on_event=on_event))
+
+    def stream(self, task: str | Sequence[Block], *, output: Any = None) -> Iterator[Event]:
+        """Work on a task; yields its events as they come, the last one is `agent_end`."""
+        events = self._agent.stream(task, output=output)
+        try:
+            while (event := self._door.wait(_next_event(events))) is not None:
+                yield event
+        finally:
+            self._door.wait(_close_events(events))
+
+    def new(self) -> SyncAgent:
+        """An agent with the same options and an empty conversation."""
+        return SyncAgent(self._agent.new(), self._door)
+
+    def __getattr__(self, name: str) -> Any:
+        """`session`, `turn`, `messages`, `usage`, and `steer`, which does not block."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._agent, name)
+
+
+async def _next_event(events: AsyncIterator[Event]) -> Event | None:
+    return await anext(events, None)
+
+
+async def _close_events(events: AsyncIterator[Event]) -> None:
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()
 
 
 class _Part:

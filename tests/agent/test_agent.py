@@ -6,6 +6,7 @@ import pytest
 from tests.models.speaking import WIRES, model_on
 
 import handrail
+import handrail.sync
 from handrail.testing import FakeProvider, ProviderFault, calls, says, together
 
 TASK = "Fix the greeting"
@@ -159,3 +160,16 @@ async def test_a_read_runs_while_the_message_is_still_streamed(workspace):
     assert order.index(("tool_call_end", "read_file")) < complete[0]
     assert order.index(("tool_call_start", "write_file")) > complete[0]
     assert workspace.joinpath("new.txt").read_text() == content
+
+
+def test_a_synchronous_agent_runs_and_streams(workspace, tmp_path):
+    script = tmp_path / "script.jsonl"
+    script.write_text('{"text": "one"}\n{"text": "two"}\n')
+    with handrail.sync.open(workspace, model=f"script:{script}") as rt:
+        agent = rt.agent()
+        first = agent.run("first")
+        events = list(agent.stream("second"))
+
+    assert first.text == "one"
+    assert (events[0].type, events[-1].result["text"]) == ("agent_start", "two")
+    assert agent.turn == 2

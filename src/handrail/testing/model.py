@@ -61,7 +61,12 @@ class ScriptedModel:
         said = self._script[len(self.asked) - 1]
         ids = [f"call_{self._calls + number}" for number in range(1, len(said.calls) + 1)]
         self._calls += len(ids)
-        return {"id": f"response_{len(self.asked)}", **_SHAPES[self._provider](said, ids)}
+        return shape_response(self._provider, said, ids, f"response_{len(self.asked)}")
+
+
+def shape_response(provider: str, said: Said, ids: Sequence[str], id: str) -> dict[str, Any]:
+    """A whole response in the shape of a provider ("openai", "openai-responses", "anthropic")."""
+    return {"id": id, **_SHAPES[provider](said, ids)}
 
 
 def _chat(said: Said, ids: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from handrail.core.deferred_dataclass import dataclass
 from handrail.models.scripted.replies import ProviderFault, ReplyQueue, ScriptedReply
 from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage
-from handrail.testing.model import Said
+from handrail.testing.model import Said, shape_response
 
 _MAX_BODY: Final = 64 * 1024 * 1024
 _HEADER_S: Final = 30.0
@@ -27,6 +27,12 @@ _BASES: Final[Mapping[str, str]] = {
     "openai-responses": "/v1",
     "anthropic": "",
     "gemini": "/v1beta",
+}
+# Formats in which a request may ask for a whole response, as `shape_response` names them.
+_WHOLE: Final[Mapping[str, str]] = {
+    "openai-chat": "openai",
+    "openai-responses": "openai-responses",
+    "anthropic": "anthropic",
 }
 _PINGS: Final[Mapping[str, bytes]] = {
     "anthropic": b'event: ping\ndata: {"type": "ping"}\n\n',
@@ -146,6 +152,8 @@ class FakeProvider:
         self.requests.append(ReceivedRequest(wire, path, headers, asked))
         if self._key is not None and not _has_key(headers, self._key):
             return _error(401, "invalid key"), wire
+        if wire in _WHOLE and asked.get("stream") is not True:
+            return self._whole_reply(wire), wire
         return self._queue.answer(wire, body), wire
 
     def _pieces(self, chunks: list[bytes]) -> list[bytes]:
@@ -153,6 +161,16 @@ class FakeProvider:
             return chunks
         data = b"".join(chunks)
         return [data[at : at + self._chop] for at in range(0, len(data), self._chop)]
+
+    def _whole_reply(self, wire: str) -> ScriptedReply:
+        """The next message as one response, for requests that do not ask for a stream."""
+        message, number = self._queue.take_message(), len(self.requests)
+        calls = tuple((one.name, json.loads(one.arguments_json)) for one in message.calls)
+        said = Said(message.text, calls)
+        ids = [f"call_{number}_{position}" for position in range(len(said.calls))]
+        body = shape_response(_WHOLE[wire], said, ids, f"response_{number}")
+        headers = {"content-type": "application/json"}
+        return ScriptedReply(200, headers, [json.dumps(body).encode()])
 
     async def _send(self, writer: asyncio.StreamWriter, reply: ScriptedReply, wire: str) -> None:
         await asyncio.sleep(reply.delay_s)

@@ -111,7 +111,7 @@ class RunningAgent(Protocol):
     ) -> AsyncIterator[Event]:
         """Work on a task; yields its events, the last one is `agent_end`."""
 
-    async def resume(self) -> AgentResult:
+    async def resume(self, *, on_event: Callable[[Event], None] | None = None) -> AgentResult:
         """Go on with the unfinished task of this session."""
 
     def steer(self, text: str) -> None:

@@ -65,7 +65,7 @@ class ReplyQueue:
         fault = self._take_fault()
         if fault is not None and fault.kind in ("429", "500"):
             return _error_reply(fault, wire)
-        message = self._take_message() if fault is None else self._peek_message()
+        message = self.take_message() if fault is None else self._peek_message()
         return self._reply(message, wire, len(body), fault)
 
     def _reply(
@@ -109,7 +109,8 @@ class ReplyQueue:
             return fault if isinstance(fault, ProviderFault) else None
         return None
 
-    def _take_message(self) -> ScriptedMessage:
+    def take_message(self) -> ScriptedMessage:
+        """Remove and return the next message; "done" if there is none."""
         entry = self.entries.popleft() if self.entries else DONE
         return entry if isinstance(entry, ScriptedMessage) else DONE
 

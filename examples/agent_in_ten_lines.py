@@ -1,0 +1,18 @@
+"""A task from start to end, and what came of it."""
+
+import asyncio
+import os
+import sys
+
+import handrail
+
+
+async def main(workspace: str) -> None:
+    model = os.environ["HANDRAIL_MODEL"]
+    async with handrail.open(workspace, model=model, mode="accept-edits") as rt:
+        result = await rt.agent().run("Fix the spelling in notes.txt")
+    print(result.status, result.text, sep=": ")
+    print("changed:", ", ".join(result.report.changes))
+
+
+asyncio.run(main(sys.argv[1]))
