@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
@@ -22,6 +23,7 @@ from handrail.shell.simulate.parameters import apply_operator
 from handrail.shell.simulate.shell_state import ShellState
 
 _MARKS: Final = {"\ue000": "*", "\ue001": "?", "\ue002": "["}
+_MARK: Final = re.compile(f"([{''.join(_MARKS)}{UNKNOWN}{UNSET}])")
 _DEFAULTS: Final = frozenset({"-", ":-", "=", ":="})
 _LISTS: Final = ("@", "*")
 
@@ -120,17 +122,15 @@ class StateExpansion:
 def concrete_word(field: str) -> Word:
     """A field of the likely view as a word that expands to the same field again."""
     parts: list[Part] = []
-    for char in field:
-        if char in _MARKS:
-            parts.append(Text(_MARKS[char], quoted=True))
-        elif char == UNKNOWN:
+    for piece in filter(None, _MARK.split(field)):
+        if piece in _MARKS:
+            parts.append(Text(_MARKS[piece], quoted=True))
+        elif piece == UNKNOWN:
             parts.append(Opaque(""))
-        elif char == UNSET:
+        elif piece == UNSET:
             parts.append(Variable("unset_variable", quoted=True, plain=True))
-        elif parts and isinstance(parts[-1], Text) and not parts[-1].quoted:
-            parts[-1] = Text(parts[-1].text + char)
         else:
-            parts.append(Text(char))
+            parts.append(Text(piece))
     first = parts[0] if parts else None
     if isinstance(first, Text) and first.text.startswith("~"):
         # The tilde was expanded, if it was one.
