@@ -39,6 +39,7 @@ _SIZES: Final = (1, 2, 4, 16, 64)
 _INSERT_ROWS: Final = (
     "INSERT INTO rows (id, session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash, hash)"
 )
+_INSERT_USES: Final = "INSERT INTO content_uses (row, content)"
 _INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body)"
 # The share of the time that checks after foreign changes may take is one in this many.
 _PAUSE: Final = 20
@@ -156,8 +157,11 @@ class LedgerWriter:
             _insert(self.db, _INSERT_ROWS, rows)
             completed = {row[0] for row in rows if row[3] == "completed"}
             plain = [one for one in payloads if one[0] not in completed]
-            packed = store_contents(self.db, [one for one in payloads if one[0] in completed])
+            done = [one for one in payloads if one[0] in completed]
+            packed, uses = store_contents(self.db, done)
             _insert(self.db, _INSERT_PAYLOADS, [*plain, *packed])
+            if uses:
+                _insert(self.db, _INSERT_USES, uses)
             rows.clear()
             payloads.clear()
 

@@ -38,9 +38,10 @@ _STRAYS: Final = {
 
 def store_contents(
     db: sqlite3.Connection, payloads: Sequence[tuple[int, str]]
-) -> list[tuple[int, str]]:
-    """Store the long beginnings of payloads (row, body) that are not stored yet; returns the
-    payloads with numbers in their place. Runs inside the caller's write transaction.
+) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
+    """Store the long beginnings of payloads (row, body) that are not stored yet. Returns the
+    payloads with numbers in their place, and the uses (row, number), which the caller inserts in
+    the same transaction.
     """
     seams = [body.find(_SEAM) for _, body in payloads]
     texts = [
@@ -48,14 +49,14 @@ def store_contents(
         for end, (_, body) in zip(seams, payloads, strict=True)
     ]
     if not any(texts):
-        return list(payloads)
+        return list(payloads), []
     numbers = _store(db, {text for text in texts if text})
     uses = [(row, numbers[text]) for text, (row, _) in zip(texts, payloads, strict=True) if text]
-    db.executemany("INSERT INTO content_uses (row, content) VALUES (?, ?)", uses)
-    return [
+    packed = [
         (row, f"{_MARK}{numbers[text]}{_MARK}{body[len(text) :]}" if text else body)
         for text, (row, body) in zip(texts, payloads, strict=True)
     ]
+    return packed, uses
 
 
 def expand_body(db: sqlite3.Connection, body: str | None) -> str | None:
