@@ -30,7 +30,7 @@ from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.read_review import ReadDenialCheck, read_rules_digest
 from handrail.engine.recording.recorder import Recorder, RecorderOptions
 from handrail.engine.recording.truncation import TruncationOptions
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.timing import DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.state.process_identity import this_process
 

@@ -60,7 +60,7 @@ class Commands:
     @property
     def parts(self) -> CommandParts:
         """The parts, built now if nothing has used them yet."""
-        return self._parts.built or self._parts.value
+        return self._parts.value
 
     @property
     def analyzer(self) -> CommandAnalyzer:

@@ -56,7 +56,7 @@ from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
 from handrail.engine.runtime import Runtime
 from handrail.engine.services import CallServices, SessionServices, ToolServices
-from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
+from handrail.engine.timing import CallTimer, DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
 from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process

@@ -14,7 +14,10 @@ class Lazy(Generic[_T]):
     again.
     """
 
-    __slots__ = ("_build", "_lock", "built")
+    __slots__ = ("_build", "_lock", "built", "value")
+
+    # Built when it is first used; a plain attribute from then on.
+    value: _T
 
     def __init__(self, build: Callable[[], _T]) -> None:
         self._build = build
@@ -22,11 +25,12 @@ class Lazy(Generic[_T]):
         # The value if it has been used, else None.
         self.built: _T | None = None
 
-    @property
-    def value(self) -> _T:
-        """The value, built now if it has not been used before."""
-        if self.built is None:
-            with self._lock:
-                if self.built is None:
-                    self.built = self._build()
-        return self.built
+    def __getattr__(self, name: str) -> _T:
+        """The value, which is not set yet."""
+        if name != "value":
+            raise AttributeError(name)
+        with self._lock:
+            if self.built is None:
+                self.built = self._build()
+            self.value = self.built
+            return self.built

@@ -55,6 +55,7 @@ def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
         tool.plans,
         tuple(scope.places.values()),
         traits=tool.traits,
+        deletes=plan is not None and any(change.after is None for change in plan.changes),
     )
 
 

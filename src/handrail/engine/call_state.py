@@ -15,7 +15,7 @@ from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.verdicts import Verdict
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.timing.deadlines import CallTimer
+from handrail.engine.timing import CallTimer
 
 if TYPE_CHECKING:
     from handrail.engine.hooking.callbacks import HookFailure

@@ -16,7 +16,7 @@ from handrail.engine.approval import RunAborted
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.visibility import ToolVisibility
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.timing import DeadlineTimer
 
 _log = logging.getLogger("handrail")
 # Errors of a disk, which are no defect of the tool.

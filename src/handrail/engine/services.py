@@ -18,7 +18,7 @@ from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.engine.registry import Registry
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.timing import DeadlineTimer
 from handrail.history.recovery.recovered_call import RecoveredCall
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Final, Protocol
 
 from handrail.core.commands import CommandClass
@@ -82,17 +83,10 @@ class Clearance:
         self._planning = mode is Mode.PLAN
         self._plan_file: str | None = None
         self._guards = tuple(guards)
-        # The guards that may have an opinion, by whether the call runs a command and whether it
-        # only reads.
+        # The guards that may have an opinion, by what the call does.
         self._concerned = {
-            (command, reads): tuple(
-                guard
-                for guard in guards
-                if (command or not getattr(guard, "only_commands", False))
-                and (not reads or not getattr(guard, "only_writes", False))
-            )
-            for command in (False, True)
-            for reads in (False, True)
+            does: tuple(guard for guard in guards if _may_concern(guard, *does))
+            for does in product((False, True), repeat=3)
         }
         self._unenforced = unenforced
         self._rules = RuleSet() if rules is None else rules
@@ -130,7 +124,8 @@ class Clearance:
         verdict = self._by_rules_or_mode(subject, mode, planning=planning)
         opinions: list[Verdict] = []
         if not (planning and self._is_plan_file(subject)):
-            for guard in self._concerned[command is not None, subject.reads_only]:
+            does = command is not None, subject.reads_only, subject.deletes
+            for guard in self._concerned[does]:
                 opinion = guard(subject)
                 if opinion is not None:
                     opinions.append(opinion)
@@ -190,6 +185,17 @@ class Clearance:
         listed = ", ".join(repr(one) for one in foreseen[:5])
         hint = f"the approved plan announced, in the model's words: {listed}"
         return replace(verdict, hint=f"{verdict.hint}; {hint}" if verdict.hint else hint)
+
+
+def _may_concern(guard: Guard, command: bool, reads_only: bool, deletes: bool) -> bool:
+    """Whether a guard may have an opinion on calls of a kind, by what it declares; a guard that
+    declares nothing is asked about every call.
+    """
+    if getattr(guard, "only_commands", False) and not command:
+        return False
+    if getattr(guard, "only_deletions", False) and not (command or deletes):
+        return False
+    return not (getattr(guard, "only_writes", False) and reads_only)
 
 
 def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:

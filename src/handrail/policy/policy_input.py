@@ -18,7 +18,7 @@ class PolicyInput(NamedTuple):
 
     `places` are the path arguments. `confined`: the sandbox confines the program that the call
     would run, as measured on this machine; `unenforced` are the properties of the sandbox that are
-    missing for that. `traits` are those of the tool.
+    missing for that. `traits` are those of the tool. `deletes`: the plan may delete a file.
     """
 
     tool: str
@@ -30,6 +30,7 @@ class PolicyInput(NamedTuple):
     places: tuple[Place, ...] = ()
     confined: bool = False
     traits: ToolTraits = ToolTraits()
+    deletes: bool = True
     unenforced: tuple[str, ...] = ()
 
     @property

@@ -37,6 +37,7 @@ class UndoGuard:
     """The guard of one workspace."""
 
     ignores_reads: Final = True
+    only_deletions: Final = True
 
     def __init__(self, find_unkept: UndoForecast) -> None:
         self._find_unkept = find_unkept

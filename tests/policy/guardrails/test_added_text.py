@@ -8,7 +8,7 @@ import pytest
 from tests.policy.guardrails.rails import change
 
 from handrail.core.text.content import Content
-from handrail.policy.guardrails.added_text import added_text, changed_middle
+from handrail.policy.guardrails.code_checks import added_text, changed_middle
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.tools._lib.byte_text import Splice, apply_splices
 

@@ -18,7 +18,7 @@ from handrail.core.ports.machine import Clock, Files
 from handrail.core.ports.snapshots import ObservedWrites
 from handrail.core.problems import ProblemRaised
 from handrail.engine.messages import COPYING_FILES
-from handrail.engine.timing.threads import run_in_thread_uncancellable
+from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.history.command_effects.attribution import CommandInterval, Evidence
 from handrail.history.command_effects.effects_report import EffectsReport
 from handrail.history.command_effects.report_builder import OUTSIDE, EffectStorage, build_report

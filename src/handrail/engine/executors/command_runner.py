@@ -21,7 +21,7 @@ from handrail.engine.executors.direct_executor import check_output
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.engine.executors.protected_guard import ProtectedNamesGuard, tampering_text
 from handrail.engine.recording.recorder import Recorder
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.timing import DeadlineTimer
 from handrail.history.command_effects.effects_report import EffectsReport
 
 # git commands that may stop half-way and leave the remaining steps in the repository.

@@ -11,7 +11,7 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.processes import Confinement, Sandbox, Strength
 from handrail.engine import messages
 from handrail.engine.call_state import CallState
-from handrail.engine.timing.threads import run_in_thread_uncancellable
+from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.policy.denials.read_denials import ReadDenialEnforcer
 from handrail.policy.denials.read_only_paths import protect_leased_paths
 from handrail.policy.denials.write_denials import WriteDenialEnforcer

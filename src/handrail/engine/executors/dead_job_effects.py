@@ -15,7 +15,7 @@ from handrail.core.ports.machine import Clock
 from handrail.core.ports.processes import Job, JobState, Processes
 from handrail.core.ports.records import Row, Store
 from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
-from handrail.engine.timing.threads import run_in_thread_uncancellable
+from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.history.command_effects.effects_report import EffectsReport
 from handrail.history.recovery.pending_cleanup import JOB_PREFIX, NO_SESSION
 from handrail.history.recovery.recovered_call import RecoveredCall

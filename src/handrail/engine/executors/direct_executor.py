@@ -15,7 +15,7 @@ from handrail.core.results import Output, Status
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.recorder import Recorder
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.timing import DeadlineTimer
 
 BASE_S: Final = 0.5
 FACTOR: Final = 2.0

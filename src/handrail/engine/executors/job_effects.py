@@ -23,7 +23,7 @@ from handrail.engine.executors.dead_job_effects import (
     note_job,
     record_job,
 )
-from handrail.engine.timing.threads import run_in_thread_uncancellable
+from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.history.command_effects.effects_report import EffectsReport
 
 LATER: Final = "what a background job changes is recorded when it is over"

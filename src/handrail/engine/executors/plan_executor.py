@@ -24,7 +24,7 @@ from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.planning.planner import CallPlanner
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.recorder import Recorder
-from handrail.engine.timing.threads import (
+from handrail.engine.timing import (
     HandedValue,
     ValueWithheld,
     join_uncancellable,
@@ -60,12 +60,14 @@ async def syntax_report(plan: Plan, check: SyntaxCheck) -> SyntaxReport:
         for change in plan.changes:
             if change.after is None or change.after_form is not Form.FILE or len(faults) >= _MOST:
                 continue
-            before = change.before or _moved(change, removed)
-            found = await check.new_errors(change.path, before, change.after)
+            before, path = change.before, change.place.path
+            if before is None or not before.size:
+                before = _moved(change, removed)
+            found = await check.new_errors(path, before, change.after)
             shown = found[: _MOST - len(faults)]
             if shown:
-                texts.append(_note(change.path, shown))
-                faults += [{"path": change.path, **fault._asdict()} for fault in shown]
+                texts.append(_note(path, shown))
+                faults += [{"path": path, **fault._asdict()} for fault in shown]
     return SyntaxReport("\n".join(texts), faults)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.ports.processes import Guarded, Repaired
-from handrail.engine.timing.threads import run_in_thread_uncancellable
+from handrail.engine.timing import run_in_thread_uncancellable
 
 _log = logging.getLogger("handrail")
 _MAX_LISTED = 10

@@ -28,7 +28,7 @@ from handrail.engine.executors.confinement import CommandConfinement
 from handrail.engine.hooking.file_changes import current_hook_tracker
 from handrail.engine.hooking.hook_input import HookPayload
 from handrail.engine.prepare.prepared_call import CallScope
-from handrail.engine.timing.threads import run_in_thread_uncancellable
+from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.hooks.output import HookProcessResult
 from handrail.hooks.spec import HookSpec
 

@@ -20,7 +20,7 @@ from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.recording.payloads import one_line
 from handrail.engine.registry import ToolOrigin
-from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.engine.timing import DeadlineTimer
 from handrail.policy.approval.grants import SessionGrants
 
 

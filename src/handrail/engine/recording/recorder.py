@@ -40,7 +40,7 @@ from handrail.engine.recording.truncation import (
     truncate,
     truncate_result,
 )
-from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
+from handrail.engine.timing import CallTimer, DeadlineTimer
 from handrail.history.recovery.pending_cleanup import mark_pending_cleanup
 
 _log = logging.getLogger("handrail")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -83,6 +84,7 @@ _COMMENTED: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=1_024)
 def detect_language(path: str) -> Language | None:
     """The language of a file; None if there is no check for it."""
     folded = path.lower()

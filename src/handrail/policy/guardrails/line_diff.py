@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.core.plan import Change
-from handrail.policy.guardrails.added_text import changed_middle
+from handrail.policy.guardrails.code_checks import changed_middle
 
 # How often every line may be looked at on the way to a short diff.
 _LOOKS: Final = 40

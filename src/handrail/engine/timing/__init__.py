@@ -1,1 +1,0 @@
-"""Deadlines, heartbeats, retries, and work in threads that must not be interrupted."""
