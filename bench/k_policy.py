@@ -14,7 +14,7 @@ from pathlib import Path
 
 import handrail
 from bench.figure import REPEATING, Figure, Scale, figure, interleave
-from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart, Effects
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects, CommandPart
 from handrail.core.footprint import Footprint, reading, writing
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import Clearance
@@ -160,7 +160,7 @@ def subject_of(tool: str, argument: str) -> PolicyInput:
         analysis = CommandAnalysis(
             CommandClass.DEV,
             (),
-            Effects(programs=words[:1]),
+            CommandEffects(programs=words[:1]),
             parts=(part,),
             rule_matchable=True,
             text=argument,

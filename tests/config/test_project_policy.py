@@ -13,7 +13,7 @@ from handrail.config.layers.project_policy import (
     mode_name,
 )
 from handrail.config.model import Settings
-from handrail.core.commands import CommandAnalysis, CommandClass, Effects
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import mode_verdict
@@ -44,7 +44,9 @@ def subjects():
     for risk, reads, edits, confined, safety_class in product(
         Risk, (True, False), (True, False), (True, False), classes
     ):
-        command = None if safety_class is None else CommandAnalysis(safety_class, (), Effects())
+        command = (
+            None if safety_class is None else CommandAnalysis(safety_class, (), CommandEffects())
+        )
         footprint = Footprint(command=command)
         yield PolicyInput("t", risk, footprint, reads, None, edits, (), confined)
 

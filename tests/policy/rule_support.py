@@ -1,6 +1,6 @@
 """Subjects by hand, so that rules are tested without the parts around them."""
 
-from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart, Effects
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects, CommandPart
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
 from handrail.core.traits import RuleFamily
@@ -70,7 +70,7 @@ def command(
     analysis = CommandAnalysis(
         safety_class,
         (),
-        Effects(**{"programs": programs, **effects}),
+        CommandEffects(**{"programs": programs, **effects}),
         unconfined,
         made,
         rule_matchable=rule_matchable,

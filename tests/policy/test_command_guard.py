@@ -1,7 +1,13 @@
 import pytest
 from tests.policy.rule_support import missing_properties
 
-from handrail.core.commands import CommandAnalysis, CommandClass, CommandSegment, Effects, Reason
+from handrail.core.commands import (
+    CommandAnalysis,
+    CommandClass,
+    CommandEffects,
+    CommandSegment,
+    Reason,
+)
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.clearance import Clearance
@@ -15,7 +21,7 @@ WIPE = Reason("it deletes or moves away the whole file system; name the files", 
 def analysis(
     safety_class: CommandClass, *reasons: Reason, segments: tuple[CommandSegment, ...] = ()
 ) -> PolicyInput:
-    judgement = CommandAnalysis(safety_class, reasons, Effects(), segments=segments)
+    judgement = CommandAnalysis(safety_class, reasons, CommandEffects(), segments=segments)
     footprint = Footprint(command=judgement)
     return PolicyInput(
         "run_command", Risk(safety_class), footprint, footprint.reads_only, None, False

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from handrail.core.commands import CommandAnalysis, CommandClass, Effects
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
 from handrail.core.context import Whereabouts
 from handrail.core.lazy import Lazy
 from handrail.core.ports.processes import Captured, Confinement, Ended, Job, JobOutput, JobState
@@ -57,7 +57,7 @@ def job(number, *, session="s", state=JobState.RUNNING, **more) -> Job:
 def shell(
     processes, *, safety_class=CommandClass.SAFE, effects=None, moves=False, **more
 ) -> Lazy[Shell]:
-    analysis = CommandAnalysis(safety_class, (), effects or Effects())
+    analysis = CommandAnalysis(safety_class, (), effects or CommandEffects())
     made = Shell(
         analyzer=SimpleNamespace(analyze=lambda command, *, cwd, env: analysis._replace(cwd=cwd)),
         processes=processes,

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.shells import Recorded, captured, context, shell
 
-from handrail.core.commands import CommandClass, Effects
+from handrail.core.commands import CommandClass, CommandEffects
 from handrail.core.footprint import Access, Touch
 from handrail.core.ports.processes import Captured, Ended
 from handrail.core.problems import ProblemRaised
@@ -30,7 +30,9 @@ def test_the_risk_follows_the_class(safety_class, risk):
 
 
 def test_effects_become_the_footprint():
-    effects = Effects(reads=("/w/a", "/w/d/"), writes=("/w/*.txt",), hosts=("h",), open_ended=True)
+    effects = CommandEffects(
+        reads=("/w/a", "/w/d/"), writes=("/w/*.txt",), hosts=("h",), open_ended=True
+    )
     footprint = RunCommand(None, shell(Recorded(), effects=effects)).footprint(
         RunCommandParams(command="x")
     )
@@ -45,7 +47,7 @@ def test_effects_become_the_footprint():
 
 
 def test_a_job_is_a_change_and_a_moving_directory_is_one():
-    moving = Effects(changes_directory=True)
+    moving = CommandEffects(changes_directory=True)
     tool = RunCommand(None, shell(Recorded(), effects=moving, moves=True))
 
     here = tool.footprint(RunCommandParams(command="x"))

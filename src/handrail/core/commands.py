@@ -32,7 +32,7 @@ class Reason(NamedTuple):
     part: str
 
 
-class Effects(NamedTuple):
+class CommandEffects(NamedTuple):
     """What a command would touch, as far as its text shows.
 
     Paths are absolute and normalised. A trailing `/` stands for a whole tree; globs stay globs.
@@ -100,7 +100,7 @@ class CommandAnalysis(NamedTuple):
 
     safety_class: CommandClass
     reasons: tuple[Reason, ...]
-    effects: Effects
+    effects: CommandEffects
     # The caller asked to run the command outside the sandbox.
     unconfined: bool = False
     # The programs without their wrappers; empty if the command could not be parsed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handrail.core.commands import CommandAnalysis, CommandClass, Effects, Reason
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects, Reason
 
 
 class EffectCollector:
@@ -63,9 +63,9 @@ class EffectCollector:
         ranked = sorted(self._reasons, key=lambda reason: -self._reasons[reason])
         return CommandAnalysis(self.safety_class, tuple(ranked), self.effects())
 
-    def effects(self) -> Effects:
+    def effects(self) -> CommandEffects:
         """What the command would touch."""
-        return Effects(
+        return CommandEffects(
             programs=tuple(self._programs),
             reads=tuple(self._reads),
             writes=tuple(self._writes),

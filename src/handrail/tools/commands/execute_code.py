@@ -6,8 +6,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from handrail.core.commands import CommandAnalysis, CommandClass, Reason
-from handrail.core.commands import Effects as CommandEffects
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects, Reason
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint

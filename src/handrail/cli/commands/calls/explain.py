@@ -16,7 +16,7 @@ from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.assembly.explain import Fate
-    from handrail.core.commands import CommandAnalysis, CommandAnalyzer, Effects
+    from handrail.core.commands import CommandAnalysis, CommandAnalyzer, CommandEffects
 
 _EPILOG: Final = """\
 Format of a --jsonl line (`env` and `cwd` are optional):
@@ -211,7 +211,7 @@ def _render(analysis: CommandAnalysis, fate: str) -> Iterator[str]:
     yield fate
 
 
-def _effect_lines(effects: Effects) -> Iterator[str]:
+def _effect_lines(effects: CommandEffects) -> Iterator[str]:
     from handrail.cli.render.screen import one_line
 
     lists = {
