@@ -27,7 +27,7 @@ class Answer(StrEnum):
 
 class Reply(NamedTuple):
     """An answer and, for the record, how it came (terminal, callback, approvals, elicitation) and
-    from whom, if known. `reason` says why the call is refused; the model is told.
+    from whom, if known. `reason` is why the call is refused; the model reads it.
     """
 
     answer: Answer

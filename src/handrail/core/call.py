@@ -1,4 +1,8 @@
-"""A tool call as a model made it, before anything was understood."""
+"""A tool call as the caller made it, before it is parsed; and the ids of calls.
+
+Ids come from providers and clients and become names in the record, in file names, events and
+terminals, so only plain ones are accepted.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,11 @@ _CALL_ID: Final = re.compile(rf"[A-Za-z0-9_.:-]{{1,{MAX_CALL_ID}}}")
 class ToolCall(NamedTuple):
     """One request to run one tool.
 
-    `arguments` is a mapping, or the provider's JSON text, which is parsed (and refused if it
-    is not one plain object) in `prepare`. `name` is whatever the model said, in any dialect.
-    `by_person` marks what a person asked for themselves: nobody else is asked about it.
-    `from_model` marks a call of a model's message, which may name only what it was shown.
-    `continues` is the id of an earlier call that this one carries on; set by the runtime alone.
+    `arguments` is a mapping, or the provider's JSON text, which `prepare` parses and refuses if it
+    is not one plain object. `name` is the tool's name in any dialect. `by_person`: the user asked
+    for the call, so it needs no approval. `from_model`: the call comes from a model's message and
+    may name only tools that were declared to the model. `continues` is the id of an earlier call
+    that this one continues; only the runtime sets it.
     """
 
     id: str

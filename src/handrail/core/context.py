@@ -152,7 +152,7 @@ class ReadStates:
 
 @dataclass(slots=True)
 class Options:
-    """Facts about the agent around the runtime, set by whoever runs the loop."""
+    """Facts about the agent around the runtime, set by the program that runs the loop."""
 
     main_loop_model: str | None = None
     max_thinking_tokens: int | None = None
@@ -170,7 +170,7 @@ class Whereabouts:
 
 
 def go_to(whereabouts: Whereabouts, directory: str, files: Files) -> None:
-    """Go there, if it is a directory inside the roots; whoever names it may say anything."""
+    """Change to `directory` if it is one inside the roots; any other value is ignored."""
     try:
         place = files.locate(directory)
     except ProblemRaised:
@@ -229,12 +229,12 @@ class CancelSignal:
 class ToolContext:
     """Handed to a tool with each call.
 
-    `report` sends progress to whoever listens. `places` holds the resolved path arguments
+    `report` sends progress to the listeners. `places` holds the resolved path arguments
     by name: `path`, and inside other values `paths[0]`, `edits[1].path`, `files['a']`;
     `list_places` returns those of one argument. `confirmed` names the approval that cleared
-    this call, if a person was asked. `messages` is the conversation, where the loop gives it.
-    `confinement` is what a program that the call starts may reach; `on_output` hears what
-    that program says while it runs.
+    this call, if the user was asked. `messages` is the conversation, where the loop gives it.
+    `confinement` is what a program that the call starts may reach; `on_output` is
+    called with the output of that program while it runs.
     """
 
     call: ToolCall

@@ -1,7 +1,7 @@
 """What happens, as values: a UI, the audit and recovery read only these.
 
 Shapes are public and append-only: a field is added, never renamed or given another meaning;
-`v` is raised when a reader must be told. `to_dict` is the wire form.
+`v` is raised when readers must change. `to_dict` is the wire form.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CallProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallOutput(Event):
-    """A program that the call runs has said something; only a part, if it says very much."""
+    """Output of a program that the call runs; only a part, if there is very much."""
 
     type: ClassVar[str] = "tool_call_output"
     call_id: str

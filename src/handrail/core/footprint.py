@@ -1,7 +1,6 @@
-"""What a call will touch, said before it runs.
+"""What a call will touch, computed before it runs.
 
-One value feeds permission, locks, journal, cache and scheduling, so that they cannot
-disagree. Keys are canonical (symlinks resolved): two spellings of one file are one key.
+Permissions, locks, the journal and scheduling all use this value, so they cannot disagree. Keys are canonical (symlinks resolved): two spellings of one file are one key.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class Touch(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Everything a call touches; `open_ended` means that nobody can know beforehand.
+    """Everything a call touches; `open_ended`: that cannot be known before it runs.
 
-    `command` is the judgement on the command that the call would run, if it runs one.
-    `alone`: calls made before it come first and calls made after it wait, whatever they touch.
+    `command` is the analysis of the command that the call would run, if it runs one.
+    `alone`: the call runs after all earlier calls and before all later ones, whatever they touch.
     """
 
     touches: tuple[Touch, ...] = ()
@@ -44,10 +43,10 @@ class Footprint(NamedTuple):
 
     @property
     def reads_only(self) -> bool:
-        """Whether the call changes nothing, derived and never declared."""
+        """Whether the call changes nothing."""
         if self.open_ended:
             return False
-        # A loop, not `all`: every call asks, and a generator costs more than the answer.
+        # A loop, not `all`: a generator costs more than the loop, and every call needs the answer.
         for _, access in self.touches:  # noqa: SIM110
             if access is Access.WRITE:
                 return False

@@ -6,16 +6,16 @@ import stat
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-# The root of a place that lies in no root: the session's own plan file. No list of roots is
-# as long, so whoever takes it for one of them fails.
+# The root of a place that lies in no root: the session's own plan file. It is larger than any list
+# of roots, so using it as an index fails.
 ASIDE: Final = 1 << 20
 
 
 def shown(path: str) -> str:
     """The path for a line of text; quoted and escaped where it could be taken for more.
 
-    A line break in a name would forge a line, and a name in quotes or brackets what we say
-    ourselves, so these are written as Python would.
+    A line break in a name would forge a line, and a name in quotes or brackets would look like a
+    message of Handrail, so such names are written as Python literals.
     """
     plain = path.isprintable() and not path.startswith(("'", '"', "["))
     return path if plain else repr(path)
@@ -27,7 +27,7 @@ def is_utf8(path: str) -> bool:
 
 
 class Kind(StrEnum):
-    """What stands at a place."""
+    """What exists at a place."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -45,7 +45,7 @@ class Form(StrEnum):
 
     @classmethod
     def of(cls, mode: int) -> Form:
-        """What has this mode, in the words of `stat`."""
+        """The form of an entry with this `st_mode`."""
         if stat.S_ISREG(mode):
             return cls.FILE
         if stat.S_ISDIR(mode):

@@ -1,4 +1,6 @@
-"""What a file-changing tool wants done, as a value: shown, guarded, approved, committed, undone."""
+"""The changes that a tool wants to make to files, as a value: it is previewed, judged, approved,
+committed and undone.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +41,17 @@ class Change:
 
     @property
     def path(self) -> str:
-        """How the file is shown to people and models."""
+        """The path as users and models are shown it."""
         return self.place.path
 
     @property
     def before_hash(self) -> str | None:
-        """What tells the old content from others, None if the file is to be created."""
+        """The hash of the old content; None if the file is to be created."""
         return hash_of(self.before, self.before_form)
 
     @property
     def after_hash(self) -> str | None:
-        """What tells the new content from others, None if the file is to be deleted."""
+        """The hash of the new content; None if the file is to be deleted."""
         return hash_of(self.after, self.after_form)
 
     @property
@@ -77,10 +79,10 @@ class Change:
 class Plan:
     """Changes that happen together or not at all.
 
-    `text` is what the model is told once they have happened, `preview` what a person is
-    shown before (usually the diff). A plan without changes answers `text` and writes nothing.
-    `relies_on` says how much of the old contents the caller must have known: all of it (an
-    overwrite), the part that it names itself (an edit), or nothing.
+    `text` is the result for the model after the commit, `preview` what the user is shown before it
+    (usually the diff). A plan without changes returns `text` and writes nothing. `relies_on` is how
+    much of the old contents the caller must have read: all of it (an overwrite), the part that the
+    call names (an edit), or nothing.
     """
 
     changes: tuple[Change, ...]
@@ -91,7 +93,7 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """How many bytes of old and new contents it holds."""
+        """The bytes of all old and new contents."""
         return sum(
             content.size
             for change in self.changes

@@ -1,4 +1,4 @@
-"""What a caller can be told when a call does not do what was asked.
+"""Why a call failed: a code, a message and a hint for the caller.
 
 `Problem` is the value; `ProblemRaised` carries it through our own code to the one place
 (the pipeline, the command line) that turns it back into a value. Anything else that is
@@ -45,7 +45,7 @@ CODES: Final[tuple[str, ...]] = get_args(Code)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a call failed or was refused, in words for the model and the person."""
+    """Why a call failed or was refused, for the model and the user."""
 
     code: Code
     message: str
@@ -90,7 +90,7 @@ class ProblemTemplate:
 
 
 class ProblemRaised(Exception):
-    """Carries a `Problem` from where it was found to where it is told."""
+    """An exception that carries a `Problem` to the result of the call."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ProblemRaised(Exception):
         self.problem = Problem(code, message, hint, field, retryable)
 
     def __str__(self) -> str:
-        # With the hint: what is logged or printed is what the person who can mend it reads.
+        # With the hint, because logs and tracebacks are read by users who can fix the cause.
         return str(self.problem)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What came of a call: one value for three audiences (model, person, program)."""
+"""The result of a call, for the model, the user and the program."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Image:
 
 
 class Output(NamedTuple):
-    """What a tool's `run` returns: `text` for the model, `display` for the person
+    """What a tool's `run` returns: `text` for the model, `display` for the user
     (None: the same text), `data` for the program (JSON-ready).
     """
 
@@ -67,7 +67,7 @@ class Output(NamedTuple):
     modifiers: tuple[Modifier, ...] = ()
     images: tuple[Image, ...] = ()
     meta: Mapping[str, Any] = MappingProxyType({})
-    # What was asked was tried and did not succeed, although there is something to show for it.
+    # Why the tool did not succeed, although it returns output.
     problem: Problem | None = None
 
 
@@ -83,7 +83,7 @@ class ChangeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The outcome of one call. A tool's failure is a result, never an exception."""
+    """The result of one call. A tool's failure is a result, never an exception."""
 
     call_id: str
     status: Status
@@ -98,7 +98,7 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the call did, or in a dry run would do, what was asked."""
+        """Whether the call succeeded, or in a dry run would be carried out."""
         return self.status is Status.OK or self.status is Status.PLANNED
 
     @property

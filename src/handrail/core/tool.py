@@ -1,4 +1,4 @@
-"""What the author of a tool writes."""
+"""The base class of tools, and what their authors use."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from handrail.core.verdicts import Risk, Verdict
 class Params(BaseModel):
     """Base of every tool's arguments: frozen, strict, nothing unknown accepted.
 
-    Strict, so that a value of the wrong type reaches `coerce`, which repairs what is
-    harmless and records it, instead of being bent silently.
+    Strict, so that a value of the wrong type is not converted silently: `coerce` repairs harmless
+    mistakes and records them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -36,7 +36,7 @@ TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 class Group(StrEnum):
-    """What kind of tool it is, for filtering what a model is shown."""
+    """The kind of a tool, for choosing which tools are declared."""
 
     SEARCH = "search"
     EDIT = "edit"
@@ -125,11 +125,11 @@ class Tool(ABC, Generic[P]):
         return True
 
     def shown(self, session: Session) -> bool:
-        """Whether a model is told of the tool; by default if it is enabled."""
+        """Whether the tool is declared to models; by default if it is enabled."""
         return self.enabled(session)
 
     def describe(self, session: Session) -> str | Awaitable[str]:
-        """What the model reads. Built-ins take it from the prose file beside the code."""
+        """The description for models. Built-in tools read it from the file beside the code."""
         del session
         return self.summary
 
@@ -153,23 +153,23 @@ class Tool(ABC, Generic[P]):
         return self.argument_model().model_validate(arguments)
 
     async def preflight(self, args: P, ctx: ToolContext) -> None:
-        """Raise `ProblemRaised` if the call cannot work; runs before anybody is asked."""
+        """Raise `ProblemRaised` if the call cannot work; runs before the user is asked."""
 
     async def plan(self, args: P, ctx: ToolContext) -> Plan:
         """The changes this call wants made."""
         raise TypeError(f"{self.name} has no plan")
 
     async def run(self, args: P, ctx: ToolContext) -> Output:
-        """Do it and say what came of it."""
+        """Carry out the call and return its output."""
         raise TypeError(f"{self.name} has no run")
 
     def preview(self, args: P) -> str:
-        """What a person is shown before a call that has neither plan nor command."""
+        """What the user is shown before a call that has neither plan nor command."""
         del args
         return ""
 
     def render_call(self, args: P) -> str | None:
-        """One line for the person about what is being called; None: a general one is made."""
+        """One line for the user that describes the call; None: a general one is made."""
         del args
         return None
 

@@ -44,7 +44,7 @@ class Effect(StrEnum):
 class Verdict:
     """One opinion on a call; `rule` names where it comes from, for the audit.
 
-    `code` and `hint` become the Problem when a DENY is told to the caller.
+    `code` and `hint` become those of the Problem if the verdict is DENY.
     """
 
     effect: Effect

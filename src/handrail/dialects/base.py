@@ -47,9 +47,9 @@ class View:
     """A canonical tool as a dialect shows it.
 
     `rest` shows the arguments that `args` does not list, under their own names. `defaults`
-    are canonical values for what the caller leaves out. `note` is said after the
-    first line of the tool's prose. `example` is a call in this view's own words. `openings`
-    leads from how a result about a job begins to how it begins in this vocabulary.
+    are canonical values for what the caller leaves out. `note` follows the
+    first line of the tool's description. `example` is a call with the names of this view.
+    `openings` maps the first words of a result about a job to those of this vocabulary.
     """
 
     tool: str
@@ -232,7 +232,7 @@ def _translated(table: ViewTable, arguments: Mapping[str, Any]) -> Translated:
             raise _disagreement(used[target], name)
         canonical[target] = value
         used[target] = name
-    # A name that nobody knows is no spelling of anything; validation will say so.
+    # An unknown name is no spelling of an argument; validation reports it.
     known = {to: name for to, name in used.items() if name in table.args or to in table.spelled}
     return Translated(canonical, ignored, {**table.spelled, **known})
 

@@ -63,7 +63,7 @@ CANONICAL: Final = Dialect(
         View(
             "undo",
             "undo",
-            # For the person alone.
+            # Only for the user.
             args=(Arg("force", "force", hidden=True),),
             rest=True,
             example={"scope": "turn"},

@@ -1,5 +1,5 @@
 """Names that are accepted everywhere and shown nowhere: other vocabularies' tools, and
-what models call an argument although they were told its name. Per tool, so that `limit`
+what models call an argument although it was declared under another name. Per tool, so that `limit`
 of one never becomes `limit` of another; a closed table, never a guess.
 """
 

@@ -192,8 +192,8 @@ class AgentPolicy:
             raise ProblemRaised.of(because)
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
-        """Allow the call, after asking the user where the verdict says so. In a dry run nobody is
-        asked: only a read that needs no question is allowed, and everything else is described.
+        """Allow the call, after asking the user where the verdict says so. In a dry run the
+        user is not asked: a read that needs no approval is allowed, anything else is described.
         """
         if not state.clearance.objections:
             safe_read = self._safe_read_verdict(state.prepared)

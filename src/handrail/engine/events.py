@@ -27,13 +27,13 @@ class EventBus:
     def emit(self, event: Event, first: Listener | None = None) -> None:
         """Call `first`, if there is one, then every listener; what one raises is only logged."""
         if first is not None:
-            tell(first, event)
+            notify(first, event)
         for listener in tuple(self._listeners):
-            tell(listener, event)
+            notify(listener, event)
 
 
-def tell(listener: Listener, event: Event) -> None:
-    """Tell one listener; what it raises is logged and goes no further."""
+def notify(listener: Listener, event: Event) -> None:
+    """Call one listener; what it raises is logged and not raised again."""
     try:
         listener(event)
     except Exception:  # noqa: BLE001 - foreign code; a call must not fail because of it

@@ -87,7 +87,7 @@ class Runtime:
 
     @property
     def recovered(self) -> Sequence[RecoveredCall]:
-        """What a crash had left unfinished and opening has made whole."""
+        """Calls that a crash interrupted and that opening has finished or rolled back."""
         return self._session.recovered
 
     @property
@@ -299,13 +299,13 @@ class Runtime:
         force: bool = False,
         on_event: Listener | None = None,
     ) -> ToolResult:
-        """Take back what a call changed (None: the last change that still stands), or a turn
-        ("last", its number, or a call in it), the last change of a file, or all since then
-        ("start", "all", a time, a call). As the person: not asked, but checked for conflicts,
-        recorded, and itself undoable. `force` overwrites what others changed since.
+        """Revert what a call changed (None: the last change that was not reverted), or a turn
+        ("last", its number, or a call in it), the last change of a file, or all changes since a
+        point ("start", "all", a time, a call). An action of the user: it needs no approval, but is
+        checked for conflicts, recorded, and can be undone. `force` overwrites later changes.
 
-        Many files are undone in parts, each recorded as a call of its own: `on_event` hears how
-        far it is, there is no deadline, and after a failure or a crash the next undo goes on.
+        Many files are undone in parts, each recorded as a call: `on_event` receives the progress,
+        there is no deadline, and after a failure or a crash the next undo continues.
         """
         from handrail.engine.user_actions import undo_arguments
 
@@ -324,7 +324,7 @@ class Runtime:
         force: bool = False,
         on_event: Listener | None = None,
     ) -> ToolResult:
-        """Bring back what was undone: by default what the last undo took."""
+        """Redo what was undone: by default the last undo."""
         from handrail.engine.user_actions import undo_arguments
 
         arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
@@ -371,11 +371,11 @@ class Runtime:
         self._calls.bus.subscribe(listener)
 
     async def refresh(self) -> None:
-        """Compute anew the descriptions that tools make from their surroundings."""
+        """Compute again the descriptions that tools build from the session."""
         await self._tools.catalog.refresh()
 
     async def aclose(self) -> None:
-        """End what is running, commit the record, let go of everything. Safe to repeat."""
+        """End running calls, commit the record and release all resources. Safe to repeat."""
         if self._closed:
             return
         self._closed = True
@@ -386,13 +386,13 @@ class Runtime:
         await self._session.close()
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
-        """Hand on what tools ask of the conversation, in call order."""
-        heard = listener is not None or not self._calls.bus.idle
+        """Apply the context modifiers of results, in call order."""
+        has_listener = listener is not None or not self._calls.bus.idle
         for result in results:
             for modifier in result.modifiers:
                 if isinstance(modifier, QueueCommand):
                     self.queue.append(modifier.command)
-                if heard:
+                if has_listener:
                     self._calls.bus.emit(ContextModified(result.call_id, modifier), listener)
 
     def _check_open(self) -> None:

@@ -1,4 +1,4 @@
-"""The closed table of names that programs or agents act on although nobody names them.
+"""The closed table of names that programs or agents act on although no command names them.
 
 Rows: `name/` is a directory with all it holds, `name` a file (`*` is a wildcard), `a/b/` and
 `a/b` the same for a path; each at any depth below a root. A name is in the table if opening or

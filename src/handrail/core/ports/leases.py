@@ -1,4 +1,4 @@
-"""Paths that somebody has reserved for a while. Kept by the store, so that agents, processes
+"""Paths that an agent has reserved for a limited time. Kept by the store, so that agents, processes
 and one day machines see the same ones.
 """
 

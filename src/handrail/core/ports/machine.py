@@ -289,8 +289,8 @@ class Approver(Protocol):
     """Somebody who can be asked."""
 
     async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
-        """Wait for the person, however long it takes; raises `needs_approval` if it turns out
-        that nobody can be asked.
+        """Wait for the user without a limit; raises `needs_approval` if no user can be
+        asked.
         """
 
 

@@ -1,4 +1,4 @@
-"""Programs that run for a call: how they are confined, started, heard and ended.
+"""Programs that run for a call: how they are confined, started, read and ended.
 
 The implementation is `host/supervisor`; what confines is `host/sandbox`.
 """
@@ -26,7 +26,7 @@ class Confinement(NamedTuple):
 
     `writable`: absolute paths (trees or files). `read_only`: paths inside them that stay as
     they are, as long as they exist. `hidden`: paths that are not even seen. `network`: all
-    of it, or none. `off`: not confined at all, because a person said so. `readable`: further
+    of it, or none. `off`: not confined at all, because the user decided so. `readable`: further
     paths that it may read. `withheld`: paths that exist and must not be read, as far as
     `Sandbox.unhidden` says. `notes`: a file for what its processes are seen to write.
     `ruled`: those of the read-only paths that a rule closes, each with the rule.
@@ -94,7 +94,7 @@ class Ended(NamedTuple):
 
 
 class JobState(StrEnum):
-    """Where a background job stands. LOST: nobody can tell any more how it ended."""
+    """The state of a background job. LOST: how it ended is unknown."""
 
     RUNNING = "running"
     EXITED = "exited"
@@ -198,7 +198,7 @@ class Guarded(Protocol):
         sequences: bool,
         repositories: bool = False,
     ) -> Any:
-        """How the protected names are now. `lifted`: globs that a person allowed; with
+        """How the protected names are now. `lifted`: globs that the user allowed; with
         `git_writable` only what makes git run code is watched in `.git`, and with `sequences`
         the steps of a rebase or the like may be left there too. `repositories`: new ones may be
         made. Blocks.

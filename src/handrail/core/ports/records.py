@@ -109,7 +109,7 @@ class Integrity:
 
 
 class Claimed(NamedTuple):
-    """Who has an id. `fingerprint` None: it is on record, but nobody claimed it."""
+    """Who has an id. `fingerprint` None: the id is in the record, but was never claimed."""
 
     fingerprint: str | None
     owner: str
@@ -146,7 +146,7 @@ class Store(Protocol):
         """Take an id for a call, in all processes at once; None: it is the caller's now."""
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
-        """Take an id whose owner has died; False if somebody else was first."""
+        """Take over an id whose owner has ended; False if another process was first."""
 
     async def calls(
         self,
@@ -181,7 +181,7 @@ class Store(Protocol):
         """When which session was opened and where, oldest first."""
 
     async def unfinished(self) -> list[CallRecord]:
-        """The calls that announced a change and never said how it ended."""
+        """The calls with an intent row and no completed row."""
 
     async def abandoned(self, is_alive: Callable[[str], bool]) -> Abandoned:
         """What processes that have died left without an end, except unfinished changes."""

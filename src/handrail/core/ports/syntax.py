@@ -1,4 +1,4 @@
-"""Whether a change broke a file: the port, and the value in which an error is told."""
+"""The port that finds syntax errors which a change introduced."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class SyntaxCheck(Protocol):
     ) -> tuple[SyntaxFault, ...]:
         """Errors that the file has now and did not have before (None: there was no file).
 
-        Empty also where nobody can tell: other types, templates, large files.
+        Empty also for files that cannot be checked: other types, templates, large files.
         """

@@ -1,7 +1,7 @@
 """Which text a file's bytes are, such that decoding and encoding give the same bytes back.
 
 UTF-8, UTF-16 (with or without BOM) and single-byte text are text; any other NUL is binary.
-No byte that nobody changed may come back different.
+A byte that was not edited is written back unchanged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TextForm:
 
     @property
     def note(self) -> str | None:
-        """A line for whoever reads the text, None for plain UTF-8."""
+        """A note for the reader of the text; None for plain UTF-8."""
         return _NOTES.get((self.encoding, self.errors))
 
     @property

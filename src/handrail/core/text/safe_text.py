@@ -1,4 +1,4 @@
-"""The one way text of unknown origin reaches a person's screen.
+"""Text of unknown origin, made safe for a terminal.
 
 Control, escape, bidirectional and invisible characters are made visible, so that a file
 name, a diff or a model's sentence cannot move the cursor, hide a part or forge a prompt.

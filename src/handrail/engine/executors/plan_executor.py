@@ -36,7 +36,7 @@ from handrail.history.before_images import INLINE_BYTES, describe_changes, not_k
 from handrail.history.commit import BlobRetention, CommitResidue, commit
 
 _MOST: Final = 10
-# Of more files that go, nobody looks for the one that a new file was.
+# With more removed files, the one that a new file was moved from is not looked for.
 _MOST_ALIKE: Final = 100
 # For all files of one change; what is not looked at by then is not spoken of.
 _MAX_S: Final = 10.0

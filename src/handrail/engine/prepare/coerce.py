@@ -274,7 +274,7 @@ def _reason(kind: str, message: str, value: Any) -> str:
         return "is required"
     plain = message.removeprefix("Input ").removeprefix("Value error, ")
     if kind in ("too_short", "too_long"):
-        # How many there are "after validation" is told by the value itself.
+        # The value itself shows how many there are "after validation".
         plain = plain.partition(" after validation")[0].removeprefix("List ")
     plain = plain.replace("a valid tuple", "a valid list")
     return f"{plain}, not {_brief(value)}"

@@ -1,5 +1,5 @@
 """The first half of a call: find the tool, parse and validate the arguments, resolve the paths,
-work out footprint and risk. Reads files, changes nothing, asks nobody.
+work out footprint and risk. Reads files, changes nothing, does not ask the user.
 
 A failure is kept in `PreparedCall.problem`: a call that cannot be prepared still has its place in
 a batch and in the record.
