@@ -38,19 +38,20 @@ class DiffCollector:
         self.unseen = 0
         self._root = root
         self._tree = tree
-        self._services = services
+        self._usage = services.usage
+        self._entries = services.entries
         self._reader = reader
         self._collects = collects
 
     @property
     def room(self) -> int:
         """How many more entries fit the limit."""
-        return max(0, self._services.entries - self._services.usage.files)
+        return max(0, self._entries - self._usage.files)
 
     def meet(self, rel: str, handle: int, name: str, info: os.stat_result, *, quiet: bool) -> None:
         """Update an entry that is not a directory."""
-        old = self._tree.listings.get(rel, {}).get(name)
-        if old is None and not self.room:
+        old = self._old(rel, name)
+        if old is None and self._usage.files >= self._entries:
             self.pass_over(rel, quiet=quiet)
             return
         freed = kept_bytes(old) if old is not None else 0
@@ -103,7 +104,8 @@ class DiffCollector:
         self._tree.dirty.add(rel)
 
     def _old(self, rel: str, name: str) -> TreeEntry | None:
-        return self._tree.listings.get(rel, {}).get(name)
+        listing = self._tree.listings.get(rel)
+        return None if listing is None else listing.get(name)
 
     def _collect(
         self,

@@ -83,12 +83,14 @@ class TreeIndex:
 
     def put(self, rel: str, name: str, entry: TreeEntry) -> None:
         """Add or replace an entry."""
-        listing = self.listings.setdefault(rel, {})
-        if name in listing:
+        listing, usage = self.listings.get(rel), self.usage
+        if listing is None:
+            listing = self.listings[rel] = {}
+        elif name in listing:
             self.drop(rel, name)
         listing[name] = entry
-        self.usage.files += 1
-        self.usage.size += kept_bytes(entry)
+        usage.files += 1
+        usage.size += kept_bytes(entry)
         self.dirty.add(rel)
 
     def drop(self, rel: str, name: str) -> None:
@@ -150,7 +152,8 @@ def is_kept(entry: TreeEntry) -> bool:
 
 def kept_bytes(entry: TreeEntry) -> int:
     """The bytes of its copy."""
-    return entry.signature[3] if is_kept(entry) else 0
+    _, signature, what = entry
+    return signature[3] if stat.S_ISREG(signature[4]) and what[0] != "!" else 0
 
 
 def file_state(entry: TreeEntry, links: int = 1) -> FileState:

@@ -62,7 +62,10 @@ class EntryReader:
     """Reads entries for one walk. `seed` is another index whose copies can be reused."""
 
     def __init__(self, services: SnapshotServices, seed: TreeIndex | None, started_ns: int) -> None:
-        self._services = services
+        self._contents = services.contents
+        self._limits = services.limits
+        self._usage = services.usage
+        self._progress = services.progress
         self._seed = seed
         self._started = started_ns
         self._freed = 0
@@ -124,13 +127,13 @@ class EntryReader:
             try:
                 if attempt:
                     os.lseek(source, 0, os.SEEK_SET)
-                digest = self._services.contents.take(source, info.st_size)
+                digest = self._contents.take(source, info.st_size)
             except OSError as error:
                 why = "!room" if error.errno in _FULL else "!unreadable"
                 return EntryReading(TreeEntry(None, signature, why), links)
             self._copied += 1
-            if self._copied % _REPORTED == 0 and self._services.progress is not None:
-                self._services.progress(self._copied)
+            if self._copied % _REPORTED == 0 and self._progress is not None:
+                self._progress(self._copied)
             if file_signature(os.fstat(source)) == signature:
                 return EntryReading(make_entry(signature, digest, self._started), links)
         return EntryReading(TreeEntry(None, signature, "!busy"), links)
@@ -152,10 +155,10 @@ class EntryReader:
 
     def _reason(self, size: int) -> str:
         """Why a content of this size is not copied; "" if it is."""
-        limits = self._services.limits
+        limits = self._limits
         if size > limits.file_bytes:
             return "!large"
-        used = self._services.usage.size - self._freed
+        used = self._usage.size - self._freed
         return "!room" if used + size > limits.total_bytes else ""
 
 
