@@ -99,6 +99,35 @@ WIDENING = {
     "guardrails = { quality_gates = [{ name = 'x', command = 'evil' }] }": {},
     "guardrails = { unheard_of = true }": {},
 }
+HOSTS = "network = ['example.org', '*.example.com']\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "project", "expected"),
+    [
+        (HOSTS, "network = ['example.org']", ("example.org",)),
+        (HOSTS, "network = false", False),
+        (HOSTS, "network = true", ("example.org", "*.example.com")),
+        (HOSTS, "network = ['evil.org']", ("example.org", "*.example.com")),
+        ("network = true\n", "network = ['example.org']", ("example.org",)),
+        ("", "network = ['example.org']", False),
+    ],
+)
+def test_a_workspace_may_only_shorten_the_list_of_hosts(place, own, project, expected):
+    place.own.write_text(own)
+    place.project(project)
+
+    assert place.load().settings.network == expected
+
+
+@pytest.mark.parametrize("hosts", ["['*']", "['http://example.org']", "[1]", "'example.org'"])
+def test_what_is_no_list_of_hosts_is_refused(place, hosts):
+    place.own.write_text(f"network = {hosts}\n")
+
+    with pytest.raises(ProblemRaised, match="network"):
+        place.load()
+
+
 RESERVED = {
     "mode = 'bypass'": "default",
     "mode = 'YOLO'": "default",

@@ -118,6 +118,7 @@ def _run(sandbox, job, argv):
         hidden=tuple(job.get("hidden", ())),
         network=job.get("network", False),
         withheld=tuple(job.get("withheld", ())),
+        hosts=tuple(job.get("hosts", ())),
     )
     env = {"PATH": os.environ["PATH"], "HOME": job["home"], "LANG": "C.UTF-8", **job.get("env", {})}
     launch = Launch(tuple(argv), job.get("cwd", job["roots"][0]), env, confinement, None)

@@ -134,7 +134,7 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
     )
     guarded = _guarded(places, ends, obeyed=parse_mode(settings.mode) is not Mode.BYPASS)
     paths = CommandPaths(roots, settings.allow_protected, _beside_git(), places.own, places.hidden)
-    confinement = CommandConfinement(paths, sandbox, settings.network)
+    confinement = CommandConfinement(paths, sandbox, *_network(settings))
     runner = CommandRunner(confinement, ProtectedNamesGuard(guarded))
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
@@ -200,6 +200,12 @@ def command_analyzer(
         protected=protected_reason,
         git_is_safe=_git_is_safe,
     )
+
+
+def _network(settings: Settings) -> tuple[bool, tuple[str, ...]]:
+    """Whether commands have the whole network, and the hosts that they reach otherwise."""
+    given = settings.network
+    return (given, ()) if isinstance(given, bool) else (False, given)
 
 
 def sandbox_for(

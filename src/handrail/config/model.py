@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 _PLAIN: Final = (str, int, float, bool, type(None))
 
@@ -54,6 +54,19 @@ def _plain(table: dict[str, Any]) -> dict[str, Any]:
             what = f"{value!r} is neither text, a number, a boolean, a list nor a table"
             raise ValueError(what)
     return table
+
+
+def _check_network(given: Any) -> Any:
+    """Return whether commands have network access, or their hosts; raises ValueError for others."""
+    if isinstance(given, bool):
+        return given
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        raise ValueError("it must be true, false or a list of hosts, such as example.org")
+    # Rarely needed, and not free to import.
+    from handrail.core.hosts import HostList
+
+    HostList(given)
+    return tuple(given)
 
 
 Table = Annotated[dict[str, Any], AfterValidator(_plain)]
@@ -193,7 +206,11 @@ class Settings(BaseModel):
     accept_no_sandbox: bool = Field(
         False, description="let auto-safe, bypass and sandboxed run commands without a sandbox"
     )
-    network: bool = Field(False, description="give commands network access")
+    network: Annotated[bool | tuple[str, ...], BeforeValidator(_check_network)] = Field(
+        False,
+        description="network access of commands: all, none, or a list of hosts such as example.org,"
+        " *.example.org or localhost:8080",
+    )
     memory_mb: int | None = Field(
         None,
         ge=64,

@@ -67,6 +67,13 @@ def _subset(base: Any, value: Any) -> bool:
     return set(value) <= set(base)
 
 
+def _fewer_hosts(base: Any, value: Any) -> bool:
+    """Whether commands reach no more of the network: nothing, or fewer hosts of a list."""
+    if isinstance(value, bool):
+        return not value
+    return base is True or (not isinstance(base, bool) and _subset(base, value))
+
+
 def _slower(base: float, value: float) -> bool:
     # A shorter interval would cause more work.
     return value >= base > 0
@@ -159,7 +166,7 @@ SETTING_RULES: Final[Mapping[str, SettingRule]] = {
     ),
     "sandbox_require": SettingRule(ProjectSettingPolicy.FREE),
     "accept_no_sandbox": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
-    "network": SettingRule(ProjectSettingPolicy.TRUST, _only(False)),
+    "network": SettingRule(ProjectSettingPolicy.TRUST, _fewer_hosts),
     "memory_mb": SettingRule(ProjectSettingPolicy.TRUST, _less),
     "reads_without_store": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
     "store_timeout_s": SettingRule(ProjectSettingPolicy.NEVER),

@@ -29,7 +29,8 @@ class Confinement(NamedTuple):
     of it, or none. `off`: not confined at all, because the user decided so. `readable`: further
     paths that it may read. `withheld`: paths that exist and must not be read, as far as
     `Sandbox.unhidden` says. `notes`: a file for what its processes are seen to write.
-    `ruled`: those of the read-only paths that a rule closes, each with the rule.
+    `ruled`: those of the read-only paths that a rule closes, each with the rule. `hosts`: without
+    `network`, the hosts that it can reach through a proxy.
     """
 
     writable: tuple[str, ...]
@@ -41,6 +42,7 @@ class Confinement(NamedTuple):
     withheld: tuple[str, ...] = ()
     notes: str = ""
     ruled: tuple[tuple[str, str], ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 class Launch(NamedTuple):
@@ -75,6 +77,16 @@ class Captured(NamedTuple):
     dropped: int = 0
 
 
+class Connection(NamedTuple):
+    """A connection that a program asked its proxy for; `refused` says why it was not made, "" if it
+    was.
+    """
+
+    host: str
+    port: int
+    refused: str = ""
+
+
 class Ended(NamedTuple):
     """How a program ended. `exit_code` is negative for a signal, as in `subprocess`.
 
@@ -91,6 +103,7 @@ class Ended(NamedTuple):
     ended_children: int = 0
     survivors: tuple[int, ...] = ()
     directory: str | None = None
+    connections: tuple[Connection, ...] = ()
 
 
 class JobState(StrEnum):

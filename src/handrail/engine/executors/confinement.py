@@ -45,8 +45,9 @@ class CommandConfinement:
 
     paths: CommandPaths
     sandbox: Sandbox
-    # Whether commands have network access without approval.
+    # Whether commands have network access without approval; else the hosts that they reach.
     network: bool = False
+    hosts: tuple[str, ...] = ()
     denials: DenialEnforcers = field(default_factory=DenialEnforcers)
 
     async def for_reading(self, analysis: CommandAnalysis, *, approved: bool) -> Confinement:
@@ -65,9 +66,12 @@ class CommandConfinement:
             confinement = Confinement(self.paths.roots, network=True, off=True)
         else:
             withheld = await self._withheld(self.paths.roots, analysis, approved=approved)
-            # Approving a command that needs the network includes network access.
-            network = self.network or (approved and analysis.effects.needs_network)
+            # Approving a command that needs the network includes network access, unless a list
+            # says which hosts can be reached.
+            needed = approved and analysis.effects.needs_network and not self.hosts
+            network = self.network or needed
             confinement = self._confine(self.paths.roots, read_only, withheld, network=network)
+            confinement = confinement._replace(hosts=self.hosts)
         if state.prepared.scope.writes_nothing:
             return self._deny_all_writes(confinement, state.prepared.call.agent)
         if self.denials.writes is not None:

@@ -27,7 +27,7 @@ from handrail.host.sandbox.messages import (
 )
 from handrail.host.sandbox.probe import measure, probe_cache
 from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
-from handrail.host.sandbox.recipe import Recipe
+from handrail.host.sandbox.recipe import Recipe, proxy_environment
 from handrail.host.sandbox.temp_dirs import TempDirectory
 from handrail.host.sandbox.visible_paths import SharedMounts, VisiblePaths, find_visible_paths
 from handrail.host.supervisor.tracing.syscall_tracer import can_listen
@@ -136,8 +136,13 @@ class LocalSandbox:
             temporary = self._temporary.path
         except OSError as error:
             raise NO_TEMP_DIRECTORY.error(reason=error) from error
+        hosts = () if launch.confinement.network else launch.confinement.hosts
+        if hosts:
+            own_network = isinstance(chosen, BubblewrapBackend)
+            variables = proxy_environment(hosts, own_network=own_network)
+            launch = launch._replace(env={**launch.env, **variables})
         recipe = chosen.recipe(launch, self._shared_mounts(temporary))
-        return recipe._replace(notes=launch.confinement.notes)
+        return recipe._replace(notes=launch.confinement.notes, hosts=hosts)
 
     def unhidden(self, confinement: Confinement) -> str | None:
         """Why a confined program might read its denied paths; None if it cannot."""

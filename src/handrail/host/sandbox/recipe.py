@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 # Placeholder in `argv` for the descriptor from which bubblewrap reads the filter.
 FILTER_HANDLE: Final = "{filter}"
+
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+# Where a program finds its proxy, on the loopback address.
+PROXY_PORT: Final = 3128
 
 
 class LandlockRules(NamedTuple):
@@ -51,6 +56,8 @@ class Recipe(NamedTuple):
     # descriptor, unless the inode is in `closed`.
     binds: tuple[int, ...] = ()
     closed: tuple[str, ...] = ()
+    # The hosts that the program can reach through a proxy; empty: there is no proxy.
+    hosts: tuple[str, ...] = ()
 
     @property
     def hands_filter_over(self) -> bool:
@@ -58,3 +65,14 @@ class Recipe(NamedTuple):
         command's own arguments could contain `FILTER_HANDLE` too.
         """
         return self.own_pids and bool(self.filter)
+
+
+def proxy_environment(hosts: Sequence[str], *, own_network: bool) -> dict[str, str]:
+    """The environment variables that lead programs to their proxy. `own_network`: the program has a
+    loopback address of its own, which it reaches without the proxy unless `hosts` name it.
+    """
+    url = f"http://127.0.0.1:{PROXY_PORT}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    local = any(one.startswith(("localhost", "127.", "[::1]")) for one in hosts)
+    none = ",".join(_LOOPBACK) if own_network and not local else ""
+    return {**dict.fromkeys(names, url), "NO_PROXY": none, "no_proxy": none}

@@ -14,6 +14,7 @@ import anyio
 
 from handrail.core.ports.processes import (
     Captured,
+    Connection,
     Ended,
     Job,
     JobOutput,
@@ -158,6 +159,7 @@ def _ended(frame: Frame) -> Ended:
         ended_children=header["ended_children"],
         survivors=tuple(header["survivors"]),
         directory=header["directory"],
+        connections=tuple(Connection(*one) for one in header["connections"]),
     )
 
 

@@ -47,3 +47,10 @@ RUNNER_LOST: Final = ProblemTemplate(
     "the helper process that supervised the program was killed, and the program with it{details}",
     hint="check what the program has done before you run it again",
 )
+
+# Why a command's connection was refused.
+HOST_NOT_LISTED: Final = "not in the list of allowed hosts"
+HOST_NOT_RESOLVED: Final = "its name cannot be resolved ({error})"
+HOST_IS_LOCAL: Final = "its address belongs to this machine or its network"
+HOST_NOT_REACHED: Final = "it cannot be reached"
+ONLY_PROXY: Final = "only the proxy can be reached, see HTTPS_PROXY"

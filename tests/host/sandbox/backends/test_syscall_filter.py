@@ -15,11 +15,12 @@ STREAM, DGRAM, RAW, SEQPACKET = 1, 2, 3, 5
 CLOEXEC, NONBLOCK = 0o2000000, 0o4000
 
 
-def verdict(machine, number, *arguments, inet=False, ipc=False, attributes=False, audit=None):
+def verdict(
+    machine, number, *arguments, inet=False, ipc=False, attributes=False, tcp=False, audit=None
+):
     """What the kernel would do with a call: ALLOWED, or the name of the error."""
-    program = seccomp.assemble(
-        syscall_filter._lines(machine, inet=inet, ipc=ipc, attributes=attributes)
-    )
+    lines = syscall_filter._lines(machine, inet=inet, ipc=ipc, attributes=attributes, tcp=tcp)
+    program = seccomp.assemble(lines)
     padded = [*arguments, 0, 0, 0, 0, 0, 0][:6]
     data = struct.pack("=IIQ6Q", number, audit or machine.audit, 0, *padded)
     at = accumulator = 0
@@ -101,6 +102,28 @@ def test_nobody_types_for_the_person(machine):
     assert verdict(machine, machine.ioctl, 0, 0x5412 | 1 << 32) == "EPERM"
     assert verdict(machine, machine.ioctl, 0, 0x541C) == "EPERM"
     assert verdict(machine, machine.ioctl, 0, 0x5401) == ALLOWED
+
+
+@machines
+def test_with_a_proxy_only_tcp_sockets_exist_and_none_connects_by_sending(machine):
+    def make(family, kind=STREAM, protocol=0):
+        return verdict(machine, machine.socket, family, kind, protocol, tcp=True)
+
+    assert [make(AF_INET), make(AF_INET6, STREAM | CLOEXEC), make(AF_INET, STREAM, 6)] == [
+        ALLOWED
+    ] * 3
+    for family, kind, protocol in (
+        (AF_INET, DGRAM, 0), (AF_INET, RAW, 6), (AF_INET, STREAM, 262), (AF_INET, STREAM, 132),
+        (AF_INET, SEQPACKET, 0), (AF_UNIX, STREAM, 0), (AF_VSOCK, STREAM, 0),
+    ):  # fmt: skip
+        assert make(family, kind, protocol) == "EAFNOSUPPORT"
+    assert verdict(machine, machine.listen, 3, 5, tcp=True) == "EPERM"
+    assert verdict(machine, machine.listen, 3, 5, inet=True) == ALLOWED
+    for number, flags in machine.sends:
+        plain, fast = [0] * 6, [0] * 6
+        fast[flags] = 0x20000000 | 0x4000
+        assert verdict(machine, number, *plain, tcp=True) == ALLOWED
+        assert verdict(machine, number, *fast, tcp=True) == "EPERM"
 
 
 # FS_IOC_SETFLAGS and SETVERSION for 64 and 32 bits, FSSETXATTR, ENABLE_VERITY,

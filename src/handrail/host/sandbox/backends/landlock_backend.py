@@ -12,6 +12,7 @@ from typing import Final
 
 from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.files.roots import real_path
+from handrail.host.processes import landlock
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.messages import HIDDEN_PATH_MOVED
@@ -20,6 +21,7 @@ from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, lis
 
 # Not the terminals, whose screens belong to the user.
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_ABI_WITH_TCP: Final = 4
 # Each grant costs microseconds at every program start.
 _MOST_GRANTS: Final = 4000
 
@@ -51,7 +53,9 @@ class LandlockBackend:
                 withheld,
                 network=wanted.network,
             )._replace(attributes=(shared_mounts.temporary, *writable) if writable else ()),
-            filter=command_filter(inet=wanted.network, ipc=False, attributes=False),
+            filter=command_filter(
+                inet=wanted.network, ipc=False, attributes=False, tcp=_has_proxy(wanted)
+            ),
             drop_capabilities=True,
         )
 
@@ -64,6 +68,13 @@ class LandlockBackend:
         if len(_granted(_readable(confinement, shared_mounts, writable), hidden)) > _MOST_GRANTS:
             return "there are too many files next to the denied ones for Landlock to hide them"
         return None
+
+
+def _has_proxy(wanted: Confinement) -> bool:
+    """Whether TCP sockets are allowed, which the rules and the filter keep from connecting. Rules
+    for TCP came with ABI 4.
+    """
+    return bool(wanted.hosts) and not wanted.network and landlock.abi() >= _ABI_WITH_TCP
 
 
 def _rules(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import platform
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -34,6 +35,8 @@ _NETLINK_ROUTE: Final = 0
 _STREAM: Final = 1
 _SEQPACKET: Final = 5
 _TYPE_MASK: Final = 0xF
+_TCP: Final = 6
+_MSG_FASTOPEN: Final = 0x20000000
 # Inserts input into a terminal, controls the console.
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
@@ -67,6 +70,9 @@ class _SyscallNumbers(NamedTuple):
     denied: tuple[int, ...]
     # shmget, semget, msgget, mq_open: shared with programs outside, where reachable.
     ipc: tuple[int, ...]
+    listen: int
+    # sendto, sendmsg, sendmmsg, each with the index of its flags.
+    sends: tuple[tuple[int, int], ...]
 
 
 # ptrace, process_vm x2, kcmp, keys x3, bpf, perf_event_open, userfaultfd; mount, umount2,
@@ -92,6 +98,8 @@ _MACHINES: Final = {
         ioctl=16,
         denied=_X86_64,
         ipc=(29, 64, 68, 240),
+        listen=50,
+        sends=((44, 3), (46, 2), (307, 3)),
     ),
     "aarch64": _SyscallNumbers(
         0xC00000B7,
@@ -102,28 +110,33 @@ _MACHINES: Final = {
         ioctl=29,
         denied=_AARCH64,
         ipc=(194, 190, 186, 180),
+        listen=201,
+        sends=((206, 3), (211, 2), (269, 3)),
     ),
 }
 
 
 @cache
-def command_filter(*, inet: bool, ipc: bool, attributes: bool) -> bytes:
+def command_filter(*, inet: bool, ipc: bool, attributes: bool, tcp: bool = False) -> bytes:
     """The filter for a command; empty if there is none for this machine.
 
     `inet`: IP sockets are allowed, because of a network namespace or because the network is open.
     `ipc`: System V and POSIX queues are allowed, because of an IPC namespace. `attributes`: so are
-    ioctls that change files, because of read-only mounts.
+    ioctls that change files, because of read-only mounts. `tcp`: TCP sockets are allowed, which
+    something else keeps from connecting.
     """
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
         return b""
-    return assemble(_lines(machine, inet=inet, ipc=ipc, attributes=attributes))
+    return assemble(_lines(machine, inet=inet, ipc=ipc, attributes=attributes, tcp=tcp))
 
 
 def _lines(
-    machine: _SyscallNumbers, *, inet: bool, ipc: bool, attributes: bool
+    machine: _SyscallNumbers, *, inet: bool, ipc: bool, attributes: bool, tcp: bool = False
 ) -> list[FilterLine]:
     denied = machine.denied + _SHARED + (() if ipc else machine.ipc)
+    denied += (machine.listen,) if tcp else ()
+    sends = machine.sends if tcp else ()
     return [
         *opening(machine.audit),
         FilterLine(JUMP_IF_EQUAL, machine.clone, to="clone"),
@@ -134,8 +147,10 @@ def _lines(
         FilterLine(JUMP_IF_EQUAL, machine.socket, to="socket"),
         FilterLine(JUMP_IF_EQUAL, machine.socketpair, to="pair"),
         FilterLine(JUMP_IF_EQUAL, machine.ioctl, to="ioctl"),
+        *(FilterLine(JUMP_IF_EQUAL, number, to=f"send{flags}") for number, flags in sends),
         *(FilterLine(JUMP_IF_EQUAL, number, to="deny") for number in denied),
         FilterLine(RETURN, ALLOW),
+        *_send_lines(sends),
         FilterLine(LOAD_WORD, _argument(0), name="clone"),
         FilterLine(JUMP_IF_ANY_BIT, _NEW_NAMESPACES, to="deny"),
         FilterLine(RETURN, ALLOW),
@@ -147,7 +162,7 @@ def _lines(
         FilterLine(JUMP_IF_EQUAL, _TIOCLINUX, to="deny"),
         *(() if attributes else _file_ioctl_lines()),
         FilterLine(RETURN, ALLOW),
-        *_socket_lines(inet=inet),
+        *_socket_lines(inet=inet, tcp=tcp),
         FilterLine(RETURN, ALLOW, name="allow"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT), name="family"),
         FilterLine(RETURN, error(errno.ENOSYS), name="unknown"),
@@ -167,14 +182,41 @@ def _file_ioctl_lines() -> list[FilterLine]:
     ]
 
 
-def _socket_lines(*, inet: bool) -> list[FilterLine]:
+def _send_lines(sends: Sequence[tuple[int, int]]) -> list[FilterLine]:
+    """Deny sending that connects first, which is no call of `connect`."""
+    lines: list[FilterLine] = []
+    for flags in sorted({flags for _, flags in sends}):
+        lines += [
+            FilterLine(LOAD_WORD, _argument(flags), name=f"send{flags}"),
+            FilterLine(JUMP_IF_ANY_BIT, _MSG_FASTOPEN, to="deny"),
+            FilterLine(RETURN, ALLOW),
+        ]
+    return lines
+
+
+def _tcp_lines() -> list[FilterLine]:
+    return [
+        FilterLine(LOAD_WORD, _argument(1), name="tcp"),
+        FilterLine(AND_WITH, _TYPE_MASK),
+        FilterLine(JUMP_IF_EQUAL, _STREAM, to="protocol"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
+        FilterLine(LOAD_WORD, _argument(2), name="protocol"),
+        FilterLine(JUMP_IF_EQUAL, 0, to="allow"),
+        FilterLine(JUMP_IF_EQUAL, _TCP, to="allow"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
+    ]
+
+
+def _socket_lines(*, inet: bool, tcp: bool) -> list[FilterLine]:
     """Path-name sockets reach daemons outside, vsock the host of a virtual machine."""
-    families = (_AF_INET, _AF_INET6) if inet else ()
+    families = (_AF_INET, _AF_INET6) if inet or tcp else ()
+    allowed = "allow" if inet else "tcp"
     return [
         FilterLine(LOAD_WORD, _argument(0), name="socket"),
-        *(FilterLine(JUMP_IF_EQUAL, family, to="allow") for family in families),
+        *(FilterLine(JUMP_IF_EQUAL, family, to=allowed) for family in families),
         FilterLine(JUMP_IF_EQUAL, _AF_NETLINK, to="netlink"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
+        *(_tcp_lines() if tcp and not inet else ()),
         # Programs list network interfaces with it; changing one needs a capability.
         FilterLine(LOAD_WORD, _argument(2), name="netlink"),
         FilterLine(JUMP_IF_EQUAL, _NETLINK_ROUTE, to="allow"),

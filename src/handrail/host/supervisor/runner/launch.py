@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from handrail.core.ports.processes import Connection
 from handrail.host.sandbox.backends.apply import restrict_thread
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
 from handrail.host.supervisor.runner.root_handles import ResolvedLaunch, RootHandles
@@ -29,10 +30,13 @@ _NOWHERE: Final = RootHandles()
 
 
 class StartedProgram(NamedTuple):
-    """A running program. `release` ends the thread that started it."""
+    """A running program. `release` ends the thread that started it. `connections` returns what it
+    asked its proxy for.
+    """
 
     process: subprocess.Popen[bytes]
     release: Callable[[], None]
+    connections: Callable[[], Sequence[Connection]] = tuple
 
 
 class OutputPipes(NamedTuple):
@@ -78,7 +82,7 @@ def _start_restricted(
     if thread.error is not None or thread.process is None:
         thread.release()
         raise thread.error or OSError("the thread that starts a program ended without a word")
-    return StartedProgram(thread.process, thread.release)
+    return StartedProgram(thread.process, thread.release, thread.connections)
 
 
 def _needs_thread(recipe: Recipe) -> bool:
@@ -111,6 +115,10 @@ class _StarterThread(threading.Thread):
         self.over.set()
         if self._service is not None:
             self._service.finish()
+
+    def connections(self) -> Sequence[Connection]:
+        """The connections that the program asked its proxy for."""
+        return () if self._service is None else self._service.connections()
 
     def run(self) -> None:
         try:

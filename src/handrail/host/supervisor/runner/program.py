@@ -70,6 +70,10 @@ class RunningProgram:
         """The pid of the first process."""
         return self._started.process.pid
 
+    def connections(self) -> list[tuple[str, int, str]]:
+        """The connections that the program asked its proxy for, as JSON values."""
+        return [(one.host, one.port, one.refused) for one in self._started.connections()]
+
     def cancel(self) -> None:
         """End the program at the next turn."""
         self._cancelled = True

@@ -43,6 +43,7 @@ def run_foreground(runner: Runner, request: Frame) -> bool:
     finally:
         sinks.close()
     header, body = hearing.result_frame(outcome)
+    header["connections"] = program.connections()
     runner.channel.send(FrameKind.ENDED, header, body)
     return not outcome.survivors
 

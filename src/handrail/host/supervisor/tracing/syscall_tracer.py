@@ -22,8 +22,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from handrail.core.ports.processes import Connection
 from handrail.host.processes import seccomp
 from handrail.host.processes.landlock import no_new_privileges
 from handrail.host.sandbox.backends.apply import clear_capabilities
@@ -32,12 +33,16 @@ from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.tracing.call_mediator import CallAnswer, CallMediator
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory, load_libc
 from handrail.host.supervisor.tracing.traced_syscalls import (
+    CONNECT_CALLS,
     TRACED_SYSCALLS,
     denial_filter,
     filter_for,
 )
 from handrail.host.supervisor.tracing.writable_trees import WritableTrees
 from handrail.host.supervisor.tracing.write_log import WriteLog
+
+if TYPE_CHECKING:
+    from handrail.host.supervisor.proxy.connect_gate import ConnectGate
 
 _SYS_SECCOMP: Final = 317 if platform.machine() == "x86_64" else 277
 _SET_MODE_FILTER: Final = 1
@@ -61,7 +66,7 @@ _log = logging.getLogger("handrail")
 
 def has_service(recipe: Recipe) -> bool:
     """Whether a program with this recipe needs the thread of a service."""
-    return _can_note(recipe) or _changes_attributes(recipe)
+    return _can_note(recipe) or _changes_attributes(recipe) or _has_proxy(recipe)
 
 
 def start_service(recipe: Recipe, open_top: OpenTree | None = None) -> SyscallService | None:
@@ -69,16 +74,31 @@ def start_service(recipe: Recipe, open_top: OpenTree | None = None) -> SyscallSe
     trees in which the program may change attributes.
     """
     memory = ProcessMemory()
-    write_log, mediator = None, None
+    write_log, mediator, gate = None, None, None
     if _can_note(recipe):
         with suppress(OSError):
             write_log = WriteLog(recipe.notes, memory)
     if recipe.landlock is not None and _changes_attributes(recipe):
         trees = WritableTrees(recipe.landlock, open_top or open_without_links)
         mediator = CallMediator(trees, memory)
-    if write_log is None and mediator is None:
+    if _has_proxy(recipe):
+        gate = _open_gate(recipe, memory)
+    if write_log is None and mediator is None and gate is None:
         return None
-    return SyscallService(write_log, mediator, memory, drops=recipe.drop_capabilities)
+    duties = ServiceDuties(write_log, mediator, gate)
+    return SyscallService(duties, memory, drops=recipe.drop_capabilities)
+
+
+def _open_gate(recipe: Recipe, memory: ProcessMemory) -> ConnectGate | None:
+    # Imported here, because few programs have a proxy.
+    from handrail.host.supervisor.proxy.connect_gate import ConnectGate
+    from handrail.host.supervisor.proxy.connect_proxy import ConnectProxy
+
+    try:
+        proxy = ConnectProxy(recipe.hosts)
+        return ConnectGate(proxy, memory, own_network=recipe.landlock is None)
+    except OSError:
+        return None
 
 
 def deny_attribute_calls() -> None:
@@ -105,20 +125,20 @@ def can_listen() -> bool:
     return True
 
 
+class ServiceDuties(NamedTuple):
+    """What a service does for a program; None: not needed, or not possible."""
+
+    write_log: WriteLog | None
+    mediator: CallMediator | None
+    gate: ConnectGate | None
+
+
 class SyscallService:
     """Serves one program: `install` on the thread that will start it, `finish` at its end."""
 
-    def __init__(
-        self,
-        write_log: WriteLog | None,
-        mediator: CallMediator | None,
-        memory: ProcessMemory,
-        *,
-        drops: bool,
-    ) -> None:
+    def __init__(self, duties: ServiceDuties, memory: ProcessMemory, *, drops: bool) -> None:
         """`drops`: the program has no capabilities, so the service gives up its own."""
-        self._write_log = write_log
-        self._mediator = mediator
+        self._write_log, self._mediator, self._gate = duties
         self._memory = memory
         self._drops = drops
         self._ready = threading.Event()
@@ -132,9 +152,17 @@ class SyscallService:
         cannot, the log is marked incomplete.
         """
         mediates = self._mediator is not None
-        self._handle = _new_listener(notes=self._write_log is not None, attributes=mediates)
+        self._handle = _new_listener(
+            notes=self._write_log is not None,
+            attributes=mediates,
+            connects=self._gate is not None,
+        )
         self._ready.set()
         return mediates and self._handle >= 0
+
+    def connections(self) -> tuple[Connection, ...]:
+        """The connections that the program asked its proxy for."""
+        return () if self._gate is None else self._gate.proxy.records
 
     def finish(self) -> None:
         """Write the rest of the log; called when the program has ended."""
@@ -160,6 +188,8 @@ class SyscallService:
                 os.close(self._handle)
             if self._mediator is not None:
                 self._mediator.close()
+            if self._gate is not None:
+                self._gate.close()
 
     def _serve(self) -> None:
         poll = select.poll()
@@ -192,6 +222,8 @@ class SyscallService:
     def _mediate(
         self, number: int, pid: int, call: int, arguments: Sequence[int]
     ) -> CallAnswer | None:
+        if self._gate is not None and call == CONNECT_CALLS[platform.machine()]:
+            return self._gate.answer(pid, arguments, self._waits(number))
         if self._mediator is None:
             return None
         return self._mediator.answer(pid, call, arguments, self._waits(number))
@@ -247,15 +279,19 @@ def _changes_attributes(recipe: Recipe) -> bool:
     return recipe.landlock is not None and bool(recipe.landlock.attributes) and _is_supported()
 
 
+def _has_proxy(recipe: Recipe) -> bool:
+    return bool(recipe.hosts) and _is_supported()
+
+
 def _is_supported() -> bool:
     return sys.platform == "linux" and platform.machine() in TRACED_SYSCALLS
 
 
-def _new_listener(*, notes: bool = False, attributes: bool = False) -> int:
+def _new_listener(*, notes: bool = False, attributes: bool = False, connects: bool = False) -> int:
     """A listener for the calls of this thread and of everything it starts; -1 if the kernel
     refuses.
     """
-    code = filter_for(platform.machine(), notes=notes, attributes=attributes)
+    code = filter_for(platform.machine(), notes=notes, attributes=attributes, connects=connects)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if not no_new_privileges():

@@ -30,6 +30,8 @@ _O_NOFOLLOW_AND_LARGEFILE: Final = {
     "x86_64": (0o400000, 0o100000),
     "aarch64": (0o100000, 0o400000),
 }
+# `connect` on each machine.
+CONNECT_CALLS: Final = {"x86_64": 42, "aarch64": 203}
 _AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
@@ -103,11 +105,11 @@ TRACED_SYSCALLS: Final[dict[str, dict[int, TracedSyscall]]] = {
 
 
 @cache
-def filter_for(machine: str, *, notes: bool, attributes: bool) -> bytes:
+def filter_for(machine: str, *, notes: bool, attributes: bool, connects: bool = False) -> bytes:
     """The seccomp filter of the listener; it allows all other calls.
 
     `notes`: the listener gets all calls of `TRACED_SYSCALLS`. `attributes`: it gets the calls that
-    change attributes, and those that may name shared memory.
+    change attributes, and those that may name shared memory. `connects`: it gets `connect`.
     """
     flags_of: dict[int, int] = {}
     if notes:
@@ -115,6 +117,8 @@ def filter_for(machine: str, *, notes: bool, attributes: bool) -> bytes:
     if attributes:
         flags_of |= {number: call.flags for number, call in SHARED_MEMORY_CALLS[machine].items()}
         flags_of |= dict.fromkeys(ATTRIBUTE_CALLS[machine], -1)
+    if connects:
+        flags_of[CONNECT_CALLS[machine]] = -1
     opens = {number: flags for number, flags in flags_of.items() if flags >= 0}
     writing = _WRITING if notes else os.O_RDWR
     lines = [

@@ -87,6 +87,8 @@ def _lines(data: bytes) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
+# Refused connections that a result names.
+_MOST_REFUSED: Final = 10
 _MOST_JUDGED: Final = 64
 LONGEST_S: Final = 600
 DEFAULT_S: Final = 120
@@ -238,7 +240,19 @@ async def run_to_end(
     notes = _notes(shell, ended, launch.confinement)
     if not launch.confinement.off:
         notes += _lost(analysis, ctx.session.roots)
+    notes += _refused_connections(ended)
     return _output(shell, ctx, ended, launch, notes)
+
+
+def _refused_connections(ended: Ended) -> list[str]:
+    """The connections that the command asked for and did not get."""
+    refused = [one for one in ended.connections if one.refused]
+    listed = [f"{one.host}:{one.port} ({one.refused})" for one in refused[:_MOST_REFUSED]]
+    if len(refused) > _MOST_REFUSED:
+        listed.append(f"and {len(refused) - _MOST_REFUSED} more")
+    if not listed:
+        return []
+    return [f"connections refused: {', '.join(listed)}; the setting `network` lists allowed hosts"]
 
 
 def _lost(analysis: CommandAnalysis, roots: Sequence[str]) -> list[str]:
@@ -272,6 +286,8 @@ def _output(
     streams = format_streams(ended, shell.max_output_lines)
     data: dict[str, Any] = {"exit_code": ended.exit_code, "duration_s": round(ended.duration_s, 3)}
     meta: dict[str, Any] = {"exit_code": ended.exit_code}
+    if ended.connections:
+        meta["connections"] = [one._asdict() for one in ended.connections]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
         part = streams[name]
         data[name] = part.text

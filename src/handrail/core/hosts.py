@@ -1,0 +1,87 @@
+"""Lists of hosts that commands may reach: `example.org`, `*.example.org`, `host:port`."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+# The ports of an entry that names none: HTTP and HTTPS.
+_WEB_PORTS: Final = (80, 443)
+_MAX_PORT: Final = 65535
+_LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_WILD: Final = "*."
+
+
+class HostEntry(NamedTuple):
+    """One entry of a list. `name` is lower-case; `below`: only names below it. `port` None: the
+    ports of HTTP and HTTPS.
+    """
+
+    name: str
+    port: int | None = None
+    below: bool = False
+
+
+def parse_host_entry(text: str) -> HostEntry:
+    """The entry that a text means; raises ValueError with the reason."""
+    name, port = split_host(text)
+    below = name.startswith(_WILD)
+    host = name.removeprefix(_WILD)
+    if not is_address(host) and not _NAME.fullmatch(host):
+        raise ValueError(f"{text!r} is not a host name, such as example.org or *.example.org")
+    if below and (is_address(host) or "." not in host):
+        raise ValueError(f"{text!r} matches too many hosts")
+    return HostEntry(host, port, below)
+
+
+def split_host(text: str) -> tuple[str, int | None]:
+    """Host and port of `host`, `host:port`, `[address]` or `[address]:port`, the host in lower case
+    and without a final dot. Raises ValueError.
+    """
+    found = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^\[\]:@/\s]+))(?::([0-9]{1,5}))?", text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a host")
+    port = None if found[3] is None else int(found[3])
+    if port is not None and not 0 < port <= _MAX_PORT:
+        raise ValueError(f"{text!r} has no valid port")
+    if found[1] is not None:
+        return str(ipaddress.ip_address(found[1])), port
+    return found[2].lower().removesuffix("."), port
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class HostList:
+    """The hosts that may be reached."""
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        """Raises ValueError for an invalid entry."""
+        self._entries = tuple(map(parse_host_entry, entries))
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether a host, as `split_host` returns it, may be reached at a port."""
+        return any(
+            _matches(entry, host)
+            and (port in _WEB_PORTS if entry.port is None else port == entry.port)
+            for entry in self._entries
+        )
+
+    def names(self, host: str, port: int) -> bool:
+        """Whether an entry is exactly this host and port; such an entry also allows an address of
+        this machine or its network.
+        """
+        return HostEntry(host, port) in self._entries
+
+
+def _matches(entry: HostEntry, host: str) -> bool:
+    return host.endswith(f".{entry.name}") if entry.below else host == entry.name

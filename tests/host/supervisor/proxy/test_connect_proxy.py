@@ -1,0 +1,172 @@
+"""The proxy of a command: it reaches what the list names, at an address that was checked."""
+
+import socket
+import threading
+from contextlib import closing, contextmanager
+
+import pytest
+
+from handrail.host.supervisor import messages
+from handrail.host.supervisor.proxy.connect_proxy import ConnectProxy
+
+TIMEOUT_S = 10
+
+
+@contextmanager
+def server(answer=b"pong"):
+    """A server that answers each connection once; yields its port and what it was sent."""
+    heard = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client:
+                heard.append(client.recv(65536))
+                client.sendall(answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1], heard
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(TIMEOUT_S)
+
+
+def ask(proxy, *parts):
+    """What the proxy answers to some bytes, sent one part after the other."""
+    ours, theirs = socket.socketpair()
+    proxy.serve(theirs)
+    with ours:
+        ours.settimeout(TIMEOUT_S)
+        for part in parts:
+            ours.sendall(part)
+        ours.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: ours.recv(65536), b""))
+
+
+def connect(port, host="localhost"):
+    return f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+
+
+@pytest.fixture
+def opened():
+    made = []
+
+    def open_proxy(*hosts, resolve=None):
+        made.append(ConnectProxy(hosts, resolve))
+        return made[-1]
+
+    yield open_proxy
+    for proxy in made:
+        proxy.close()
+
+
+def test_a_tunnel_to_a_listed_host_carries_everything(opened):
+    with server() as (port, heard):
+        proxy = opened(f"localhost:{port}")
+        said = ask(proxy, connect(port), b"ping")
+
+    assert said == b"HTTP/1.1 200 Connection established\r\n\r\npong"
+    assert heard == [b"ping"]
+    assert proxy.records == (("localhost", port, ""),)
+
+
+def test_a_plain_request_reaches_its_host_as_the_host_expects_it(opened):
+    with server(b"HTTP/1.1 200 OK\r\n\r\n") as (port, heard):
+        proxy = opened(f"localhost:{port}")
+        head = f"GET http://localhost:{port}/a?b HTTP/1.1\r\nHost: evil.example\r\n"
+        ask(proxy, f"{head}Proxy-Authorization: x\r\nAccept: y\r\n\r\n".encode())
+
+    (request,) = heard
+    assert request.decode().split("\r\n") == [
+        "GET /a?b HTTP/1.1", f"Host: localhost:{port}", "Accept: y", "Connection: close", "", "",
+    ]  # fmt: skip
+
+
+def test_another_host_is_refused_and_named(opened):
+    with server() as (port, heard):
+        proxy = opened("example.org")
+        said = ask(proxy, connect(port))
+
+    assert said.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+    assert f"localhost:{port}".encode() in said
+    assert proxy.records == (("localhost", port, messages.HOST_NOT_LISTED),)
+    assert heard == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "::1", "fe80::1", "fd00::1",
+     "::ffff:127.0.0.1", "64:ff9b::7f00:1", "224.0.0.1", "0.0.0.0", "100.64.0.1"],
+)  # fmt: skip
+def test_a_listed_name_that_leads_to_this_network_is_refused(opened, address):
+    proxy = opened("example.org", resolve=lambda host, port: [address])
+
+    said = ask(proxy, connect(443, "example.org"))
+
+    assert said.startswith(b"HTTP/1.1 403")
+    assert proxy.records == (("example.org", 443, messages.HOST_IS_LOCAL),)
+
+
+def test_a_name_that_changes_its_address_is_resolved_once(opened, monkeypatch):
+    answers = [["93.184.216.34"], ["127.0.0.1"]]
+    asked, reached = [], []
+
+    def resolve(host, port):
+        asked.append(host)
+        return answers[min(len(asked), 2) - 1]
+
+    def refuse(address, timeout):
+        reached.append(address)
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    proxy = opened("example.org", resolve=resolve)
+    ask(proxy, connect(443, "example.org"))
+    ask(proxy, connect(443, "example.org"))
+
+    assert reached == [("93.184.216.34", 443)]
+    assert [one.refused for one in proxy.records] == [
+        messages.HOST_NOT_REACHED,
+        messages.HOST_IS_LOCAL,
+    ]
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET https://example.org/ HTTP/1.1\r\n\r\n",
+        b"GET http://user@example.org/ HTTP/1.1\r\n\r\n",
+        b"CONNECT example.org:99999 HTTP/1.1\r\n\r\n",
+        b"CONNECT exa mple.org:443 HTTP/1.1\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\nA: " + b"x" * 40_000,
+    ],
+)
+def test_what_cannot_be_understood_is_refused(opened, request_head):
+    proxy = opened("example.org", resolve=lambda host, port: pytest.fail("resolved"))
+
+    assert ask(proxy, request_head).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert proxy.records == ()
+
+
+def test_closing_ends_open_connections():
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+        proxy = ConnectProxy([f"localhost:{port}"])
+        ours, theirs = socket.socketpair()
+        proxy.serve(theirs)
+        with ours:
+            ours.settimeout(TIMEOUT_S)
+            ours.sendall(connect(port))
+            assert b"200" in ours.recv(1000)
+            proxy.close()
+            assert ours.recv(1) == b""

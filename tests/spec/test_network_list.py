@@ -1,0 +1,167 @@
+"""Commands that reach the hosts of a list through a proxy, and nothing else."""
+
+import http.server
+import json
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+from tests.support.confined import USERS, confined, folder_of, python_of
+from tests.support.machine import SANDBOXES
+
+# Prints what came of each attempt: the answer, or the name of the error.
+ATTEMPTS = """
+import json, os, socket, sys, urllib.request
+port, other = int(sys.argv[1]), int(sys.argv[2])
+def get(url):
+    try:
+        return urllib.request.urlopen(url, timeout=20).read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError as error:
+        return type(error).__name__
+def connect(*address, kind=socket.SOCK_STREAM, protocol=0, family=socket.AF_INET):
+    try:
+        with socket.socket(family, kind, protocol) as client:
+            client.settimeout(5)
+            client.connect(address)
+            client.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+            return "reached" if client.recv(100) else "closed"
+    except OSError as error:
+        return "refused"
+def fast(*address):
+    try:
+        with socket.socket() as client:
+            client.settimeout(5)
+            client.sendto(b"GET / HTTP/1.0\\r\\n\\r\\n", 0x20000000, address)
+            return "reached" if client.recv(100) else "closed"
+    except OSError as error:
+        return "refused"
+def again():
+    # A socket that is connected to the proxy must not be connected to another address.
+    client = socket.create_connection(("127.0.0.1", 3128), 5)
+    try:
+        client.connect(("127.0.0.1", other))
+        # The kernel may call it a success that the first connection is complete.
+        return "reached" if client.getpeername()[1] == other else "refused"
+    except OSError:
+        return "refused"
+print(json.dumps({
+    "listed": get(f"http://localhost:{port}/a"),
+    "redirected": get(f"http://localhost:{port}/redirect"),
+    "not listed": get(f"http://localhost:{other}/b"),
+    "by address": get(f"http://127.0.0.1:{port}/c"),
+    "named": get("http://example.org/"),
+    "direct": connect("127.0.0.1", port),
+    "direct, other": connect("127.0.0.1", other),
+    "another address at the proxy's port": connect("127.0.0.2", 3128),
+    "without connect": fast("127.0.0.1", other),
+    "again": again(),
+    "mptcp": connect("127.0.0.1", other, protocol=262),
+    "ipv6": connect("::1", other, family=socket.AF_INET6),
+}))
+"""
+
+
+@contextmanager
+def web_server(elsewhere=None):
+    """A server on this machine; yields its port and the paths that it was asked for."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            if self.path == "/redirect":
+                self.send_response(302)
+                self.send_header("Location", f"http://localhost:{elsewhere}/stolen")
+                self.end_headers()
+                return
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1], asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("backend", SANDBOXES)
+@pytest.mark.parametrize("uid", USERS)
+def test_only_listed_hosts_are_reached(uid, backend):
+    with web_server() as (other, stolen), web_server(other) as (port, asked), folder_of(uid) as top:
+        (top / "attempts.py").write_text(ATTEMPTS)
+        job = {"do": "commands", "backend": backend, "roots": [str(top)], "home": str(top)}
+        job |= {"commands": [f"{python_of(uid)} attempts.py {port} {other}"]}
+        ((code, out, err),) = confined(uid, job | {"hosts": [f"localhost:{port}"]})["done"]
+
+    assert code == 0, err
+    told = json.loads(out)
+    assert told.pop("listed") == "hello"
+    for name in ("redirected", "not listed", "by address", "named"):
+        assert told.pop(name) == 403
+    assert set(told.values()) == {"refused"}, told
+    assert asked == ["/a", "/redirect"]
+    assert stolen == []
+
+
+@pytest.mark.parametrize("backend", SANDBOXES)
+async def test_connections_are_recorded_and_refusals_are_in_the_result(open_runtime, backend):
+    code = "import sys, urllib.request as u\nprint(u.urlopen(sys.argv[1]).read())\nu.urlopen('http://example.org')"
+    with web_server() as (port, _):
+        config = {"network": [f"localhost:{port}"]}
+        async with open_runtime(mode="sandboxed", sandbox=backend, config=config) as rt:
+            text = code.replace("sys.argv[1]", repr(f"http://localhost:{port}"))
+            result = await rt.call("execute_code", {"language": "python", "code": text})
+
+    assert result.problem.code == "command_failed"
+    assert "hello" in result.text
+    assert "example.org:80" in result.text.split("exit_code")[1]
+    assert [(one["host"], bool(one["refused"])) for one in result.meta["connections"]] == [
+        ("localhost", False),
+        ("example.org", True),
+    ]
+
+
+@pytest.mark.needs_bubblewrap
+def test_a_command_still_reaches_its_own_servers():
+    code = (
+        "import http.server, threading, urllib.request\n"
+        "s = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
+        "threading.Thread(target=s.handle_request).start()\n"
+        "print(urllib.request.urlopen(f'http://127.0.0.1:{s.server_port}/').status)"
+    )
+    uid = USERS[0]
+    with folder_of(uid) as top:
+        (top / "own.py").write_text(code)
+        job = {"do": "commands", "backend": "bubblewrap", "roots": [str(top)], "home": str(top)}
+        job |= {"commands": [f"{python_of(uid)} own.py"], "hosts": ["example.org"]}
+        ((exit_code, out, err),) = confined(uid, job)["done"]
+
+    assert (exit_code, out) == (0, "200\n"), err
+
+
+@pytest.mark.needs_landlock
+def test_without_a_listener_nothing_is_reached(monkeypatch, tmp_path):
+    from tests.support.scenes import scenery
+
+    from handrail.host.supervisor.tracing import syscall_tracer
+
+    monkeypatch.setattr(syscall_tracer, "_new_listener", lambda **_: -1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        command = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached"
+        with scenery("landlock", [tmp_path]) as scene:
+            done = scene.run(command, hosts=(f"localhost:{port}",))
+
+    assert done[0] != 0
+    assert done[1] == ""
