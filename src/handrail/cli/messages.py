@@ -219,6 +219,16 @@ NOT_NAME_AND_DIRECTORY: Final = ProblemTemplate(
     "{given!r} is not NAME=DIR with a new name and an existing directory",
     hint="example: --add docs=../docs",
 )
+TOOLS_NOT_LOADED: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the tools of {name!r} cannot be loaded: {error}",
+    hint="name a module that can be imported, or the path of a .py file",
+)
+NO_TOOLS_IN_MODULE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{name!r} defines no tools",
+    hint="define them with @handrail.tool, or list them in TOOLS",
+)
 NEEDS_HTTP: Final = ProblemTemplate(
     "invalid_arguments", "{flag} can only be used with --http", hint="add --http 127.0.0.1:7331"
 )

@@ -1,6 +1,7 @@
 """Approvals through the client, on both eras, and what happens where there is no way to ask."""
 
 import asyncio
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -12,7 +13,7 @@ from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.mcp.server.elicitation import ClientApprover, Elicitation
-from handrail.mcp.server.form import MAX_PREVIEW, SCHEMA, approval_message, parse_answer
+from handrail.mcp.server.form import MAX_PREVIEW, approval_form, approval_message, parse_answer
 
 WRITE = {"path": "b.txt", "content": "x\n"}
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -43,13 +44,16 @@ async def test_a_yes_lets_exactly_that_call_happen_and_nothing_happens_before(co
     assert (root / "b.txt").read_text() == "x\n"
     assert not existed
     assert "+x" in question.message
-    assert question.requested_schema == SCHEMA
+    fields = question.requested_schema["properties"]
+    assert fields["answer"]["enum"] == ["no", "yes", "always"]
+    assert "write_file(/b.txt)" in fields["answer"]["description"]
+    assert question.requested_schema["required"] == ["answer"]
 
 
 @both_eras
 @pytest.mark.parametrize(
     "said",
-    [("accept", "no"), ("accept", None), ("accept", "always"), ("decline", None), ("cancel", None)],
+    [("accept", "no"), ("accept", None), ("accept", "Always"), ("decline", None), ("cancel", None)],
     ids=str,
 )
 async def test_everything_but_the_forms_own_yes_is_a_no(connect, root, era, said):
@@ -288,7 +292,7 @@ class Scripted:
     def __init__(self, clock, *said):
         self.clock, self.said, self.asked = clock, list(said), 0
 
-    async def elicit(self, message):
+    async def elicit(self, form):
         self.asked += 1
         seconds, said = self.said.pop(0)
         self.clock.now += seconds
@@ -389,8 +393,6 @@ def test_what_the_model_wrote_cannot_move_the_cursor_or_pose_as_ours():
 
 
 def test_a_long_preview_says_how_much_is_missing():
-    from dataclasses import replace
-
     message = approval_message(replace(REQUEST, preview="x" * (MAX_PREVIEW + 1000)))
 
     assert "1,000 characters left out" in message
@@ -398,4 +400,69 @@ def test_a_long_preview_says_how_much_is_missing():
 
 @pytest.mark.parametrize("content", [None, {}, {"answer": True}, {"answer": "YES"}, {"yes": "yes"}])
 def test_only_the_exact_word_counts(content):
-    assert parse_answer("accept", content) is Answer.NO
+    assert parse_answer(REQUEST, "accept", content).answer is Answer.NO
+
+
+@both_eras
+@pytest.mark.finding("F38")
+async def test_always_allows_the_rule_for_the_session_and_no_more(connect, root, era):
+    asked, client = answering(("accept", "always"), ("accept", "no"))
+
+    async with connect(era, client=client) as connection:
+        first = await connection.call_tool("write_file", WRITE)
+        again = await connection.call_tool("write_file", {**WRITE, "content": "y\n"})
+        other = await connection.call_tool("write_file", {**WRITE, "path": "c.txt"})
+
+    assert [one.is_error for one in (first, again, other)] == [False, False, True]
+    assert len(asked) == 2
+    assert (root / "b.txt").read_text() == "y\n"
+
+
+@pytest.mark.finding("F38")
+def test_always_is_offered_only_where_a_narrow_rule_works():
+    without = approval_form(replace(REQUEST, always=None))
+
+    assert without.schema["properties"]["answer"]["enum"] == ["no", "yes"]
+    for action, answer in [("accept", "always"), ("decline", "yes")]:
+        given = parse_answer(replace(REQUEST, always=None), action, {"answer": answer})
+        assert given.answer is Answer.NO
+
+
+@both_eras
+@pytest.mark.finding("F37")
+async def test_the_reason_of_a_no_reaches_the_model(connect, era):
+    async def callback(context, params):
+        await asyncio.sleep(0.3)
+        return ElicitResult(action="accept", content={"answer": "no", "reason": "use c.txt"})
+
+    async with connect(era, client={"elicitation_callback": callback}) as connection:
+        result = await connection.call_tool("write_file", WRITE)
+
+    assert "use c.txt" in result.content[0].text
+
+
+@both_eras
+@pytest.mark.finding("F38")
+async def test_progress_says_where_a_waiting_call_can_be_approved(connect, root, era):
+    seen, answered = [], asyncio.Event()
+
+    class Elsewhere:
+        async def ask(self, request):
+            await answered.wait()
+            return True
+
+    async def progress(done, total, message):
+        seen.append(message)
+        # The first when the question is asked, the second with a heartbeat.
+        if len(seen) == 2:
+            answered.set()
+
+    with anyio.fail_after(30):
+        async with connect(
+            era, offer={"fallback": Elsewhere()}, config={"heartbeat_s": 0.05}
+        ) as connection:
+            await connection.call_tool("write_file", WRITE)
+            done = await connection.call_tool("write_file", WRITE, progress_callback=progress)
+
+    assert not done.is_error
+    assert set(seen[:2]) == {"waiting for approval: run `handrail approvals`"}

@@ -37,6 +37,7 @@ def post():
         ]
         scope = {
             "type": "http",
+            "path": "/mcp",
             "method": "POST",
             "headers": [(name.encode(), value.encode()) for name, value in given],
         }

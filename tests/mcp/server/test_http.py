@@ -428,3 +428,18 @@ async def test_nobody_is_thrown_out_in_the_middle_of_something():
 
     with sessions.using("1"), pytest.raises(MCPError, match="too many clients"):
         sessions.find(asking("2"))
+
+
+@pytest.mark.finding("F38")
+def test_the_health_of_the_server_needs_no_token(serve_http):
+    server = serve_http()
+    health = server.url.removesuffix("/mcp") + "/healthz"
+
+    healthy = httpx2.get(health)
+    proxied = httpx2.get(health, headers={"Host": "10.0.0.7:80"})
+    page = httpx2.get(health, headers={"Origin": "https://evil.example"})
+    posted = httpx2.post(health, json=PING)
+
+    assert (healthy.status_code, healthy.json()) == (200, {"status": "ok"})
+    assert proxied.status_code == 200
+    assert (page.status_code, posted.status_code) == (403, 401)

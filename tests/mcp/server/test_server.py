@@ -2,8 +2,9 @@
 
 import anyio
 import pytest
-from mcp import MCPError
-from tests.mcp.server.conftest import ERAS
+from mcp import Client, MCPError
+from mcp.client.stdio import stdio_client
+from tests.mcp.server.conftest import ERAS, stdio_parameters
 
 import handrail
 from handrail.core.results import Image, Output
@@ -400,3 +401,28 @@ async def _never(context, params):
 EDITS = {"config": {"mode": "accept-edits"}}
 OWN = {"config": {"mode": "auto-safe"}}
 SANDBOXED = {"config": {"mode": "sandboxed", "heartbeat_s": 0.2}}
+
+
+@pytest.mark.finding("F38")
+async def test_tools_of_ones_own_are_served_from_a_file(root, tmp_path):
+    file = tmp_path / "my_tools.py"
+    file.write_text(
+        "from __future__ import annotations\n"
+        "import handrail\n"
+        "from handrail import ReadPath\n"
+        "@handrail.tool\n"
+        "def count_bytes(path: ReadPath) -> str:\n"
+        '    """Count the bytes of a file."""\n'
+        "    return str(len(open(path, 'rb').read()))\n"
+    )
+
+    async with Client(
+        stdio_client(stdio_parameters(root, "--tools-from", str(file))), read_timeout_seconds=60
+    ) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        counted = await client.call_tool("count_bytes", {"path": "a.txt"})
+        outside = await client.call_tool("count_bytes", {"path": "/etc/passwd"})
+
+    assert {"count_bytes", "read_file"} <= set(names)
+    assert text_of(counted) == "6"
+    assert outside.meta["handrail/result"]["problem"]["code"] == "outside_workspace"

@@ -19,7 +19,7 @@ from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.mcp.server import messages
-from handrail.mcp.server.form import SCHEMA, approval_message, parse_answer
+from handrail.mcp.server.form import ApprovalForm, approval_form, parse_answer
 
 # Faster than a user can read and decline.
 INSTANT_S: Final = 0.25
@@ -47,7 +47,7 @@ class ElicitationChannel(Protocol):
     def concurrent(self) -> bool:
         """Whether several questions may be open at the same time."""
 
-    async def elicit(self, message: str) -> Elicitation | None:
+    async def elicit(self, form: ApprovalForm) -> Elicitation | None:
         """Send the form; None if the client failed to show it."""
 
 
@@ -70,16 +70,37 @@ class ClientApprover:
         self._channels: dict[str, ElicitationChannel] = {}
         self._instant = 0
         self._broken = False
+        self._waiting: set[str] = set()  # calls whose question is open elsewhere
+        self._listeners: dict[str, Callable[[], None]] = {}
         self._instructed = False  # whether a refusal has told the user about the fallback
 
-    def connect(self, call_id: str, channel: ElicitationChannel) -> None:
-        """Use this channel for questions about the call, unless it already has one."""
+    def connect(
+        self,
+        call_id: str,
+        channel: ElicitationChannel,
+        on_wait: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Use this channel for questions about the call, unless it already has one.
+
+        `on_wait` is called when the question can only be answered elsewhere.
+        """
         self._channels.setdefault(call_id, channel)
+        self._listeners.setdefault(call_id, on_wait)
 
     def disconnect(self, call_id: str, channel: ElicitationChannel) -> None:
         """Remove the channel of a finished call."""
         if self._channels.get(call_id) is channel:
             del self._channels[call_id]
+            self._listeners.pop(call_id, None)
+
+    def is_waiting(self, call_id: str) -> bool:
+        """Return whether the call waits for an answer that the user gives elsewhere."""
+        return call_id in self._waiting
+
+    def _on_wait(self, request: ApprovalRequest) -> None:
+        listener = self._listeners.get(request.call_id)
+        if listener is not None:
+            listener()
 
     def asks_apart(self, request: ApprovalRequest) -> bool:
         """Return whether the question may be asked while another one is open."""
@@ -90,11 +111,16 @@ class ClientApprover:
         """Return the user's answer; raises `needs_approval` if no approver is available."""
         response = await self._through_client(request)
         if response is not None:
-            return Reply(parse_answer(response.action, response.content), "elicitation")
+            return parse_answer(request, response.action, response.content)
         instructed, self._instructed = self._instructed, True
         if self._fallback is not None and instructed:
-            with anyio.move_on_after(self._queue_s):
-                return await self._fallback.ask(request)
+            self._waiting.add(request.call_id)
+            self._on_wait(request)
+            try:
+                with anyio.move_on_after(self._queue_s):
+                    return await self._fallback.ask(request)
+            finally:
+                self._waiting.discard(request.call_id)
         raise no_approver(request, elsewhere=self._fallback is not None)
 
     async def _through_client(self, request: ApprovalRequest) -> Elicitation | None:
@@ -104,7 +130,7 @@ class ClientApprover:
             return None
         clock = self._clock or asyncio.get_running_loop().time
         asked = clock()
-        response = await channel.elicit(approval_message(request))
+        response = await channel.elicit(approval_form(request))
         if response is None:
             self._broken = True
             return None
@@ -154,11 +180,11 @@ class HandshakeChannel:
         self._ctx = ctx
         self.can_ask = can_ask and ctx.session.can_send_request
 
-    async def elicit(self, message: str) -> Elicitation | None:
+    async def elicit(self, form: ApprovalForm) -> Elicitation | None:
         """Send the form; None if the client failed to show it."""
         try:
             response = await self._ctx.session.elicit_form(
-                message, dict(SCHEMA), related_request_id=self._ctx.request_id
+                form.message, dict(form.schema), related_request_id=self._ctx.request_id
             )
         except (MCPError, ValidationError):
             return None

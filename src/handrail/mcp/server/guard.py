@@ -20,6 +20,8 @@ from handrail.mcp.server.tokens import Tokens
 from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage, parse_json, too_long
 
 APPROVAL_HEADER: Final = "handrail-approval"
+# Answered without a token and for any Host: it says only that the server runs.
+HEALTH: Final = "/healthz"
 APPROVES: Final = "handrail.approves"
 # Time limit for the whole request body.
 _BODY_S: Final = 30.0
@@ -40,6 +42,9 @@ class Guard:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
+        if _asks_for_health(scope, headers):
+            await JSONResponse({"status": "ok"})(scope, receive, send)
+            return
         refusal = self._refusal(scope["method"], headers)
         if refusal is None and scope["method"] == "POST":
             try:
@@ -127,6 +132,13 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return waiting.popleft() if waiting else await receive()
 
     return again
+
+
+def _asks_for_health(scope: Scope, headers: Headers) -> bool:
+    """Return whether this is a health check; web pages, which send an Origin, get none."""
+    return (
+        scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD") and "origin" not in headers
+    )
 
 
 def _is_answer(value: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ import anyio
 
 from handrail.core.results import ToolResult
 from handrail.mcp.server.elicitation import Elicitation
+from handrail.mcp.server.form import ApprovalForm
 from handrail.mcp.server.reports import ProgressReporter
 
 # An unanswered question counts as no after this time.
@@ -25,7 +26,7 @@ _ENDING_S: Final = 30.0
 class ApprovalQuestion(NamedTuple):
     """A question for the user, and the secret that its answer must carry."""
 
-    message: str
+    form: ApprovalForm
     state: str
 
 
@@ -58,13 +59,13 @@ class PendingMcpCall:
         """Return whether a request repeats this call."""
         return name == self._name and dict(arguments) == self._arguments
 
-    async def elicit(self, message: str) -> Elicitation | None:
+    async def elicit(self, form: ApprovalForm) -> Elicitation | None:
         """Answer the waiting request with a question; return the response of the next request."""
         loop = asyncio.get_running_loop()
         self._answer = loop.create_future()
         self._expiry = loop.call_later(PATIENCE_S, self.reply, Elicitation("cancel", None))
         self.state = os.urandom(16).hex()
-        self._question.set_result(ApprovalQuestion(message, self.state))
+        self._question.set_result(ApprovalQuestion(form, self.state))
         try:
             return await self._answer
         finally:

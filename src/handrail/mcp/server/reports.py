@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self, get_args
 
@@ -18,6 +19,7 @@ from handrail.core.events import CallHeartbeat, CallOutput, CallProgress, Event
 from handrail.core.text.safe_text import safe_text
 
 LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
+WAITING_FOR_APPROVAL: Final = "waiting for approval: run `handrail approvals`"
 _KEPT: Final = 64
 _SHOWN_CHARS: Final = 400
 # Time limit for sending the rest of the queue when the call has ended.
@@ -25,12 +27,21 @@ _FLUSH_S: Final = 1.0
 
 
 class ProgressReporter:
-    """Reports one call to the request `ctx`; `level` is the lowest log level the client wants."""
+    """Reports one call to the request `ctx`; `level` is the lowest log level the client wants.
+
+    `is_waiting` returns whether a call waits for an approval that is given elsewhere.
+    """
 
     def __init__(
-        self, ctx: ServerRequestContext[Any, Any], *, progress: bool, level: LoggingLevel | None
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        *,
+        progress: bool,
+        level: LoggingLevel | None,
+        is_waiting: Callable[[str], bool] = lambda call_id: False,
     ) -> None:
         self._ctx = ctx
+        self._is_waiting = is_waiting
         self._progress = progress
         self._verbose = level is not None and LEVELS.index(level) <= LEVELS.index("info")
         self._waiting: deque[Event] = deque(maxlen=_KEPT)
@@ -79,6 +90,8 @@ class ProgressReporter:
 
     async def _send(self, event: Event) -> None:
         text = _event_text(event)
+        if isinstance(event, CallHeartbeat) and self._is_waiting(event.call_id):
+            text = WAITING_FOR_APPROVAL
         if self._progress:
             self._steps += 1
             await self._ctx.session.report_progress(float(self._steps), None, text)

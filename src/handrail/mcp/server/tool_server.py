@@ -28,14 +28,14 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail import __version__
+from handrail.core.events import CallProgress
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
 from handrail.mcp.server.config import list_tools
 from handrail.mcp.server.elicitation import Elicitation, HandshakeChannel, supports_elicitation
-from handrail.mcp.server.form import SCHEMA
 from handrail.mcp.server.pending import ApprovalQuestion, PendingMcpCall
-from handrail.mcp.server.reports import LEVELS, ProgressReporter
+from handrail.mcp.server.reports import LEVELS, WAITING_FOR_APPROVAL, ProgressReporter
 from handrail.mcp.server.results import wire_result
 from handrail.mcp.server.session import ClientSession, client_roots
 
@@ -100,7 +100,12 @@ class ToolServer:
     async def _call(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
         session = self._session(ctx)
         runtime = await self._runtime(ctx, session)
-        reports = ProgressReporter(ctx, progress=_wants_progress(ctx), level=_level(ctx, session))
+        reports = ProgressReporter(
+            ctx,
+            progress=_wants_progress(ctx),
+            level=_level(ctx, session),
+            is_waiting=session.approver.is_waiting,
+        )
         pending = self._resumed(ctx, session, params)
         if pending is None:
             pending = self._started(ctx, session, runtime, params, reports)
@@ -136,7 +141,8 @@ class ToolServer:
         listener = (lambda event: _report_event(pending, event)) if reports.wanted or asks else None
 
         async def call() -> ToolResult:
-            approver.connect(call_id, channel)
+            waits = CallProgress(call_id, params.name, WAITING_FOR_APPROVAL)
+            approver.connect(call_id, channel, lambda: _report_event(pending, waits))
             try:
                 return await runtime.call(params.name, arguments, id=call_id, on_event=listener)
             finally:
@@ -225,7 +231,8 @@ def _key(ctx: Context) -> str | None:
 
 
 def _input_required(question: ApprovalQuestion) -> dict[str, Any]:
-    form = {"mode": "form", "message": question.message, "requestedSchema": SCHEMA}
+    message, schema = question.form
+    form = {"mode": "form", "message": message, "requestedSchema": schema}
     return {
         "resultType": "input_required",
         "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": form}},

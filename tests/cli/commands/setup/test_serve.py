@@ -169,3 +169,23 @@ def test_doctor_says_it_to_a_person_too(workspace):
 
     assert "may change" in told
     assert str(PROGRAM) in told
+
+
+@pytest.mark.finding("F38")
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("no_such_module_here", None, "ModuleNotFoundError"),
+        ("broken.py", "1 / 0\n", "ZeroDivisionError"),
+        ("empty.py", "TOOLS = []\n", "defines no tools"),
+        ("wrong.py", "TOOLS = [1]\n", "defines no tools"),
+    ],
+)
+def test_a_module_without_tools_is_a_usage_error(handrail, workspace, name, text, complaint):
+    if text is not None:
+        (workspace / name).write_text(text)
+
+    done = handrail("serve", "--tools-from", name)
+
+    assert done.code == 2
+    assert complaint in done.err

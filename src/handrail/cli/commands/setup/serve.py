@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, Namespace
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,9 +15,11 @@ from handrail.cli.render import output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
     from handrail.assembly.runtime_opener import RuntimeOpener
     from handrail.core.ports.machine import Approver
+    from handrail.core.tool import Tool
     from handrail.mcp.server.config import ServerConfig
 
 CLIENTS: Final = (
@@ -42,6 +45,10 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         help="settings file to use instead of your own",
     )  # fmt: skip
     parser.add_argument("--tools", metavar="NAMES", help="serve only these tools (comma-separated)")
+    parser.add_argument(
+        "--tools-from", metavar="MODULE", action="append", default=[],
+        help="also serve the tools defined in this module or .py file; it is executed",
+    )  # fmt: skip
     parser.add_argument(
         "--read-only", action="store_true", help="serve only tools that change nothing"
     )
@@ -159,6 +166,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
     from handrail.cli.workspace import config_path
 
     config, further = config_path(options), list(directories)
+    own = [tool for name in options.tools_from for tool in load_tools(name)]
 
     def opens(
         *, approver: Approver, directories: Sequence[str], session: str | None
@@ -175,11 +183,45 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
             approver=approver,
             session=session,
             directories=[*further, *directories] if directories else None,
+            tools=own,
         )
         opening.hears = warn_recovered
         return opening
 
     return opens
+
+
+def load_tools(name: str) -> list[Tool[Any]]:
+    """Return the tools of a module: its list `TOOLS`, else every tool that it defines by name.
+
+    `name` is an importable module, or the path of a .py file. Raises `invalid_arguments`.
+    """
+    from handrail.core.tool import Tool
+
+    try:
+        module = _import_file(Path(name)) if name.endswith(".py") else import_module(name)
+    except Exception as error:
+        raise messages.TOOLS_NOT_LOADED.error(
+            name=name, error=f"{type(error).__name__}: {error}", field="tools_from"
+        ) from error
+    found = getattr(module, "TOOLS", None)
+    if found is None:
+        found = {id(one): one for one in vars(module).values() if isinstance(one, Tool)}.values()
+    tools = list(found)
+    if not tools or not all(isinstance(one, Tool) for one in tools):
+        raise messages.NO_TOOLS_IN_MODULE.error(name=name, field="tools_from")
+    return tools
+
+
+def _import_file(file: Path) -> ModuleType:
+    spec = spec_from_file_location(file.stem, file.expanduser())
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is not a Python file")
+    module = module_from_spec(spec)
+    # Annotations of functions are looked up in the module by its name.
+    sys.modules.setdefault(spec.name, module)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _tools(given: str | None, dialect: str) -> list[str] | None:
