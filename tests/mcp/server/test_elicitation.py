@@ -14,6 +14,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.mcp.server.elicitation import ClientApprover, Elicitation
 from handrail.mcp.server.form import MAX_PREVIEW, approval_form, approval_message, parse_answer
+from handrail.mcp.server.reports import WAITING_FOR_APPROVAL
 
 WRITE = {"path": "b.txt", "content": "x\n"}
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -465,4 +466,4 @@ async def test_progress_says_where_a_waiting_call_can_be_approved(connect, root,
             done = await connection.call_tool("write_file", WRITE, progress_callback=progress)
 
     assert not done.is_error
-    assert set(seen[:2]) == {"waiting for approval: run `handrail approvals`"}
+    assert set(seen[:2]) == {WAITING_FOR_APPROVAL}
