@@ -30,6 +30,7 @@ from bench import (
     o_undo,
     p_mediation,
     q_locks,
+    r_stream,
     tokens,
 )
 from bench.figure import NotMeasured, Row, Scale, format_head, format_row
@@ -52,6 +53,7 @@ MEASURES = {
     "o": o_undo,
     "p": p_mediation,
     "q": q_locks,
+    "r": r_stream,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

@@ -112,13 +112,13 @@ class SyncRuntime:
         with self._runtime.same_turn() as number:
             yield number
 
-    def declare(self, provider: str, **chosen: Any) -> list[dict[str, Any]]:
+    def declare(self, provider: str, **chosen: Any) -> list[Any]:
         """The tools as a provider wants them declared; see `Runtime.declare`."""
         return self._runtime.declare(provider, **chosen)
 
     def answer(
         self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
-    ) -> list[dict[str, Any]]:
+    ) -> list[Any]:
         """Run the tool calls in a provider's response; see `Runtime.answer`."""
         return self.wait(self._runtime.answer(response, on_event=on_event, agent=agent))
 
@@ -139,9 +139,7 @@ class SyncRuntime:
         """An agent whose methods block; takes the options of `handrail.Agent`."""
         return SyncAgent(self._runtime.agent(**options), self)
 
-    def tool_messages(
-        self, results: Sequence[ToolResult], provider: Provider
-    ) -> list[dict[str, Any]]:
+    def tool_messages(self, results: Sequence[ToolResult], provider: Provider) -> list[Any]:
         """Results as the messages of a provider."""
         return self._runtime.tool_messages(results, provider)
 

@@ -215,7 +215,7 @@ class Runtime:
         allowed: Collection[str] | None = None,
         groups: Collection[str] | None = None,
         agent: str = "main",
-    ) -> list[dict[str, Any]]:
+    ) -> list[Any]:
         """The tools as a provider wants them declared: "openai" (chat), "openai-responses",
         "anthropic", "gemini" or "mcp". `allowed` names tools (None: all; empty: none); an agent is shown
         only what it may call. From then on `answer` refuses this agent what it was not shown;
@@ -232,7 +232,7 @@ class Runtime:
 
     async def answer(
         self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
-    ) -> list[dict[str, Any]]:
+    ) -> list[Any]:
         """Run the tool calls in a provider's response; returns that provider's messages.
 
         An OpenAI chat completion, OpenAI response or Anthropic message, as object or dict.
@@ -281,9 +281,7 @@ class Runtime:
         """What agents of this runtime share: models, the clock, the identity of the process."""
         return self._session.agents
 
-    def tool_messages(
-        self, results: Sequence[ToolResult], provider: Provider
-    ) -> list[dict[str, Any]]:
+    def tool_messages(self, results: Sequence[ToolResult], provider: Provider) -> list[Any]:
         """Results as the messages of a provider, in order."""
         from handrail.engine.providers.provider_messages import tool_messages
 
