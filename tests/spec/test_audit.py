@@ -11,7 +11,7 @@ import pytest
 from tests.support import internals
 
 import handrail
-from handrail.host.files import temp
+from handrail.host.files import directory
 from handrail.store.chain.verify import verify
 
 
@@ -87,8 +87,8 @@ async def test_a_change_has_its_intent_on_disk_before_the_file_changes(
     async with handrail.open(
         workspace.root, store=store, mode="accept-edits", durability=level
     ) as rt:
-        real, commit = temp.TempFile.appear, rt.store.commit
-        monkeypatch.setattr(temp.TempFile, "appear", look)
+        real, commit = directory.TempFile.appear, rt.store.commit
+        monkeypatch.setattr(directory.TempFile, "appear", look)
         monkeypatch.setattr(
             rt.store,
             "commit",

@@ -8,7 +8,7 @@ import pytest
 
 import handrail
 from handrail import Status
-from handrail.host.files import directory, temp
+from handrail.host.files import directory
 from handrail.testing import SHORT, each_call
 
 # Too large for the intent row: its old content goes to a file of its own.
@@ -172,7 +172,7 @@ def _no_exchange(monkeypatch):
 
 def _no_unnamed_files(monkeypatch):
     # Opening a directory to write is refused by every file system.
-    monkeypatch.setattr(temp, "_UNNAMED", temp._CREATE | temp.os.O_DIRECTORY)
+    monkeypatch.setattr(directory, "_UNNAMED", directory._CREATE | directory.os.O_DIRECTORY)
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "always"])

@@ -8,7 +8,7 @@ from tests.support.changes import change_of, refusal, tree
 
 from handrail.core.plan import Change
 from handrail.core.text.content import Content
-from handrail.host.files import directory, staged_change, temp
+from handrail.host.files import directory, staged_change
 from handrail.host.files.local_files import LocalFiles
 
 
@@ -42,7 +42,7 @@ def test_owner_and_attributes_are_asked_for_as_they_were(work, files, monkeypatc
 
     change = change_of(files, "a", b"new")
     monkeypatch.setattr(staged_change.os, "stat", as_other_owner)
-    monkeypatch.setattr(temp.os, "fchown", lambda fd, uid, gid: asked.append((uid, gid)))
+    monkeypatch.setattr(directory.os, "fchown", lambda fd, uid, gid: asked.append((uid, gid)))
     staged = files.stage(change, durable=False)
     monkeypatch.undo()
     staged.publish()
@@ -71,8 +71,8 @@ def test_an_owner_that_cannot_be_kept_does_not_stop_the_write(work, files, monke
         )
 
     change = change_of(files, "a", b"new")
-    monkeypatch.setattr(temp.os, "fchown", deny)
-    monkeypatch.setattr(temp.os, "fstat", as_other)
+    monkeypatch.setattr(directory.os, "fchown", deny)
+    monkeypatch.setattr(directory.os, "fstat", as_other)
     staged = files.stage(change, durable=False)
     monkeypatch.undo()
     staged.publish()
@@ -121,7 +121,7 @@ def test_content_in_many_parts_and_short_writes_arrives_whole(work, files, monke
     parts = [os.urandom(n % 7) for n in range(3000)]
     real = os.writev
     monkeypatch.setattr(
-        temp.os, "writev", lambda fd, bufs: real(fd, [bytes(memoryview(b"".join(bufs))[:777])])
+        directory.os, "writev", lambda fd, bufs: real(fd, [bytes(memoryview(b"".join(bufs))[:777])])
     )
     place = files.locate("a")
 
@@ -147,8 +147,7 @@ def test_a_full_or_broken_disk_leaves_everything_as_it_was(work, files, monkeypa
             real(args[0], [b"par"])
         raise OSError(code, os.strerror(code))
 
-    module = directory if call == "mkdir" else temp
-    monkeypatch.setattr(module.os, call, fail)
+    monkeypatch.setattr(directory.os, call, fail)
     problem = refusal(files.stage, change, durable=True)
     monkeypatch.undo()
 
@@ -159,7 +158,7 @@ def test_a_full_or_broken_disk_leaves_everything_as_it_was(work, files, monkeypa
 
 def test_a_disk_that_takes_nothing_more_is_an_error_not_a_loop(work, files, monkeypatch):
     change = change_of(files, "a", b"new")
-    monkeypatch.setattr(temp.os, "writev", lambda fd, bufs: 0)
+    monkeypatch.setattr(directory.os, "writev", lambda fd, bufs: 0)
 
     assert refusal(files.stage, change, durable=False).code == "unavailable"
     assert tree(work) == {}

@@ -18,23 +18,24 @@ from handrail.core.places import Form
 from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
-from handrail.host.files.directory import Parent, exchange, remove_name, rename_new
+from handrail.host.files.directory import (
+    Announce,
+    FileFingerprint,
+    Parent,
+    TempAttributes,
+    TempFile,
+    exchange,
+    file_fingerprint,
+    remove_name,
+    rename_new,
+    write_temp,
+)
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
 from handrail.host.files.locate import read_link_target
 from handrail.host.files.messages import CHANGED_MEANWHILE, CHANGED_SINCE_READ, HARD_LINKS
 from handrail.host.files.reading import content_equals, describes
 from handrail.host.files.roots import READ, Roots
-from handrail.host.files.temp import (
-    Announce,
-    FileFingerprint,
-    LinkedTemp,
-    TempAttributes,
-    TempFile,
-    TempLink,
-    file_fingerprint,
-    link_to,
-    write_temp,
-)
+from handrail.host.files.temp_links import LinkedTemp, TempLink, link_to
 
 # Above this size, freeing the space takes longer than keeping it a little.
 _LARGE: Final = 64 * 1024

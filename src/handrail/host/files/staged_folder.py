@@ -12,12 +12,11 @@ import stat
 from pathlib import Path
 
 from handrail.core.plan import Change
-from handrail.host.files.directory import Parent
+from handrail.host.files.directory import Announce, Parent
 from handrail.host.files.errors import FAILING, quoted
 from handrail.host.files.messages import KIND_CHANGED
 from handrail.host.files.roots import LIST, LOOK_IN, Roots
 from handrail.host.files.staged_change import is_unchanged, problems_for, stale_problem, stat_target
-from handrail.host.files.temp import Announce
 
 _OURS = 0o700
 

@@ -4,15 +4,12 @@ processes one comes first.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
-import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 from handrail.core.ports.leases import Lease, Reserved, overlap
-from handrail.store.sqlite.connection import MEMORY
+from handrail.store.sqlite.connection import list_active_leases
 
 
 def acquire_leases(
@@ -44,60 +41,6 @@ def release_leases(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) ->
         for token in dict.fromkeys(tokens)
         if db.execute("DELETE FROM leases WHERE token = ? AND owner = ?", (token, owner)).rowcount
     )
-
-
-def list_active_leases(db: sqlite3.Connection, now_ns: int) -> list[Lease]:
-    """The leases that have not expired, in the order in which they were given."""
-    found = db.execute(
-        "SELECT token, owner, glob, until_ns, fence, process FROM leases WHERE until_ns > ?"
-        " ORDER BY fence",
-        (now_ns,),
-    )
-    return [Lease(*row) for row in found]
-
-
-class LeaseReader:
-    """Reads leases on a connection of its own, without waiting for the writer.
-
-    The connection is opened at the first use and shared by all threads of the process.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._db: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
-        self._closed = path == MEMORY
-
-    def leases(self, now_ns: int) -> list[Lease] | None:
-        """The active leases; None if the writer has to be asked. Never waits."""
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            if self._closed:
-                return None
-            if self._db is None:
-                self._db = self._open()
-            return list_active_leases(self._db, now_ns)
-        except sqlite3.Error:
-            # Locked, damaged or missing: the writer waits, and reports the problem.
-            return None
-        finally:
-            self._lock.release()
-
-    def close(self) -> None:
-        """Close the connection; afterwards `leases` returns None."""
-        with self._lock:
-            self._closed = True
-            db, self._db = self._db, None
-            if db is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    db.close()
-
-    def _open(self) -> sqlite3.Connection:
-        address = f"{Path(self._path).as_uri()}?mode=ro"
-        return sqlite3.connect(
-            address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
-        )
 
 
 def _give(db: sqlite3.Connection, owner: str, glob: str, until_ns: int, process: str) -> Lease:

@@ -34,7 +34,7 @@ from handrail.store.chain.encoding import (
     storable,
 )
 from handrail.store.records import calls, failed_calls, leases, sessions, traces, unfinished
-from handrail.store.sqlite.connection import MEMORY, Database
+from handrail.store.sqlite.connection import MEMORY, Database, LeaseReader, list_active_leases
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 from handrail.store.sqlite.writer import (
     MAX_HELD_ROWS,
@@ -85,7 +85,7 @@ class SqliteStore:
         self.path = database.path
         self._now_ns = now_ns
         self._writer = WriterThread(database, now_ns)
-        self._reader = leases.LeaseReader(database.path)
+        self._reader = LeaseReader(database.path)
         self._pid = os.getpid()
         self._opened: dict[str, str] = {}
         # At exit and when forgotten: the writer ends after what is queued.
@@ -196,7 +196,7 @@ class SqliteStore:
         known = self._reader.leases(now_ns()) if self._writer.trouble is None else None
         if known is not None:
             return known
-        return await self._ask(lambda db: leases.list_active_leases(db, now_ns()))
+        return await self._ask(lambda db: list_active_leases(db, now_ns()))
 
     async def keep_letter(self, letter: NewLetter) -> None:
         """See `DeadLetterStore.keep_letter`."""
@@ -368,7 +368,7 @@ def _close_all(db: sqlite3.Connection, opened: dict[str, str], now_ns: Callable[
 
 def _end(
     writer: WriterThread,
-    reader: leases.LeaseReader,
+    reader: LeaseReader,
     opened: dict[str, str],
     now_ns: Callable[[], int],
 ) -> None:
