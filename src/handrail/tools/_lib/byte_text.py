@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 from handrail.core.text.content import Buffer, Content
 from handrail.core.text.encoding import UTF8_MIXED, TextForm, detect
 
-# Below this there is nothing to gain.
+# Below this size the rarest byte gains nothing.
 _LARGE: Final = 64 * 1024
 _SAMPLES: Final = 8
 _SAMPLE: Final = 512
 _RARE: Final = 4
-# So often may the byte stand for nothing before it counts as common after all.
+# After this many positions without the needle, the byte counts as common.
 _MISSES: Final = 500
 
 
@@ -40,7 +40,7 @@ def find_bytes(data: bytes, needle: bytes, start: int, stop: int) -> int:
 
 
 def _rarest(data: bytes, needle: bytes, start: int, stop: int) -> tuple[int, bytes] | None:
-    """Where in the needle its rarest byte stands, and that byte; None if all are common."""
+    """The offset of the rarest byte in the needle, and that byte; None if all are common."""
     if len(needle) < 2:
         return None
     step = (stop - start) // _SAMPLES
@@ -55,12 +55,12 @@ def _rarest(data: bytes, needle: bytes, start: int, stop: int) -> tuple[int, byt
     return None if rarest < 0 else (needle.index(rarest), bytes([rarest]))
 
 
-# Up to here finding out the encoding costs nothing that anybody would notice.
+# Up to this size, detecting the encoding is cheap.
 _SMALL: Final = 1_000_000
 
 
 def detect_form(data: bytes, *texts: str) -> TextForm:
-    """The form in which these texts are looked for in, or put into, a file.
+    """The text form in which these texts are searched for in a file, or inserted.
 
     Binary content counts as bytes that are mostly not characters. A large file is not
     decoded where it cannot matter: ASCII is the same in every form but UTF-16.
@@ -75,7 +75,7 @@ def _may_be_wide(data: bytes) -> bool:
 
 
 class ByteText:
-    """What line endings look like in these bytes, and where lines begin and end."""
+    """The bytes of a text file: its line endings, and where lines begin and end."""
 
     __slots__ = ("cr", "data", "endings", "form", "lf", "width")
 
@@ -117,7 +117,7 @@ class ByteText:
         return whole.replace(before, after).encode(self.form.encoding, "surrogatepass")
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
-        """Where these bytes stand next, -1 if nowhere; skips places inside a character."""
+        """The next position of these bytes, or -1; positions inside a character are skipped."""
         stop = len(self.data) if end is None else end
         at = find_bytes(self.data, needle, start, stop)
         while at >= 0 and at % self.width:
@@ -125,14 +125,14 @@ class ByteText:
         return at
 
     def rfind(self, needle: bytes, start: int, end: int) -> int:
-        """Where these bytes stand last between two positions, -1 if nowhere."""
+        """The last position of these bytes between two positions, or -1."""
         at = self.data.rfind(needle, start, end)
         while at >= 0 and at % self.width:
             at = self.data.rfind(needle, start, at + len(needle) - 1)
         return at
 
     def find_all(self, needle: bytes) -> Iterator[int]:
-        """Every place where these bytes stand, also those that overlap."""
+        """Every position of these bytes, overlapping ones included."""
         at = self.find(needle)
         while at >= 0:
             yield at
@@ -168,7 +168,7 @@ class ByteText:
         return self.count(self.lf, start, end)
 
     def count(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
-        """How often these bytes stand between two positions, without overlaps."""
+        """The number of occurrences of these bytes between two positions, without overlaps."""
         stop = len(self.data) if end is None else end
         if self.width == 1:
             return self.data.count(needle, start, stop)
@@ -240,7 +240,7 @@ def splice_parts(data: bytes, splices: Sequence[Splice]) -> list[Buffer]:
 
 
 def compose_splices(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:
-    """Splices of the first content that do what `earlier`, and on their result `later`, do.
+    """Splices of the first content that have the effect of `earlier` and then `later`.
 
     Both are in order. Splices that touch become one; the work is linear in their number.
     """
@@ -254,7 +254,7 @@ def compose_splices(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple
 
 
 def compose_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
-    """Splices of the first content that do what all steps do, each on the result of the last."""
+    """Splices of the first content that have the effect of all steps, one after the other."""
     if not steps:
         return ()
     rest = list(steps)

@@ -20,12 +20,12 @@ class LockTool(Builtin[P]):
         self._locks = locks
 
     def enabled(self, session: Session) -> bool:
-        """Only where there is somebody to keep them."""
+        """Whether reservations can be kept."""
         del session
         return self._locks is not None
 
     def footprint(self, args: P) -> Footprint:
-        """One after the other, whoever asks."""
+        """One call at a time, of any agent."""
         del args
         return writing("session:locks")
 
@@ -36,7 +36,7 @@ class LockTool(Builtin[P]):
 
     @property
     def keeper(self) -> PathReserver:
-        """Who keeps them; raises `unavailable` if there is nobody."""
+        """The keeper of reservations; raises `unavailable` if there is none."""
         if self._locks is None:
             raise ProblemRaised("unavailable", "paths cannot be reserved here")
         return self._locks

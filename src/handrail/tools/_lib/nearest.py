@@ -22,7 +22,7 @@ _WIDTH: Final = 300
 
 
 def nearest_lines(file: ByteText, text: str) -> str | None:
-    """The closest lines with their numbers, None if nothing is alike."""
+    """The closest lines with their numbers; None if no line is similar."""
     lines = _lines(file.shown(file.data[:_MAX_BYTES]))
     wanted = _lines(text.strip("\r\n"))
     start = _by_votes(lines, wanted)

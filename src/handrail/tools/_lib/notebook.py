@@ -94,7 +94,7 @@ def read_value(text: str, start: int) -> Value:
 
 
 def skip_space(text: str, at: int) -> int:
-    """Where the next thing that is not white space stands."""
+    """The position of the next character that is not white space."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 

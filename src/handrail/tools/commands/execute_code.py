@@ -61,7 +61,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         return self._shell is not None
 
     def footprint(self, args: ExecuteCodeParams) -> Footprint:
-        """Bash by what it says; of other languages nobody can know."""
+        """The footprint of Bash code by its analysis; of other languages it is open-ended."""
         return command_footprint(self._judged.anew(args), self._tools, job=False)
 
     def risk(self, args: ExecuteCodeParams) -> Risk:
@@ -69,7 +69,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         return command_risk(self._judged.of(args))
 
     def render_call(self, args: ExecuteCodeParams) -> str:
-        """The code as it stands."""
+        """The code, unchanged."""
         return f"{args.language}: {args.code}"
 
     async def preflight(self, args: ExecuteCodeParams, ctx: ToolContext) -> None:

@@ -82,7 +82,7 @@ class RunCommand(Builtin[RunCommandParams]):
         return max(risk, Risk.DANGEROUS) if args.unconfined else risk
 
     def render_call(self, args: RunCommandParams) -> str:
-        """The command as it stands."""
+        """The command, unchanged."""
         return args.command
 
     async def preflight(self, args: RunCommandParams, ctx: ToolContext) -> None:

@@ -1,4 +1,4 @@
-"""Delete one file, where the person allows it."""
+"""Delete one file, if the user allows it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DeleteFile(Builtin[DeleteFileParams]):
         self._allow_delete = allow_delete
 
     def shown(self, session: Session) -> bool:
-        """A model is not told of what it may not do; calling it says how to allow it."""
+        """Hidden while deleting is switched off; a call then says how to allow it."""
         return self._allow_delete and self.enabled(session)
 
     def risk(self, args: DeleteFileParams) -> Risk:

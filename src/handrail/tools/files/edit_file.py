@@ -215,7 +215,7 @@ def _nothing_named() -> ProblemRaised:
 
 
 def _which(raised: ProblemRaised, index: int, edits: Sequence[OneEdit]) -> ProblemRaised:
-    """The same problem, told of one edit among several."""
+    """The problem with the number of its edit, if there are several."""
     if len(edits) == 1:
         return raised
     problem = raised.problem

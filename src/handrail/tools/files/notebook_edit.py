@@ -60,7 +60,7 @@ class NotebookEditParams(Params):
 
 
 class _Edit(NamedTuple):
-    """What happens to the text, and how it is told; `cell_id` None where there is none."""
+    """The pieces of the change and its description; `cell_id` is None if the cell has none."""
 
     pieces: list[Piece]
     what: str

@@ -1,4 +1,4 @@
-"""Ask the person to agree to the plan and let the model leave plan mode."""
+"""Ask the user to approve the plan, and leave plan mode."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
         return Risk.MODERATE
 
     def render_call(self, args: ExitPlanModeParams) -> str:
-        """What the person decides."""
+        """The question to the user."""
         del args
         return "leave plan mode and carry out the plan"
 
@@ -62,12 +62,12 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
         return self._mode.show(_announced(args))
 
     async def preflight(self, args: ExitPlanModeParams, ctx: ToolContext) -> None:
-        """Ask nobody where there is nothing to leave, or no plan to show."""
+        """Refuse before asking if plan mode is off, or there is no plan to show."""
         del args, ctx
         self._mode.check()
 
     async def run(self, args: ExitPlanModeParams, ctx: ToolContext) -> Output:
-        """The person has agreed."""
+        """Leave plan mode: the user has approved."""
         del ctx
         left = self._mode.leave(_announced(args))
         text = [f"The person agreed to the plan. The mode is {left.mode} now; carry the plan out."]

@@ -51,7 +51,7 @@ class UndoTool(Builtin[UndoParams]):
         return Risk.MODERATE
 
     async def preflight(self, args: UndoParams, ctx: ToolContext) -> None:
-        """Only a person may overwrite what somebody else wrote; and a name must be named."""
+        """Refuse to overwrite changes of others, which only a user may, and a scope without its name."""
         if args.force and not ctx.call.by_person:
             raise ProblemRaised(
                 "denied",

@@ -1,4 +1,4 @@
-"""How a background job is named and told."""
+"""How background jobs are named and described."""
 
 from __future__ import annotations
 

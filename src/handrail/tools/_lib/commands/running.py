@@ -199,7 +199,7 @@ def check_size(text: str, field: str) -> None:
 
 
 def choose_timeout(args: BaseModel, asked_s: float, shell: Shell) -> float:
-    """The time of a command: what the call says, else the person's setting, else the tool's."""
+    """The time limit of a command: of the call, else of the user's settings, else of the tool."""
     if "timeout_s" in args.model_fields_set or shell.timeout_s is None:
         return asked_s
     return shell.timeout_s

@@ -157,7 +157,7 @@ def align_lines(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | No
 
 
 def _places(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
-    """The positions in the file's solid lines at which all these stand, up to a limit."""
+    """The positions in the file's solid lines where all of these follow, up to a limit."""
     file.searches += 1
     if file.searches > _SEARCHES:
         return islice(_by_index(file, solid), _MOST)

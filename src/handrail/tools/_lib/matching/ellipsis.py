@@ -1,4 +1,4 @@
-"""Pairs in which a line of dots stands for lines left out: placed piece by piece, in order."""
+"""Pairs in which a line of dots replaces omitted lines: placed piece by piece, in order."""
 
 from __future__ import annotations
 

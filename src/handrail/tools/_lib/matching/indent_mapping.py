@@ -47,7 +47,7 @@ def map_indents(
 
 
 class _MappedLine(NamedTuple):
-    """The indentation of a line that stands in the old text, the new text and the file."""
+    """The indentation of a line that is in the old text, the new text and the file."""
 
     old: str
     new: str
@@ -115,7 +115,7 @@ def _frame(
 def _without_witness(
     lines: Sequence[_MappedLine], file: FileLines, texts: PairLines, placement: Placement
 ) -> Frame | None:
-    """The frame where no shared line speaks for the file."""
+    """The mapping if no shared line shows the indentation of the file."""
     if _outside(texts, lines):
         return None
     if any(one.as_old for one in lines) or _wrapped(texts, lines):

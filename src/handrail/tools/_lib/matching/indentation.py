@@ -139,7 +139,7 @@ class Indentation:
         self._table = _table(pairs)
 
     def put(self, new: LocatedLine, near: Sequence[LocatedLine]) -> str:
-        """A new line for the file; `near` are old lines that it replaces or stands between."""
+        """A new line for the file; `near` are the old lines that it replaces or lies between."""
         text = new.op.text.rstrip(" \t") if self._noisy else new.op.text
         if not text.strip():
             return text

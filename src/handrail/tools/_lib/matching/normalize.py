@@ -30,7 +30,7 @@ _GAP: Final = re.compile(r"\s+")
 
 
 def squeeze(text: str) -> str:
-    """Text without blanks, all quotes alike; line feeds stay where they are."""
+    """Text without blanks and with one kind of quote; line feeds are kept."""
     text = fold_typography(text)
     for blank in _BLANKS:
         text = text.replace(blank, "")

@@ -194,7 +194,7 @@ def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None
 
 
 def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> FoundEdit | None:
-    """A repaired text that is no whole line, but stands in one place."""
+    """A repaired text that is a part of a line, and is in one place."""
     for repair in [one for several in undone for one in several if one.line is None]:
         found = find_exact(lines.file, lines.path, repair.old, repair.new)
         if found is not None and repair.old != repair.new:
@@ -248,7 +248,7 @@ def find_single_line(file: ByteText, found: Sequence[Match]) -> int | None:
 def is_applied_at(
     file: FileLines, old: Sequence[str], new: Sequence[str], placement: Placement
 ) -> bool:
-    """Whether the new lines, which have all the old ones in them, stand at a place."""
+    """Whether the new lines, which include all the old ones, are already at a place."""
     block = diff_lines(old, new, str.strip)
     added = [op for op in block.ops if op.kind == "insert" and op.text.strip()]
     if not added or any(op.kind == "delete" for op in block.ops):
@@ -271,7 +271,7 @@ _ALSO: Final = {
 
 
 def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
-    """What would change at each place where the text stands but for its typography."""
+    """The splices of each place where the text is, typography ignored."""
     if "\n" in old or len(old.strip()) < _LEAST or (file.text.isascii() and old.isascii()):
         return []
     head, rest = _shared(old, new)
@@ -300,13 +300,13 @@ def _splices(file: FileLines, pattern: re.Pattern[str], old: str, fresh: str) ->
 
 
 def _shared(old: str, new: str) -> tuple[int, int]:
-    """How many characters both texts begin with alike, and end with alike."""
+    """The lengths of the common prefix and the common suffix of two texts."""
     head = _alike(old, new)
     return head, _alike(old[head:][::-1], new[head:][::-1])
 
 
 def _alike(one: str, two: str) -> int:
-    """How many characters two texts begin with alike."""
+    """The length of the common prefix of two texts."""
     pairs = zip(one, two, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))
 

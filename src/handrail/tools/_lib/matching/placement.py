@@ -57,7 +57,7 @@ def made_before_problem(path: str, line: int, what: str) -> ProblemRaised:
 
 
 def ambiguous_problem(file: FileLines, block: LineBlock, places: Sequence[int]) -> ProblemRaised:
-    """Several places fit equally; the first few are shown with what stands around them."""
+    """The problem of several places that fit equally; shows the first few with their context."""
     shown = [
         "\n".join(number_lines(_around(file, line), max(line - _AROUND, 0) + 1))
         for line in places[:_SHOWN]
@@ -74,7 +74,7 @@ def ambiguous_problem(file: FileLines, block: LineBlock, places: Sequence[int]) 
 
 
 def find_result(file: FileLines, block: LineBlock) -> int | None:
-    """The line where the block's result stands, if that can be no accident."""
+    """The line of the block's result in the file, if it is long enough not to be there by chance."""
     fresh = any(op.kind == "insert" and op.text.strip() for op in block.ops)
     if not fresh or sum(len(line.strip()) for line in block.new) < LEAST_EVIDENCE:
         return None
@@ -256,7 +256,7 @@ _NO_HINTS: Final = PlacementHints()
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Lines `first` up to, not including, `last` (0-based) are what the block speaks of.
+    """Lines `first` up to, not including, `last` (0-based) are the lines that the block changes.
 
     `lines` has the file's line for each kept or deleted line of the block, in order; None for
     a blank line that the file does not have.

@@ -108,7 +108,7 @@ class FilePatch:
 
     @property
     def name(self) -> str:
-        """How to speak of it before it is known where it leads."""
+        """The name for messages before the path is resolved."""
         return self.new or self.old
 
 
@@ -188,7 +188,7 @@ def is_same_file(old: str, new: str) -> bool:
 
 
 def git_names(text: str) -> FileNames | None:
-    """Both names of a `diff --git` line, None if it cannot be told where the second begins."""
+    """Both names of a `diff --git` line; None if the start of the second one is ambiguous."""
     found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|\S+', text))
     if len(found) == 2 or '"' in text:
         return (

@@ -185,7 +185,7 @@ def _at_stated_line(file: FileLines, hunk: PatchHunk, block: LineBlock) -> Place
 
 
 def _refuse_by_chance(hunk: PatchHunk, found: Placement) -> None:
-    """Refuse a place far from the stated line that only blanks and brackets speak for."""
+    """Refuse a place far from the stated line that only blanks and brackets match."""
     letters = sum(char.isalnum() for text in hunk.old for char in text)
     if hunk.line is None or hunk.heading or letters >= _LEAST_EVIDENCE:
         return
@@ -294,7 +294,7 @@ def _repaired(file: FileLines, hunk: PatchHunk, hints: PlacementHints) -> Placed
 
 
 def _elided(file: FileLines, hunk: PatchHunk) -> PlacedHunk | None:
-    """The hunk piece by piece, if a line of dots stands for lines left out."""
+    """The hunk piece by piece, if a line of dots replaces omitted lines."""
     if hunk.anchors or hunk.at_end:
         return None
     pieces = find_elided(file, PairLines(hunk.old, hunk.new))

@@ -110,7 +110,7 @@ def starts_file(lines: Sequence[str], at: int) -> bool:
 
 
 def names_one_file(lines: Sequence[str], at: int) -> bool:
-    """Whether the two name lines of a unified diff stand here, and name one file.
+    """Whether the two name lines of a unified diff are here, and name one file.
 
     A deleted line `-- x` above an added line `++ y` looks like name lines too, but hardly with
     the same name in both.
@@ -255,7 +255,7 @@ class HunkBody:
         return line
 
     def trim(self) -> None:
-        """Drop empty lines at the end that nobody marked: they only part hunks."""
+        """Drop unmarked empty lines at the end: they only separate hunks."""
         while self.lines and self.lines[-1].bare and not self.lines[-1].text:
             self.lines.pop()
 
@@ -288,7 +288,7 @@ def is_no_newline(text: str) -> bool:
 
 
 def read_body(lines: Sequence[str], at: int, where: HunkLocation, ends: Ends) -> HunkBody:
-    """The body that begins at line `at`; `ends` tells where another part of the patch begins."""
+    """The body that begins at line `at`; `ends` returns whether another part begins at a line."""
     counted = _by_counts(lines, at, where, ends)
     if counted is not None:
         return counted
@@ -322,7 +322,7 @@ def _by_counts(lines: Sequence[str], at: int, where: HunkLocation, ends: Ends) -
 
 
 def _is_over(lines: Sequence[str], at: int, ends: Ends) -> bool:
-    """Whether nothing that could belong to a hunk stands before the next part of the patch."""
+    """Whether no line before the next part of the patch could belong to a hunk."""
     while at < len(lines) and not ends(lines, at) and not _is_signature(lines, at):
         if lines[at].strip() and not lines[at][0].isalnum():
             return False
