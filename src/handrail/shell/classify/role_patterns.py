@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -35,3 +36,7 @@ DENIED_TEXT: Final[Mapping[str, str]] = {
     "check": r"^-[vR]$",
     "name": r"[^A-Za-z0-9_]",
 }
+# As a pattern it matches names of the same shape only: `.[0]`, `.a?`.
+DOTTED_TEXT: Final = re.compile(r"\.[^*?]*\??[^*?]*")
+# The arguments of functions and shells: each is classified where it is given.
+SHELL_ARGUMENTS: Final = frozenset(("@", "*", "#", *map(str, range(1, 10))))

@@ -15,16 +15,14 @@ from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.classify import hosts, messages, path_location, sed
+from handrail.shell.classify import role_patterns as patterns
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.effects import EffectCollector
 from handrail.shell.classify.path_location import PathLocation
-from handrail.shell.classify.role_patterns import ALLOWED_TEXT, DENIED_TEXT
 from handrail.shell.languages import awk, jq
 
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
-# The arguments of functions and shells: each is classified where it is given.
-_ARGUMENTS: Final = frozenset(("@", "*", "#", *map(str, range(1, 10))))
 _MOST_SECONDS: Final = 120.0
 # Programs whose operands are gone afterwards.
 _REMOVERS: Final = frozenset({"rm", "unlink"})
@@ -70,7 +68,7 @@ def classify_argument(role: str, argument: Argument, context: ArgumentContext) -
     handler = _ROLES.get(role)
     if handler is not None:
         handler(argument, context)
-    elif role in ALLOWED_TEXT or role in DENIED_TEXT:
+    elif role in patterns.ALLOWED_TEXT or role in patterns.DENIED_TEXT:
         _matching(role, argument, context)
     else:
         context.danger(messages.UNKNOWN_ROLE.format(argument=argument.source))
@@ -81,7 +79,7 @@ def classify_text(argument: Argument, context: ArgumentContext) -> None:
     if argument.text is not None or argument.found_by_search:
         return
     for name in argument.unknown_variables:
-        if name in context.harmless_texts or name in _ARGUMENTS:
+        if name in context.harmless_texts or name in patterns.SHELL_ARGUMENTS:
             continue
         bad = _SECRET.search(name) is not None
         safety_class = CommandClass.DANGEROUS if bad else CommandClass.DEV
@@ -274,9 +272,10 @@ def _awk(argument: Argument, context: ArgumentContext) -> None:
 
 def _jq(argument: Argument, context: ArgumentContext) -> None:
     if argument.text is None:
-        classify_text(argument, context)
-        context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
-    elif argument.glob or not jq.only_computes(argument.text):
+        _matching("jq", argument, context)
+        return
+    named = argument.glob and not patterns.DOTTED_TEXT.fullmatch(argument.text)
+    if named or not jq.only_computes(argument.text):
         context.danger(
             messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
         )
@@ -338,9 +337,10 @@ def _matching(role: str, argument: Argument, context: ArgumentContext) -> None:
     if value is None:
         classify_text(argument, context)
         context.note(CommandClass.DEV, messages.UNKNOWN_ARGUMENT.format(argument=argument.source))
-    elif (role in ALLOWED_TEXT and not re.fullmatch(ALLOWED_TEXT[role], value, re.DOTALL)) or (
-        role in DENIED_TEXT and re.search(DENIED_TEXT[role], value)
-    ):
+    elif (
+        role in patterns.ALLOWED_TEXT
+        and not re.fullmatch(patterns.ALLOWED_TEXT[role], value, re.DOTALL)
+    ) or (role in patterns.DENIED_TEXT and re.search(patterns.DENIED_TEXT[role], value)):
         context.danger(
             messages.UNSAFE_ARGUMENT.format(argument=argument.source, program=context.program)
         )
@@ -397,4 +397,4 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
 
 def known_roles() -> frozenset[str]:
     """Every role that can be classified."""
-    return frozenset((*_ROLES, *ALLOWED_TEXT, *DENIED_TEXT))
+    return frozenset((*_ROLES, *patterns.ALLOWED_TEXT, *patterns.DENIED_TEXT))
