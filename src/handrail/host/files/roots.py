@@ -11,8 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.places import ASIDE, Place
 from handrail.core.problems import ProblemRaised
@@ -25,6 +24,9 @@ from handrail.host.files.messages import (
     ROOT_NOT_A_DIRECTORY,
     ROOT_NOT_UTF8,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Opener = Callable[[int, bytes, int], int]
 
@@ -207,6 +209,9 @@ class Roots:
         self.tops = tuple(map(_with_slash, self.paths))
         self.hidden = tuple(os.path.realpath(path) for path in hidden)
         self.canonical = _ordered((path, at) for at, path in enumerate(self.paths))
+        # Not needed by the process that starts programs, which imports this module too.
+        from pathlib import Path
+
         # A root reached through a link may also be named by the link.
         self.spellings = _ordered(
             (str(Path(path).absolute()), self.paths.index(real))
