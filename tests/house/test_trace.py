@@ -13,9 +13,8 @@ import pytest
 pytestmark = pytest.mark.needs_bubblewrap
 
 ROOT = Path(__file__).parents[2]
-# Files entered, switches between packages. A thread of the store may write a row meanwhile, so the
-# figures vary by a few.
-MAXIMA = {"read": (26, 16), "edit": (50, 88), "command": (47, 42)}
+# Files entered, switches between packages.
+MAXIMA = {"read": (22, 21), "edit": (49, 84), "command": (45, 41)}
 
 
 @pytest.fixture(scope="module")
