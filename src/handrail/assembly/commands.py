@@ -156,7 +156,8 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         find=lambda name: find_program(name, environment["PATH"]),
         max_output_lines=settings.max_output_lines
         or vocabulary_of(settings.dialect).dialect.output_lines,
-        timeout_s=settings.command_timeout_s,
+        timeout_s=settings.command_timeout_s
+        or vocabulary_of(settings.dialect).dialect.command_timeout_s,
         keep_jobs=settings.keep_jobs,
         small=find_binary("dash", roots, search_path=SHELL_PATH),
     )

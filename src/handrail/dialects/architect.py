@@ -85,13 +85,13 @@ ARCHITECT: Final = Dialect(
             "run_command",
             (
                 *same("command", "cwd"),
-                Arg("timeout", "timeout_s", {"default": 30, "minimum": 1}),
+                Arg("timeout", "timeout_s", {"default": 30, "exclusiveMinimum": 0}),
                 *same("env"),
             ),
-            defaults={"timeout_s": 30},
             example={"command": "pytest -q", "cwd": "backend", "timeout": 60},
         ),
     ),
     # Its commands cannot be sent to the background.
     hidden_by_default=frozenset({"notebook_edit", "job_output", "job_kill"}),
+    command_timeout_s=30,
 )

@@ -77,7 +77,8 @@ class Dialect:
     `hidden_by_default` are tools that this dialect shows only where their name or their group is
     asked for, beside those that declare it themselves.
     `keeps_directory`: where a command ends is where the next one starts. `output_lines` is how
-    many lines of a command's output are shown, as long as its characters fit.
+    many lines of a command's output are shown, as long as its characters fit. `command_timeout_s`
+    is how long a command may run if neither the call nor the settings say.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Dialect:
     hidden_by_default: frozenset[str] = frozenset()
     keeps_directory: bool = False
     output_lines: int = 200
+    command_timeout_s: int | None = None
 
     def hides(self, tool: str, traits: ToolTraits) -> bool:
         """Whether a tool is shown only where its name or its group is asked for."""

@@ -31,7 +31,7 @@ COMMAND_NOT_LISTED: Final = ProblemTemplate(
 )
 COMMAND_TOO_DANGEROUS: Final = ProblemTemplate(
     "denied",
-    "the command is {word}: {reason}",
+    "the command is {word}, and the setting allowed_only refuses that class: {reason}",
     hint="use a command that only reads, builds or tests, or a file tool; see `handrail explain`",
 )
 
