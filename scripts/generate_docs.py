@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from handrail.core.arguments.schema import schema_of
-from handrail.core.lazy import Lazy
+from handrail.core.arguments.schema import json_schema
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.tool import Tool
 from handrail.dialects.base import Arg, View
-from handrail.dialects.declare import Declared, declarations
+from handrail.dialects.declare import ToolDeclaration, declarations
 from handrail.dialects.known import DIALECTS
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import builtin_tools
@@ -121,8 +121,8 @@ def _declare(tool: Tool[Any], view: View, others: list[View]) -> dict[str, Any]:
     prose = tool.describe(cast(Any, None))
     assert isinstance(prose, str)
     # The others are there because prose may name them.
-    entries = [Declared(view, schema_of(tool.params), prose)]
-    entries += [Declared(other, {}, "") for other in others]
+    entries = [ToolDeclaration(view, json_schema(tool.params), prose)]
+    entries += [ToolDeclaration(other, {}, "") for other in others]
     function: dict[str, Any] = declarations("openai", entries)[0]["function"]
     return function
 

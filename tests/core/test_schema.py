@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handrail.core.arguments.schema import dump_given, full_schema, model_from_schema, schema_of
+from handrail.core.arguments.schema import dump_given, full_schema, json_schema, model_from_schema
 from handrail.core.tool import Params
 
 
@@ -17,7 +17,7 @@ def shown(annotation: Any, default: Any = ...) -> dict[str, Any]:
     model = type("Args", (Params,), {"__annotations__": {"x": annotation}, "x": default})
     if default is ...:
         model = type("Args", (Params,), {"__annotations__": {"x": annotation}})
-    return schema_of(model)["properties"]["x"]
+    return json_schema(model)["properties"]["x"]
 
 
 class Colour(StrEnum):
@@ -86,7 +86,7 @@ def test_only_arguments_without_a_default_are_required_and_descriptions_are_kept
         limit: int = Field(10, description="How many.")
         note: str | None = None
 
-    assert schema_of(Args) == {
+    assert json_schema(Args) == {
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": "The file."},
@@ -114,7 +114,7 @@ def test_an_argument_may_be_named_like_a_keyword_of_json_schema():
         properties: dict[str, int]
         anyOf: bool = True
 
-    assert schema_of(Args)["properties"] == {
+    assert json_schema(Args)["properties"] == {
         "title": {"type": "string"},
         "properties": {"type": "object", "additionalProperties": {"type": "integer"}},
         "anyOf": {"type": "boolean", "default": True},
@@ -135,8 +135,8 @@ def test_a_model_that_takes_unknown_arguments_does_not_forbid_them():
     class Careless(BaseModel):
         x: int
 
-    assert "additionalProperties" not in schema_of(Loose)
-    assert schema_of(Careless)["additionalProperties"] is False
+    assert "additionalProperties" not in json_schema(Loose)
+    assert json_schema(Careless)["additionalProperties"] is False
 
 
 class Tree(Params):
@@ -148,7 +148,7 @@ def test_a_recursive_model_is_shown_down_to_where_it_repeats():
     class Args(Params):
         tree: Tree
 
-    assert schema_of(Args)["properties"]["tree"] == {
+    assert json_schema(Args)["properties"]["tree"] == {
         "type": "object",
         "properties": {
             "name": {"type": "string"},
@@ -160,8 +160,8 @@ def test_a_recursive_model_is_shown_down_to_where_it_repeats():
 
 
 def test_arguments_that_are_recursive_themselves_are_shown_without_definitions():
-    assert list(schema_of(Tree)) == ["additionalProperties", "properties", "required", "type"]
-    assert schema_of(Tree)["properties"]["children"] == {"type": "array", "items": {}}
+    assert list(json_schema(Tree)) == ["additionalProperties", "properties", "required", "type"]
+    assert json_schema(Tree)["properties"]["children"] == {"type": "array", "items": {}}
 
 
 # --- schema to model ----------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_an_argument_may_have_any_name(name):
     model = model_from_schema("m", schema)
 
     assert dump_given(model.model_validate({name: 3})) == {name: 3}
-    assert list(schema_of(model)["properties"]) == [name]
+    assert list(json_schema(model)["properties"]) == [name]
     with pytest.raises(ValidationError) as caught:
         model.model_validate({name: "x"})
     assert caught.value.errors()[0]["loc"] == (name,)
@@ -364,7 +364,7 @@ def test_a_document_cannot_make_the_work_explode():
     model = model_from_schema("m", {"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs})
 
     assert "x" in full_schema(model)["properties"]
-    assert len(str(schema_of(model))) < 200_000
+    assert len(str(json_schema(model))) < 200_000
 
 
 def test_a_document_nested_without_end_is_read_to_a_depth():
@@ -415,7 +415,7 @@ JUNK = st.recursive(
 def test_no_document_fails_to_be_read(document):
     model = model_from_schema("m", document)
 
-    schema_of(model)
+    json_schema(model)
 
 
 def test_a_path_type_is_an_ordinary_string_in_the_schema():

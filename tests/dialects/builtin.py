@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from handrail.core.arguments.schema import schema_of
-from handrail.core.lazy import Lazy
+from handrail.core.arguments.schema import json_schema
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.tool import Tool
 from handrail.dialects.base import Vocabulary
-from handrail.dialects.declare import Declared
+from handrail.dialects.declare import ToolDeclaration
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import builtin_tools
 
@@ -17,10 +17,12 @@ TOOLS: dict[str, Tool[Any]] = {
 PARAMS = {name: set(tool.params.model_fields) for name, tool in TOOLS.items()}
 
 
-def entries(vocabulary: Vocabulary) -> list[Declared]:
+def entries(vocabulary: Vocabulary) -> list[ToolDeclaration]:
     """Every built-in tool as a dialect shows it."""
     return [
-        Declared(view, schema_of(tool.params), str(tool.describe(UNUSED)), tool.output_schema)
+        ToolDeclaration(
+            view, json_schema(tool.params), str(tool.describe(UNUSED)), tool.output_schema
+        )
         for tool in TOOLS.values()
         for view in vocabulary.views(tool.name)
     ]

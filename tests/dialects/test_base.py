@@ -5,7 +5,7 @@ from tests.dialects.builtin import TOOLS
 
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Arg, Dialect, View, Vocabulary, same
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.dialects.spellings import SPELLINGS
 
 IN_EVERY_DIALECT = pytest.mark.parametrize("dialect", DIALECTS)
@@ -13,7 +13,7 @@ IN_EVERY_DIALECT = pytest.mark.parametrize("dialect", DIALECTS)
 
 def canonical(dialect: str, name: str, **arguments: object) -> dict[str, object]:
     """The arguments that a call by this name has inside, with the tool's name as `tool`."""
-    vocabulary = vocabulary_of(dialect)
+    vocabulary = find_vocabulary(dialect)
     view = vocabulary.resolve(name)
     assert view is not None
     return {"tool": view.tool, **vocabulary.translate(view, arguments).arguments}
@@ -53,7 +53,7 @@ def canonical(dialect: str, name: str, **arguments: object) -> dict[str, object]
     ],
 )
 def test_every_name_of_every_vocabulary_is_understood_everywhere(dialect, name, tool):
-    view = vocabulary_of(dialect).resolve(name)
+    view = find_vocabulary(dialect).resolve(name)
 
     assert view is not None
     assert view.tool == tool
@@ -62,7 +62,7 @@ def test_every_name_of_every_vocabulary_is_understood_everywhere(dialect, name, 
 @IN_EVERY_DIALECT
 @pytest.mark.parametrize(("name", "tool"), [("READ", "read_file"), ("Read_File", "read_file")])
 def test_another_case_is_understood_where_it_can_mean_only_one_tool(dialect, name, tool):
-    view = vocabulary_of(dialect).resolve(name)
+    view = find_vocabulary(dialect).resolve(name)
 
     assert view is not None
     assert view.tool == tool
@@ -79,7 +79,7 @@ def test_a_name_that_differs_from_two_tools_only_by_case_is_not_guessed():
 @IN_EVERY_DIALECT
 @pytest.mark.parametrize("name", ["", "reed_file", "basher", "Read ", "réad"])
 def test_other_names_are_unknown(dialect, name):
-    assert vocabulary_of(dialect).resolve(name) is None
+    assert find_vocabulary(dialect).resolve(name) is None
 
 
 @pytest.mark.feature("E20", "E21")
@@ -100,7 +100,7 @@ def test_what_a_name_implies_comes_with_it_in_every_dialect():
 
 
 def test_a_tool_of_the_users_own_is_shown_as_it_is():
-    vocabulary = vocabulary_of("claude")
+    vocabulary = find_vocabulary("claude")
     view = vocabulary.shown("word_count")
     given = {"file_path": "a", "anything": [1]}
 
@@ -111,13 +111,13 @@ def test_a_tool_of_the_users_own_is_shown_as_it_is():
 
 
 def test_a_tool_that_a_dialect_has_no_word_for_is_shown_canonically():
-    view = vocabulary_of("claude").shown("list_files")
+    view = find_vocabulary("claude").shown("list_files")
 
-    assert view is vocabulary_of("canonical").shown("list_files")
+    assert view is find_vocabulary("canonical").shown("list_files")
 
 
 def test_a_dialect_may_show_one_tool_in_two_ways():
-    vocabulary = vocabulary_of("architect")
+    vocabulary = find_vocabulary("architect")
 
     assert [view.name for view in vocabulary.views("grep")] == ["search_code", "grep"]
     assert vocabulary.shown("grep").name == "search_code"
@@ -125,7 +125,7 @@ def test_a_dialect_may_show_one_tool_in_two_ways():
 
 def test_an_unknown_dialect_is_refused_with_the_known_ones():
     with pytest.raises(ProblemRaised) as caught:
-        vocabulary_of("klingon")
+        find_vocabulary("klingon")
 
     assert caught.value.problem.hint == "dialects: canonical, claude, codex, architect"
 
@@ -136,7 +136,7 @@ def test_an_unknown_dialect_is_refused_with_the_known_ones():
 @pytest.mark.feature("E61")
 @IN_EVERY_DIALECT
 def test_every_spelling_of_an_argument_is_understood_in_every_dialect(dialect):
-    vocabulary = vocabulary_of(dialect)
+    vocabulary = find_vocabulary(dialect)
     spellings = [
         (view.tool, arg.canonical, arg.name)
         for one in (*DIALECTS.values(), SPELLINGS)
@@ -284,7 +284,7 @@ def test_a_depth_becomes_the_question_whether_to_go_deeper(depth, recursive):
 
 
 def test_what_has_no_meaning_here_is_kept_apart_and_not_passed_on():
-    vocabulary = vocabulary_of("codex")
+    vocabulary = find_vocabulary("codex")
 
     translated = vocabulary.translate(
         vocabulary.resolve("list_dir"), {"dir_path": "src", "offset": 1, "limit": 25}
@@ -301,7 +301,7 @@ def test_a_limit_of_one_tool_is_not_the_limit_of_another():
 
 
 def test_an_unknown_argument_goes_through_for_validation_to_explain():
-    vocabulary = vocabulary_of("claude")
+    vocabulary = find_vocabulary("claude")
 
     translated = vocabulary.translate(vocabulary.resolve("Read"), {"file": "a", "fil_path": "b"})
 
@@ -346,7 +346,7 @@ def test_a_converted_spelling_is_compared_by_what_it_means():
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_canonical_arguments_pass_through_untouched_and_uncopied(tool):
-    vocabulary = vocabulary_of("canonical")
+    vocabulary = find_vocabulary("canonical")
     view = vocabulary.shown(tool)
     given = dict(view.example)
 
@@ -357,7 +357,7 @@ def test_canonical_arguments_pass_through_untouched_and_uncopied(tool):
 
 
 def test_spelling_leaves_out_what_the_view_says_by_itself():
-    vocabulary = vocabulary_of("architect")
+    vocabulary = find_vocabulary("architect")
     literal, regex = vocabulary.resolve("grep"), vocabulary.resolve("search_code")
     inside = {"pattern": "x", "literal": True, "output_mode": "content", "ignore_case": True}
 

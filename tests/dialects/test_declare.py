@@ -9,8 +9,8 @@ from tests.dialects.builtin import entries
 
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Arg, View
-from handrail.dialects.declare import Declared, declarations
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.declare import ToolDeclaration, declarations
+from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.dialects.prose import fill
 
 SCHEMA = {
@@ -91,7 +91,9 @@ TEXT = "Look at file_path.\nA note.\nUse head.\nSee Look."
     ],
 )
 def test_each_provider_gets_its_own_form(provider, expected):
-    entry = Declared(VIEW, SCHEMA, PROSE, {"type": "object"}, reads_only=True, idempotent=True)
+    entry = ToolDeclaration(
+        VIEW, SCHEMA, PROSE, {"type": "object"}, reads_only=True, idempotent=True
+    )
 
     assert declarations(provider, [entry]) == [expected]
 
@@ -106,7 +108,7 @@ def test_each_provider_gets_its_own_form(provider, expected):
     ],
 )
 def test_the_sdks_accept_what_is_declared(dialect, provider, form):
-    declared = declarations(provider, entries(vocabulary_of(dialect)))
+    declared = declarations(provider, entries(find_vocabulary(dialect)))
 
     checked = TypeAdapter(list[form]).validate_python(declared)  # type: ignore[valid-type]
 
@@ -117,7 +119,7 @@ def test_a_default_that_the_dialect_turns_round_is_shown_turned():
     view = View("t", "t", (Arg("loud", "quiet", show=lambda value: not value),))
     schema = {"properties": {"quiet": {"type": "boolean", "default": True}}}
 
-    [declared] = declarations("anthropic", [Declared(view, schema, "")])
+    [declared] = declarations("anthropic", [ToolDeclaration(view, schema, "")])
 
     assert declared["input_schema"]["properties"] == {"loud": {"type": "boolean", "default": False}}
 
@@ -125,14 +127,14 @@ def test_a_default_that_the_dialect_turns_round_is_shown_turned():
 def test_an_argument_that_the_view_fills_in_need_not_be_given():
     view = View("t", "t", (Arg("path", "path"),), defaults={"path": "."})
 
-    [declared] = declarations("anthropic", [Declared(view, SCHEMA, "")])
+    [declared] = declarations("anthropic", [ToolDeclaration(view, SCHEMA, "")])
 
     assert "required" not in declared["input_schema"]
     assert declared["input_schema"]["properties"]["path"]["default"] == "."
 
 
 def test_output_that_is_no_object_is_not_promised_to_mcp():
-    entry = Declared(VIEW, SCHEMA, PROSE, {"type": "array"})
+    entry = ToolDeclaration(VIEW, SCHEMA, PROSE, {"type": "array"})
 
     [declared] = declarations("mcp", [entry])
 
@@ -144,7 +146,7 @@ def test_output_that_is_no_object_is_not_promised_to_mcp():
 def test_declaring_changes_nothing_that_was_handed_in():
     before = repr(SCHEMA)
 
-    declarations("openai", [Declared(VIEW, SCHEMA, PROSE)])
+    declarations("openai", [ToolDeclaration(VIEW, SCHEMA, PROSE)])
 
     assert repr(SCHEMA) == before
 

@@ -11,7 +11,7 @@ import pytest
 from tests.dialects.builtin import PARAMS, TOOLS, entries
 
 from handrail.dialects.declare import PROVIDERS, declarations
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.dialects.spellings import ARGUMENTS, NAMES, SPELLINGS
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -25,7 +25,7 @@ VIEWS = [
 @pytest.mark.feature("A19", "C21")
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_a_model_is_shown_is_exactly_the_snapshot(name):
-    vocabulary = vocabulary_of(name)
+    vocabulary = find_vocabulary(name)
     now = {
         "dialect": name,
         "version": vocabulary.dialect.version,
@@ -41,7 +41,7 @@ def test_what_a_model_is_shown_is_exactly_the_snapshot(name):
 
 @pytest.mark.parametrize(("dialect", "view"), VIEWS)
 def test_an_example_goes_to_canonical_and_back_and_is_valid(dialect, view):
-    vocabulary = vocabulary_of(dialect.name)
+    vocabulary = find_vocabulary(dialect.name)
 
     translated = vocabulary.translate(vocabulary.resolve(view.name), view.example)
 
@@ -72,14 +72,14 @@ def test_every_argument_that_must_be_given_is_shown(dialect, view):
 
 @pytest.mark.parametrize(("dialect", "view"), VIEWS)
 def test_defaults_of_a_view_are_values_that_the_tool_takes(dialect, view):
-    example = vocabulary_of(dialect.name).translate(view, view.example).arguments
+    example = find_vocabulary(dialect.name).translate(view, view.example).arguments
 
     TOOLS[view.tool].params.model_validate({**example, **view.defaults})
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_names_within_a_dialect_are_unique_and_providers_take_them(name):
-    vocabulary = vocabulary_of(name)
+    vocabulary = find_vocabulary(name)
     shown = [view.name for tool in TOOLS for view in vocabulary.views(tool)]
 
     assert len(set(shown)) == len(shown)
@@ -119,4 +119,4 @@ def test_the_spelling_tables_name_only_what_exists():
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_no_placeholder_is_left_in_what_a_model_reads(name, provider):
-    assert "[[" not in json.dumps(declarations(provider, entries(vocabulary_of(name))))
+    assert "[[" not in json.dumps(declarations(provider, entries(find_vocabulary(name))))

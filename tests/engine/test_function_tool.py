@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 from tests.support.waiting import wait_until_async
 
 from handrail.core.arguments.path_arguments import read_path_arguments
-from handrail.core.arguments.schema import schema_of
+from handrail.core.arguments.schema import json_schema
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
 from handrail.core.footprint import NOTHING, OPEN_ENDED
@@ -77,7 +77,7 @@ def test_a_function_becomes_a_tool_that_says_what_its_docstring_says():
         False,
     )
     assert word_count.summary == "Count the words of a file.\n\nWords are what blanks separate."
-    assert schema_of(word_count.params) == {
+    assert json_schema(word_count.params) == {
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": "The file to look at, wherever it is."},
@@ -134,7 +134,7 @@ def test_a_description_in_the_annotation_is_stronger_than_the_docstring():
         """
         return f"{x}{y}"
 
-    properties = schema_of(look.params)["properties"]
+    properties = json_schema(look.params)["properties"]
     assert properties["x"] == {"type": "integer", "description": "From the type.", "minimum": 1}
     assert properties["y"]["description"] == "From the docstring: with a colon."
 
@@ -144,7 +144,7 @@ async def test_arguments_may_have_names_that_a_model_cannot_have():
     def odd(copy: str, model_dump: int, _under: bool = False) -> str:
         return f"{copy} {model_dump} {_under}"
 
-    assert list(schema_of(odd.params)["properties"]) == ["copy", "model_dump", "_under"]
+    assert list(json_schema(odd.params)["properties"]) == ["copy", "model_dump", "_under"]
     assert await run(odd, {"copy": "a", "model_dump": 2, "_under": True}) == Output("a 2 True")
 
 
@@ -313,7 +313,7 @@ async def test_the_context_is_filled_in_and_not_shown():
     async def who(ctx: ToolContext, greeting: str = "hi") -> str:
         return f"{greeting} {ctx.call_id}"
 
-    assert list(schema_of(who.params)["properties"]) == ["greeting"]
+    assert list(json_schema(who.params)["properties"]) == ["greeting"]
     assert await run(who, {}) == Output("hi 1")
 
 
@@ -485,7 +485,7 @@ def test_a_bound_method_can_be_a_tool():
     made = tool(Shop().price)
 
     assert isinstance(made, FunctionTool)
-    assert list(schema_of(made.params)["properties"]) == ["item"]
+    assert list(json_schema(made.params)["properties"]) == ["item"]
     assert made("book") == 4
 
 

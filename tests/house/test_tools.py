@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail.core.lazy import Lazy
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.core.deferred_dataclass import Lazy
+from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import builtin_tools
 
@@ -42,7 +42,7 @@ def test_what_a_model_sees_of_every_tool_is_pinned_in_a_snapshot(name, dialect):
     file = ROOT / "tests" / "dialects" / "snapshots" / f"{dialect}.json"
     pinned = [tool["function"]["name"] for tool in json.loads(file.read_text())["tools"]]
 
-    shown = [view.name for view in vocabulary_of(dialect).views(name)]
+    shown = [view.name for view in find_vocabulary(dialect).views(name)]
 
     assert [each for each in shown if each not in pinned] == []
 

@@ -1,6 +1,6 @@
 """Models on a fake provider, and what is asked of them."""
 
-from handrail.core.ports.models import Message, ModelRequest, SystemPart, Text
+from handrail.core.ports.models import Message, ModelRequest, SystemPart, TextBlock
 from handrail.models.client import Endpoint, RetryPolicy, WireModel
 from handrail.models.transport import HttpTransport
 from handrail.models.wires.formats import FORMATS
@@ -34,7 +34,7 @@ def model_on(server, wire, *, key=KEY, retries=None, headers=None, transport=Non
 
 
 def asked(*messages, **more):
-    first = Message("user", (Text("please"),))
+    first = Message("user", (TextBlock("please"),))
     return ModelRequest((SystemPart("Be brief."),), (first, *messages), (TOOL,), 500, **more)
 
 

@@ -16,8 +16,8 @@ from handrail.core.ports.models import (
     RawMessage,
     ResultBlock,
     SystemPart,
-    Text,
-    Thinking,
+    TextBlock,
+    ThinkingBlock,
 )
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.requests import WireOptions
@@ -32,10 +32,10 @@ ARGUMENTS = st.sampled_from(['{"path": "a"}', "", "{}", '{"a', "[1]", "null"])
 @st.composite
 def conversations(draw):
     """Conversations of any provider: odd ids, repeated ids, pictures, broken arguments."""
-    messages = [Message("user", (Text(draw(TEXTS) or "hi"),))]
+    messages = [Message("user", (TextBlock(draw(TEXTS) or "hi"),))]
     for _ in range(draw(st.integers(0, 4))):
-        blocks = [Thinking(draw(TEXTS))] if draw(st.booleans()) else []
-        blocks += [Text(draw(TEXTS))] if draw(st.booleans()) else []
+        blocks = [ThinkingBlock(draw(TEXTS))] if draw(st.booleans()) else []
+        blocks += [TextBlock(draw(TEXTS))] if draw(st.booleans()) else []
         ids = draw(st.lists(IDS, unique=True, max_size=3))
         calls = [
             CallBlock(one, draw(st.sampled_from(["read_file", "a b"])), draw(ARGUMENTS))
@@ -43,12 +43,12 @@ def conversations(draw):
         ]
         messages.append(Message("assistant", (*blocks, *calls)))
         if calls:
-            shown = (Text(draw(TEXTS)), *([PICTURE] if draw(st.booleans()) else []))
+            shown = (TextBlock(draw(TEXTS)), *([PICTURE] if draw(st.booleans()) else []))
             order = draw(st.permutations(ids))
             failed = draw(st.booleans())
             messages.append(Message("tool", tuple(ResultBlock(o, shown, failed) for o in order)))
         if draw(st.booleans()) or not calls:
-            messages.append(Message("user", (Text(draw(TEXTS) or "go on"), PICTURE)))
+            messages.append(Message("user", (TextBlock(draw(TEXTS) or "go on"), PICTURE)))
     return ModelRequest((SystemPart("s", cache=True),), tuple(messages), (TOOL,), 99)
 
 
@@ -63,12 +63,12 @@ def test_every_conversation_is_rendered_as_a_valid_one(wire, request, sees):
 def talk(wire):
     """A body with two calls and their results."""
     calls = (CallBlock("c1", "read_file", "{}"), CallBlock("c2", "read_file", '{"a": 1}'))
-    results = tuple(ResultBlock(call.id, (Text("r"),)) for call in calls)
+    results = tuple(ResultBlock(call.id, (TextBlock("r"),)) for call in calls)
     messages = (
-        Message("user", (Text("hi"),)),
-        Message("assistant", (Text("I look."), *calls)),
+        Message("user", (TextBlock("hi"),)),
+        Message("assistant", (TextBlock("I look."), *calls)),
         Message("tool", results),
-        Message("user", (Text("go on"),)),
+        Message("user", (TextBlock("go on"),)),
     )
     return FORMATS[wire].render(ModelRequest((), messages), OPTIONS)
 
@@ -165,9 +165,9 @@ def test_a_broken_conversation_is_refused(wire, change):
 def test_text_after_a_call_is_moved_before_it_for_anthropic():
     call = {"type": "tool_use", "id": "c1", "name": "n", "input": {}}
     raw = RawMessage("anthropic", [call, {"type": "text", "text": "after"}])
-    said = Message("assistant", (CallBlock("c1", "n", "{}"), Text("after")), raw)
-    answer = Message("tool", (ResultBlock("c1", (Text("r"),)),))
-    request = ModelRequest((), (Message("user", (Text("hi"),)), said, answer))
+    said = Message("assistant", (CallBlock("c1", "n", "{}"), TextBlock("after")), raw)
+    answer = Message("tool", (ResultBlock("c1", (TextBlock("r"),)),))
+    request = ModelRequest((), (Message("user", (TextBlock("hi"),)), said, answer))
 
     body = FORMATS["anthropic"].render(request, OPTIONS)
 
@@ -177,8 +177,8 @@ def test_text_after_a_call_is_moved_before_it_for_anthropic():
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_result_without_its_call_cannot_be_rendered(wire):
-    stray = Message("tool", (ResultBlock("c1", (Text("r"),)),))
-    request = ModelRequest((), (Message("user", (Text("hi"),)), stray))
+    stray = Message("tool", (ResultBlock("c1", (TextBlock("r"),)),))
+    request = ModelRequest((), (Message("user", (TextBlock("hi"),)), stray))
 
     with pytest.raises(ModelFailed, match="follows no such call"):
         FORMATS[wire].render(request, OPTIONS)

@@ -11,7 +11,7 @@ from handrail.core.ports.models import (
     ModelFailed,
     ModelRetry,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.core.problems import ProblemRaised
 from handrail.models.client import RetryPolicy
@@ -39,7 +39,7 @@ async def test_messages_come_in_order_and_then_done(wire):
     model = scripted({"text": "look", "calls": [call]}, {"text": "seen"}, wire=wire, chunk=1)
 
     first = (await say(model))[-1]
-    answer = Message("tool", (ResultBlock("c1", (Text("A"),)),))
+    answer = Message("tool", (ResultBlock("c1", (TextBlock("A"),)),))
     second = (await say(model, first.message, answer))[-1]
     third = (await say(model))[-1]
 
@@ -54,8 +54,8 @@ async def test_an_expectation_is_searched_in_the_results_since_the_last_message(
     good, bad = scripted(*lines), scripted(*lines)
     first = (await say(good))[-1].message
     await say(bad)
-    result = Message("tool", (ResultBlock("c1", (Text("def f(): ..."),)),))
-    other = Message("tool", (ResultBlock("c1", (Text("no def f"),)),))
+    result = Message("tool", (ResultBlock("c1", (TextBlock("def f(): ..."),)),))
+    other = Message("tool", (ResultBlock("c1", (TextBlock("no def f"),)),))
 
     assert (await say(good, first, result))[-1].message.text == "ok"
     with pytest.raises(ModelFailed, match="line 2 of the script"):

@@ -17,9 +17,9 @@ from handrail.core.ports.models import (
     ModelFailed,
     ModelRetry,
     ResultBlock,
-    Text,
+    TextBlock,
     TextDelta,
-    Thinking,
+    ThinkingBlock,
     ThinkingDelta,
     UsageReported,
 )
@@ -44,8 +44,8 @@ async def test_a_message_is_assembled(wire):
     assert _joined(events, TextDelta) == MESSAGE.text
     assert _joined(events, ThinkingDelta) == MESSAGE.thinking
     assert [block for block in done.message.blocks if not isinstance(block, CallBlock)] == [
-        Thinking(MESSAGE.thinking),
-        Text(MESSAGE.text),
+        ThinkingBlock(MESSAGE.thinking),
+        TextBlock(MESSAGE.text),
     ]
     closed = [event for event in events if isinstance(event, CallClosed)]
     assert [(one.index, one.id, one.name) for one in closed] == [
@@ -69,7 +69,8 @@ async def test_a_conversation_goes_on_with_what_came(wire):
         model = model_on(server, wire)
         first = (await _drain(model, asked()))[-1]
         results = tuple(
-            ResultBlock(call.id, (Text(f"result of {call.name}"),)) for call in first.message.calls
+            ResultBlock(call.id, (TextBlock(f"result of {call.name}"),))
+            for call in first.message.calls
         )
         second = await collect(model, asked(first.message, Message("tool", results)))
 
@@ -188,7 +189,7 @@ async def test_calls_with_one_id_are_told_apart(wire):
         model = model_on(server, wire)
         done = (await _drain(model, asked()))[-1]
         ids = [call.id for call in done.message.calls]
-        results = tuple(ResultBlock(one, (Text(f"for {one}"),)) for one in ids)
+        results = tuple(ResultBlock(one, (TextBlock(f"for {one}"),)) for one in ids)
         await collect(model, asked(done.message, Message("tool", results)))
 
     assert len(set(ids)) == 2
@@ -204,7 +205,7 @@ async def test_odd_ids_are_replaced_and_mapped_back(wire, call_id):
         model = model_on(server, wire)
         done = (await _drain(model, asked()))[-1]
         given = done.message.calls[0].id
-        answer = Message("tool", (ResultBlock(given, (Text("fine"),)),))
+        answer = Message("tool", (ResultBlock(given, (TextBlock("fine"),)),))
         await collect(model, asked(done.message, answer))
 
     assert given.startswith("id-")

@@ -5,7 +5,7 @@ from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk
-from handrail.dialects.known import vocabulary_of
+from handrail.dialects.known import find_vocabulary
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.parse import parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
@@ -14,7 +14,7 @@ from handrail.policy.rules.rule_set import RuleSet
 
 ROOT = "/ws"
 GROUNDS = PathBase((ROOT, "/other"), "/home/me")
-_VOCABULARY = vocabulary_of("canonical")
+_VOCABULARY = find_vocabulary("canonical")
 
 
 def canonical(name):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.layout import build_layout, corpus
 
 import handrail
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.known import DIALECTS, find_vocabulary
 
 ROWS = [
     row
@@ -46,7 +46,7 @@ EVERY = [
 
 
 def spelled(dialect, tool, arguments):
-    vocabulary = vocabulary_of(dialect)
+    vocabulary = find_vocabulary(dialect)
     view = vocabulary.shown(tool)
     return view.name, vocabulary.spell(view, arguments)
 

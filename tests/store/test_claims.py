@@ -5,7 +5,7 @@ import sys
 
 import anyio
 
-from handrail.core.ports.records import Claimed
+from handrail.core.ports.records import CallClaim
 from handrail.store.sqlite.store import open_store
 
 CLAIM = """
@@ -28,8 +28,8 @@ async def test_the_first_has_the_id_in_its_session_and_later_ones_hear_of_it(pat
     one, two = open_store(path), open_store(path)
 
     assert await one.claim("s", "c1", "print", "one") is None
-    assert await two.claim("s", "c1", "other", "two") == Claimed("print", "one")
-    assert await one.claim("s", "c1", "print", "one") == Claimed("print", "one")
+    assert await two.claim("s", "c1", "other", "two") == CallClaim("print", "one")
+    assert await one.claim("s", "c1", "print", "one") == CallClaim("print", "one")
     assert await two.claim("t", "c1", "other", "two") is None
     assert await two.claim("s\ud800", "c\ud800", "other", "two") is None
     await one.aclose()
@@ -42,7 +42,7 @@ async def test_an_id_that_is_on_record_without_a_claim_is_not_given_away(path, r
     store.append(row("done", "completed"))
     store.append(row("cut short"))
 
-    assert await store.claim("s", "done", "print", "one") == Claimed(None, "")
+    assert await store.claim("s", "done", "print", "one") == CallClaim(None, "")
     assert await store.claim("s", "cut short", "print", "one") is None
     await store.aclose()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from handrail.core.dead_letters import LetterState, Moved, NewLetter
+from handrail.core.dead_letters import LetterMove, LetterState, NewLetter
 from handrail.store.records import failed_calls
 from handrail.store.records.failed_calls import KEPT_NS, count_expired, purge_failed_calls
 from handrail.store.sqlite.store import open_store
@@ -78,14 +78,14 @@ async def test_of_two_who_move_a_letter_one_comes_first(store, path):
     other = open_store(path)
     seen, same = await store.letter(1), await other.letter(1)
 
-    assert await store.move_letter(seen, Moved(LetterState.RETRYING, "me"))
-    assert not await other.move_letter(same, Moved(LetterState.RETRYING, "you"))
+    assert await store.move_letter(seen, LetterMove(LetterState.RETRYING, "me"))
+    assert not await other.move_letter(same, LetterMove(LetterState.RETRYING, "you"))
 
     taken = await other.letter(1)
     await other.aclose()
     assert (taken.state, taken.owner, taken.attempts) == ("retrying", "me", 1)
     failed = {**ERROR, "message": "still"}
-    assert await store.move_letter(taken, Moved(LetterState.PENDING, error=failed))
+    assert await store.move_letter(taken, LetterMove(LetterState.PENDING, error=failed))
     back = await store.letter(1)
     assert (back.state, back.owner, back.attempts, back.error) == ("pending", "", 2, failed)
 
@@ -93,7 +93,7 @@ async def test_of_two_who_move_a_letter_one_comes_first(store, path):
 async def test_letters_are_listed_by_state_oldest_first(store):
     for number in range(3):
         await store.keep_letter(LETTER._replace(arguments={"page": number}))
-    await store.move_letter(await store.letter(2), Moved(LetterState.ABANDONED))
+    await store.move_letter(await store.letter(2), LetterMove(LetterState.ABANDONED))
 
     assert [one.id for one in await store.letters(LetterState.PENDING)] == [1, 3]
     assert [one.id for one in await store.letters(LetterState.ABANDONED)] == [2]
@@ -103,7 +103,7 @@ async def test_letters_are_listed_by_state_oldest_first(store):
 async def test_only_so_many_wait_and_the_oldest_goes(store, monkeypatch):
     monkeypatch.setattr(failed_calls, "MOST_PENDING", 5)
     await store.keep_letter(LETTER)
-    await store.move_letter(await store.letter(1), Moved(LetterState.RESOLVED))
+    await store.move_letter(await store.letter(1), LetterMove(LetterState.RESOLVED))
     for number in range(8):
         await store.keep_letter(LETTER._replace(arguments={"page": number}))
 
@@ -120,9 +120,9 @@ async def test_what_is_over_goes_after_seven_days_and_what_waits_stays(path):
     for state in LetterState:
         await store.keep_letter(LETTER._replace(arguments={"page": state.value}))
         (letter,) = await store.letters(LetterState.PENDING)
-        await store.move_letter(replace(letter), Moved(state))
+        await store.move_letter(replace(letter), LetterMove(state))
         if state is LetterState.PENDING:
-            await store.move_letter(await store.letter(1), Moved(LetterState.RETRYING, "x"))
+            await store.move_letter(await store.letter(1), LetterMove(LetterState.RETRYING, "x"))
     await store.aclose()
 
     with sqlite3.connect(path) as db:

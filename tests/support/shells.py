@@ -4,21 +4,28 @@ from types import SimpleNamespace
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
 from handrail.core.context import Whereabouts
-from handrail.core.lazy import Lazy
-from handrail.core.ports.processes import Captured, Confinement, Ended, Job, JobOutput, JobState
+from handrail.core.deferred_dataclass import Lazy
+from handrail.core.ports.processes import (
+    CapturedStream,
+    Confinement,
+    Job,
+    JobOutput,
+    JobState,
+    ProcessResult,
+)
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.services import Shell
 
 
-def captured(data: bytes) -> Captured:
-    return Captured(data, b"", len(data))
+def captured(data: bytes) -> CapturedStream:
+    return CapturedStream(data, b"", len(data))
 
 
 class Recorded:
     """Processes that note what they are asked and answer what the test gave them."""
 
     def __init__(self, ended=None, jobs=(), output=b""):
-        self.ended = ended or Ended(0, captured(b"out\n"), captured(b""), 0.1)
+        self.ended = ended or ProcessResult(0, captured(b"out\n"), captured(b""), 0.1)
         self.known = list(jobs)
         self.said = output
         self.launched = []

@@ -2,7 +2,7 @@
 
 import os
 
-from handrail.dialects.known import vocabulary_of
+from handrail.dialects.known import find_vocabulary
 from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.policy.denials.read_denials import build_read_denials
@@ -11,7 +11,7 @@ from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
-_VOCABULARY = vocabulary_of("canonical")
+_VOCABULARY = find_vocabulary("canonical")
 
 
 def withheld_in(roots, *patterns, home="/nonexistent"):

@@ -9,7 +9,7 @@ import pytest
 from handrail.core.arguments.path_arguments import read_path_arguments
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
-from handrail.core.lazy import Lazy
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.search.choose_engine import open_search
@@ -90,7 +90,9 @@ def workspace(tmp_path):
     search = open_search(files.roots)
     services = Services(files, search, Lazy(lambda: None), allow_delete=True)
     tools = {tool.name: tool for tool in builtin_tools(services)}
-    session = Session("s", files.roots, "default", ReadStates(), NoArtifacts())
+    session = Session(
+        "s", files.roots, "default", ReadStates(), NoArtifacts(), now_ns=lambda: 5_000_000_000
+    )
     yield Workspace(root, files, tools, session, services)
     search.close()
     files.close()

@@ -4,7 +4,7 @@ import pytest
 from tests.support.layout import build_layout, corpus
 
 import handrail
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.known import DIALECTS, find_vocabulary
 
 ROWS = corpus("paths_escape.jsonl", "patch_header")
 UPDATE = "@@ -1 +1 @@\n-SECRET\n+x\n"
@@ -31,7 +31,7 @@ def patches(header):
 async def test_no_header_of_a_patch_leads_outside(tmp_path, dialect):
     layout = build_layout(tmp_path)
     before, allowed, leaked = layout.outside(), [], []
-    vocabulary = vocabulary_of(dialect)
+    vocabulary = find_vocabulary(dialect)
     view = vocabulary.shown("apply_patch")
 
     async with handrail.open(

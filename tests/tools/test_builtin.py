@@ -5,7 +5,7 @@ import re
 import pytest
 
 from handrail.core.arguments.path_arguments import read_path_arguments
-from handrail.core.arguments.schema import schema_of
+from handrail.core.arguments.schema import json_schema
 from handrail.core.paths import PathUse
 from handrail.tools.builtin import (
     builtin_tools,
@@ -61,7 +61,7 @@ def test_results_are_bounded_per_tool(workspace):
 def test_every_tool_has_prose_that_names_only_what_exists(workspace):
     for tool in workspace.tools.values():
         prose = tool.describe(workspace.session)
-        schema = schema_of(tool.params)
+        schema = json_schema(tool.params)
         names = set(re.findall(r"\[\[(.*?)\]\]", prose + json.dumps(schema)))
         known = set(tool.params.model_fields) | {f"tool:{name}" for name in workspace.tools}
 
@@ -85,7 +85,7 @@ def test_what_a_model_is_shown_stays_short(workspace):
         {
             "name": tool.name,
             "description": tool.describe(workspace.session),
-            "parameters": schema_of(tool.params),
+            "parameters": json_schema(tool.params),
         }
         for tool in workspace.tools.values()
     ]

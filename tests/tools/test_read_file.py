@@ -171,7 +171,7 @@ async def test_reading_notes_what_was_seen(workspace):
     record = workspace.session.reads.get(str(target))
     assert (record.offset, record.limit, record.whole) == (2, 1, False)
     assert record.stat.mtime_ns == target.stat().st_mtime_ns
-    assert record.read_at > 0
+    assert record.read_at == 5.0
     assert output.modifiers[0].path == "a"
 
 

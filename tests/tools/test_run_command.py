@@ -5,7 +5,7 @@ from tests.support.shells import Recorded, captured, context, shell
 
 from handrail.core.commands import CommandClass, CommandEffects
 from handrail.core.footprint import Access, Touch
-from handrail.core.ports.processes import Captured, Ended
+from handrail.core.ports.processes import CapturedStream, ProcessResult
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.commands.running import format_stream, path_key
@@ -100,8 +100,8 @@ async def test_a_text_that_no_kernel_takes_is_refused():
 
 
 async def test_what_is_told_of_an_end():
-    ended = Ended(
-        3, Captured(b"a\n", b"z\n", 10**9, "kept", 5), captured(b""), 1.0, survivors=(11, 12)
+    ended = ProcessResult(
+        3, CapturedStream(b"a\n", b"z\n", 10**9, "kept", 5), captured(b""), 1.0, survivors=(11, 12)
     )
     output = await RunCommand(None, shell(Recorded(ended))).run(
         RunCommandParams(command="x"), context()
@@ -118,7 +118,7 @@ async def test_what_is_told_of_an_end():
 async def test_a_gap_in_what_was_kept_is_part_of_it():
     ctx, kept = context(), []
     ctx.session.artifacts.save = lambda name, data: kept.append(data) or "kept"
-    ended = Ended(0, Captured(b"a\n" * 500, b"z\n", 10**6), captured(b""), 1.0)
+    ended = ProcessResult(0, CapturedStream(b"a\n" * 500, b"z\n", 10**6), captured(b""), 1.0)
 
     await RunCommand(None, shell(Recorded(ended))).run(RunCommandParams(command="x"), ctx)
 
@@ -142,7 +142,7 @@ def test_the_lines_of_a_stream_are_cut_in_the_middle(total):
 
 
 def test_one_endless_line_still_shows_both_ends():
-    found = format_stream(Captured(b"a" * 50, b"z" * 50, 10**9), 200)
+    found = format_stream(CapturedStream(b"a" * 50, b"z" * 50, 10**9), 200)
 
     first, marker, last = found.text.split("\n")
     assert (first, last) == ("a" * 50, "z" * 50)

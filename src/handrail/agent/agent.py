@@ -27,7 +27,7 @@ from handrail.core.agent_results import AgentResult, Usage
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Event, Listener
 from handrail.core.ports.agents import ResolvedModel
-from handrail.core.ports.models import Block, Message, Model, SystemPart, Text
+from handrail.core.ports.models import Block, Message, Model, SystemPart, TextBlock
 from handrail.engine.runtime import Runtime
 
 DEFAULT_MAX_STEPS: Final = 50
@@ -279,12 +279,12 @@ async def _finish_task(loop: StepLoop, structured: StructuredOutput | None) -> t
                 return end_with(problem, end.text), None
         if feedback is None:
             return end, value
-        loop.conversation.append(Message("user", (Text(feedback),)), loop.conversation.turn)
+        loop.conversation.append(Message("user", (TextBlock(feedback),)), loop.conversation.turn)
 
 
 def _user_message(task: str | Sequence[Block]) -> Message:
-    blocks = (Text(task),) if isinstance(task, str) else tuple(task)
-    if not any(isinstance(one, Text) and one.text.strip() for one in blocks):
+    blocks = (TextBlock(task),) if isinstance(task, str) else tuple(task)
+    if not any(isinstance(one, TextBlock) and one.text.strip() for one in blocks):
         raise messages.EMPTY_TASK.error(field="task")
     return Message("user", blocks)
 

@@ -13,8 +13,8 @@ from handrail.core.ports.models import (
     Picture,
     RawMessage,
     ResultBlock,
-    Text,
-    Thinking,
+    TextBlock,
+    ThinkingBlock,
 )
 
 
@@ -41,9 +41,9 @@ def decode_message(encoded: Mapping[str, Any]) -> Message:
 
 def _encode_block(block: Block) -> dict[str, Any]:
     match block:
-        case Text(text):
+        case TextBlock(text):
             return {"type": "text", "text": text}
-        case Thinking(text):
+        case ThinkingBlock(text):
             return {"type": "thinking", "text": text}
         case Picture(media_type, data):
             encoded = base64.b64encode(data).decode("ascii")
@@ -60,9 +60,9 @@ def _encode_block(block: Block) -> dict[str, Any]:
 def _decode_block(encoded: Mapping[str, Any]) -> Block:
     match encoded["type"]:
         case "text":
-            return Text(encoded["text"])
+            return TextBlock(encoded["text"])
         case "thinking":
-            return Thinking(encoded["text"])
+            return ThinkingBlock(encoded["text"])
         case "picture":
             return _decode_picture(encoded)
         case "call":
@@ -75,9 +75,10 @@ def _decode_block(encoded: Mapping[str, Any]) -> Block:
             raise ValueError(f"unknown block type {other!r}")
 
 
-def _decode_content(encoded: Sequence[Mapping[str, Any]]) -> tuple[Text | Picture, ...]:
+def _decode_content(encoded: Sequence[Mapping[str, Any]]) -> tuple[TextBlock | Picture, ...]:
     return tuple(
-        _decode_picture(one) if one["type"] == "picture" else Text(one["text"]) for one in encoded
+        _decode_picture(one) if one["type"] == "picture" else TextBlock(one["text"])
+        for one in encoded
     )
 
 

@@ -35,7 +35,7 @@ class ConversationSetup(NamedTuple):
     tools: tuple[Mapping[str, Any], ...]
 
 
-class Entry(NamedTuple):
+class ConversationEntry(NamedTuple):
     """One message with its turn. `call_ids` maps the provider's ids of its calls to the ids under
     which they are recorded, in order.
     """
@@ -52,7 +52,7 @@ class Conversation:
     id: str
     store: Store
     setup: ConversationSetup | None = None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ConversationEntry] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -85,7 +85,7 @@ class Conversation:
     ) -> None:
         """Add a message. It is on disk after the next `flush`."""
         number = len(self.entries)
-        self.entries.append(Entry(message, turn, call_ids))
+        self.entries.append(ConversationEntry(message, turn, call_ids))
         value = {"message": encode_message(message), "turn": turn}
         if call_ids:
             value["call_ids"] = [list(pair) for pair in call_ids]
@@ -109,7 +109,7 @@ class KeptConversation(NamedTuple):
     """What the store holds of a conversation."""
 
     setup: ConversationSetup | None
-    entries: list[Entry]
+    entries: list[ConversationEntry]
     state: dict[str, Any]
 
 
@@ -135,5 +135,5 @@ def decode_conversation(values: Mapping[str, str]) -> KeptConversation:
     entries = []
     for _, value in sorted(kept.items()):
         pairs = tuple((given, own) for given, own in value.get("call_ids", ()))
-        entries.append(Entry(decode_message(value["message"]), value["turn"], pairs))
+        entries.append(ConversationEntry(decode_message(value["message"]), value["turn"], pairs))
     return KeptConversation(setup, entries, state)

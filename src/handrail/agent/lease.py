@@ -6,7 +6,7 @@ from typing import Final
 
 from handrail.agent import messages
 from handrail.core.deferred_dataclass import dataclass
-from handrail.core.ports.agents import ProcessIdentity
+from handrail.core.ports.agents import AgentProcess
 from handrail.core.ports.records import Store
 
 _LEASE: Final = "lease"
@@ -20,7 +20,7 @@ class ConversationLease:
 
     store: Store
     conversation: str
-    process: ProcessIdentity
+    process: AgentProcess
 
     async def acquire(self) -> None:
         """Take the lease; raises `unavailable` if another process that is alive has it."""

@@ -40,7 +40,7 @@ from handrail.core.ports.models import (
     ModelFailed,
     ModelRequest,
     ModelRetry,
-    Text,
+    TextBlock,
     TextDelta,
     ThinkingDelta,
     UsageReported,
@@ -113,7 +113,9 @@ class StepLoop:
         cut_off = 0
         for number in range(1, self.limits.max_steps + 1):
             for text in self.take_steering():
-                self.conversation.append(Message("user", (Text(text),)), self.conversation.turn)
+                self.conversation.append(
+                    Message("user", (TextBlock(text),)), self.conversation.turn
+                )
             try:
                 turn = await self._step(number)
             except ProblemRaised as raised:
@@ -200,7 +202,7 @@ class StepLoop:
             return end_with(messages.MODEL_REFUSED.fill(reason=turn.reason), turn.message.text)
         if turn.finish in (Finish.LENGTH, Finish.PAUSED, Finish.CUT):
             text = _PAUSED if turn.finish is Finish.PAUSED else _GO_ON
-            self.conversation.append(Message("user", (Text(text),)), self.conversation.turn)
+            self.conversation.append(Message("user", (TextBlock(text),)), self.conversation.turn)
             return None
         return TaskEnd(turn.message.text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handrail.agent import messages
-from handrail.agent.conversation import Conversation, Entry
+from handrail.agent.conversation import Conversation, ConversationEntry
 from handrail.agent.turns import TurnRunner, result_message
 from handrail.core.results import Status, ToolResult
 from handrail.engine.providers.model_calls import RecordedCall
@@ -24,7 +24,7 @@ async def answer_dangling_calls(conversation: Conversation, turns: TurnRunner) -
     conversation.append(result_message(entry.message.calls, results), entry.turn)
 
 
-async def _results(entry: Entry, turns: TurnRunner) -> Sequence[ToolResult]:
+async def _results(entry: ConversationEntry, turns: TurnRunner) -> Sequence[ToolResult]:
     found = []
     for call, (_, own) in zip(entry.message.calls, entry.call_ids, strict=True):
         asked = RecordedCall(own, call.name, call.arguments_json)

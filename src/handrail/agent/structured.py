@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from pydantic import TypeAdapter, ValidationError
 
 from handrail.core.deferred_dataclass import dataclass
-from handrail.core.ports.models import Message, Text
+from handrail.core.ports.models import Message, TextBlock
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _MAX_ERRORS: Final = 10
@@ -30,7 +30,7 @@ class StructuredOutput:
             "\n\nWhen the work is done, your last message must be one JSON value and nothing else, "
             f"valid against this JSON Schema:\n{schema}"
         )
-        return Message(task.role, (*task.blocks, Text(text)), task.raw)
+        return Message(task.role, (*task.blocks, TextBlock(text)), task.raw)
 
     def read(self, text: str) -> tuple[Any, str | None]:
         """The value and None, or None and what is wrong with the answer, for the model."""

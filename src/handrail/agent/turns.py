@@ -21,7 +21,7 @@ from handrail.core.ports.models import (
     ModelFailed,
     Picture,
     ResultBlock,
-    Text,
+    TextBlock,
     TextDelta,
     ThinkingDelta,
 )
@@ -123,7 +123,7 @@ def result_message(calls: Sequence[CallBlock], results: Sequence[ToolResult]) ->
 
 def _result_block(call: CallBlock, result: ToolResult) -> ResultBlock:
     pictures = tuple(Picture(one.media_type, one.data) for one in result.images)
-    return ResultBlock(call.id, (Text(result.text), *pictures), is_error=result.is_error)
+    return ResultBlock(call.id, (TextBlock(result.text), *pictures), is_error=result.is_error)
 
 
 def _command_facts(analysis: CommandAnalysis | None) -> CommandFacts | None:

@@ -13,10 +13,10 @@ from handrail.assembly.models import ModelSource
 from handrail.config.trust import TrustBook
 from handrail.core.places import Kind
 from handrail.core.ports.agents import (
+    AgentProcess,
     AgentServices,
     InstructionFile,
     LifecycleOutcome,
-    ProcessIdentity,
 )
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.problems import ProblemRaised
@@ -46,7 +46,7 @@ def open_agent_services(
     async def run_hooks(event: str, facts: Mapping[str, str]) -> LifecycleOutcome:
         return LifecycleOutcome() if hooks is None else await _run_hooks(hooks, event, facts)
 
-    process = ProcessIdentity(this_process(), may_still_run)
+    process = AgentProcess(this_process(), may_still_run)
     return AgentServices(clock, models.resolve, process, trusts, run_hooks, existing, _create)
 
 

@@ -11,8 +11,7 @@ from handrail.assembly.machine import Machine, open_locks
 from handrail.assembly.plan_mode import PlanServices
 from handrail.config.model import Settings
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import dataclass
-from handrail.core.lazy import Lazy
+from handrail.core.deferred_dataclass import Lazy, dataclass
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.undo import UndoService
 from handrail.engine.batch.locks import Locks
@@ -60,7 +59,9 @@ def open_pipeline(
 ) -> Pipeline:
     """The pipeline of a runtime with its three executors."""
     files, blobs = begun.plans.files, begun.blobs
-    freshness = Freshness(_freshness(settings), begun.session.read_states, files)
+    freshness = Freshness(
+        _freshness(settings), begun.session.read_states, files, begun.session.now_ns
+    )
     ahead = None if settings.dry_run else blobs
     planner = CallPlanner(freshness, begun.plans.mode, policy.services.grants, timers, ahead)
 

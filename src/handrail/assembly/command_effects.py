@@ -10,7 +10,7 @@ from handrail.assembly.deferred_commands import snapshot_limits
 from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports.machine import Blobs, Clock
-from handrail.engine.executors.command_effects import CommandEffects
+from handrail.engine.executors.command_effects import CommandChangeTracker
 from handrail.engine.executors.dead_job_effects import DeadJobs
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.history.command_effects.report_builder import EffectStorage
@@ -34,7 +34,7 @@ def track_commands(
     """
     shadow = _snapshots(machine, settings, presence)
     keeping = EffectStorage(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
-    effects = CommandEffects(keeping, clock, whole=settings.shadow)
+    effects = CommandChangeTracker(keeping, clock, whole=settings.shadow)
     parts.runner.trackers.commands = effects
     parts.runner.trackers.jobs = JobEffects(
         effects, machine.store, parts.processes, clock, session=session, owner=this_process()

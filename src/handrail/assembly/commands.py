@@ -20,9 +20,9 @@ from handrail.core.context import Whereabouts
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
 from handrail.core.names.protected_table import EXECUTED, OBEYED
-from handrail.core.ports.processes import Repaired
+from handrail.core.ports.processes import NameRepair
 from handrail.core.problems import ProblemRaised
-from handrail.dialects.known import vocabulary_of
+from handrail.dialects.known import find_vocabulary
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.confinement import CommandConfinement, CommandPaths
 from handrail.engine.executors.protected_guard import ProtectedNamesGuard
@@ -80,7 +80,7 @@ class CommandParts:
                 self.runner.trackers.commands.close()
 
 
-class _Guarded:
+class _RootsProtection:
     """Protected names of one set of roots, as the engine sees them."""
 
     def __init__(self, state: ProtectedState, tops: Sequence[RootHandle]) -> None:
@@ -110,9 +110,9 @@ class _Guarded:
 
     def repair(
         self, snapshot: ProtectedBaseline, *, held: Sequence[str] = ()
-    ) -> Sequence[Repaired]:
+    ) -> Sequence[NameRepair]:
         """Put back what is not as it was, outside of what was held."""
-        return [Repaired(*one) for one in self._state.repair(snapshot, held=held)]
+        return [NameRepair(*one) for one in self._state.repair(snapshot, held=held)]
 
     def leave(self, snapshot: ProtectedBaseline, path: str) -> None:
         """Somebody was allowed to change this path since."""
@@ -134,7 +134,7 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
     )
     guarded = _guarded(places, ends, obeyed=parse_mode(settings.mode) is not Mode.BYPASS)
     paths = CommandPaths(roots, settings.allow_protected, _beside_git(), places.own, places.hidden)
-    confinement = CommandConfinement(paths, sandbox, *_network(settings))
+    confinement = CommandConfinement(paths, sandbox, os.path.lexists, *_network(settings))
     runner = CommandRunner(confinement, ProtectedNamesGuard(guarded))
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
@@ -155,9 +155,9 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         program=program,
         find=lambda name: find_program(name, environment["PATH"]),
         max_output_lines=settings.max_output_lines
-        or vocabulary_of(settings.dialect).dialect.output_lines,
+        or find_vocabulary(settings.dialect).dialect.output_lines,
         timeout_s=settings.command_timeout_s
-        or vocabulary_of(settings.dialect).dialect.command_timeout_s,
+        or find_vocabulary(settings.dialect).dialect.command_timeout_s,
         keep_jobs=settings.keep_jobs,
         small=find_binary("dash", roots, search_path=SHELL_PATH),
     )
@@ -240,7 +240,7 @@ def commands_hold(roots: Sequence[str], settings: Settings) -> bool:
         sandbox.close()
 
 
-def jobs_of(home: StatePaths) -> SupervisedProcesses:
+def open_background_jobs(home: StatePaths) -> SupervisedProcesses:
     """The background jobs of a workspace, to look at and to end; nothing can be started."""
 
     def refuse(*_: object) -> None:
@@ -263,7 +263,7 @@ def _git_is_safe(cwd: str) -> bool:
     return texts is not None and git_config_is_safe(*texts)
 
 
-def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:
+def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _RootsProtection:
     """Protected names around commands; `obeyed`: also what agents follow."""
     directory = places.home.directory
     if directory is None:
@@ -273,7 +273,7 @@ def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:
     state = ProtectedState(table, directory, hidden=places.hidden)
     roots = places.files.roots
     tops = [RootHandle(root, places.files.handle(number)) for number, root in enumerate(roots)]
-    return _Guarded(state, tops)
+    return _RootsProtection(state, tops)
 
 
 def _beside_git() -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalysis, CommandAnalyzer
-from handrail.core.deferred_dataclass import dataclass
-from handrail.core.lazy import Lazy
+from handrail.core.deferred_dataclass import Lazy, dataclass
 from handrail.core.plan import Plan
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.local_files import LocalFiles

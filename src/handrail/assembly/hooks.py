@@ -22,7 +22,7 @@ from handrail.core.commands import CommandAnalyzer
 from handrail.core.text.nesting import nested_deeper
 from handrail.core.text.safe_text import safe_text
 from handrail.dialects.canonical import CANONICAL
-from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.dialects.spellings import SPELLINGS
 from handrail.engine.events import EventBus
 from handrail.engine.hooking.claude_input import ClaudeTranslator
@@ -125,7 +125,7 @@ async def open_hooks(
         readable_paths=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
         read_only=lambda: settings.dry_run or session.mode == Mode.PLAN,
     )
-    claude = ClaudeTranslator(vocabulary_of("claude"))
+    claude = ClaudeTranslator(find_vocabulary("claude"))
     desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks())
     around_session = SessionHooks(parsed.specs, desk)
     machine.ends.push_async_callback(around_session.aclose)

@@ -15,11 +15,10 @@ from handrail.assembly.machine import named_directory, real_directory
 from handrail.assembly.rules import canonical_names, load_rules, path_base
 from handrail.config.layers.load import LoadedSettings
 from handrail.core.commands import CommandAnalyzer
-from handrail.core.deferred_dataclass import dataclass
-from handrail.core.lazy import Lazy
+from handrail.core.deferred_dataclass import Lazy, dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
-from handrail.dialects.known import vocabulary_of
+from handrail.dialects.known import find_vocabulary
 from handrail.engine.registry import ToolOrigin
 from handrail.policy.agents import Agents
 from handrail.policy.confinement import check_properties
@@ -63,7 +62,7 @@ def resolve_settings(
     with _at(loaded, "mode"):
         mode = parse_mode(settings.mode)
     with _at(loaded, "dialect"):
-        vocabulary = vocabulary_of(settings.dialect)
+        vocabulary = find_vocabulary(settings.dialect)
     roots = tuple(_roots(loaded, root))
     texts = [str(real_directory(Path(one))) for one in roots]
     analyzer = _analyzer(loaded, texts)

@@ -11,8 +11,9 @@ from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.core.problems import ProblemRaised
-from handrail.dialects.known import vocabulary_of
+from handrail.dialects.known import find_vocabulary
 from handrail.engine.recording.idempotency import CallIdLedger
+from handrail.host.clock import SystemClock
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.state.folder_identity import folder_identity
 from handrail.host.state.process_identity import may_still_run, this_process
@@ -37,7 +38,7 @@ async def begin_session(
     }
     resumed = await store.open_session(session_id, info, this_process(), may_still_run)
     kept = await store.load_state(session_id) if resumed else {}
-    moves = vocabulary_of(settings.dialect).dialect.keeps_directory
+    moves = find_vocabulary(settings.dialect).dialect.keeps_directory
     session = Session(
         id=session_id,
         roots=files.roots,
@@ -45,6 +46,7 @@ async def begin_session(
         read_states=ReadStates(),
         artifacts=_artifacts(machine),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
+        now_ns=SystemClock().now_ns,
     )
     if moves and "directory" in kept:
         go_to(session.whereabouts, kept["directory"], files)

@@ -191,9 +191,9 @@ def _check_names(options: argparse.Namespace) -> None:
 
         parse_mode(options.mode)
     if options.dialect is not None:
-        from handrail.dialects.known import vocabulary_of
+        from handrail.dialects.known import find_vocabulary
 
-        vocabulary_of(options.dialect)
+        find_vocabulary(options.dialect)
 
 
 def build_parser(load: Collection[str] = COMMANDS) -> Parser:

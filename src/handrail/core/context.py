@@ -191,6 +191,8 @@ class Session:
     whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
     options: Options = field(default_factory=Options)
     values: dict[str, Any] = field(default_factory=dict)
+    # The wall clock in nanoseconds; a session without a clock is always at the epoch.
+    now_ns: Callable[[], int] = int
 
     @property
     def reads(self) -> ReadState:

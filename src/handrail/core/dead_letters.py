@@ -78,7 +78,7 @@ class DeadLetter:
         }
 
 
-class Moved(NamedTuple):
+class LetterMove(NamedTuple):
     """A new state for a letter; `error` None: the last failure still is the last."""
 
     state: LetterState
@@ -98,5 +98,5 @@ class DeadLetterStore(Protocol):
     async def letter(self, id: int) -> DeadLetter | None:
         """One of them."""
 
-    async def move_letter(self, seen: DeadLetter, to: Moved) -> bool:
+    async def move_letter(self, seen: DeadLetter, to: LetterMove) -> bool:
         """Change its state, unless it is no longer in the state and hands it was seen in."""

@@ -47,12 +47,12 @@ class Change:
     @property
     def before_hash(self) -> str | None:
         """The hash of the old content; None if the file is to be created."""
-        return hash_of(self.before, self.before_form)
+        return content_hash(self.before, self.before_form)
 
     @property
     def after_hash(self) -> str | None:
         """The hash of the new content; None if the file is to be deleted."""
-        return hash_of(self.after, self.after_form)
+        return content_hash(self.after, self.after_form)
 
     @property
     def of_folder(self) -> bool:
@@ -111,7 +111,7 @@ class Plan:
         return state.hexdigest()
 
 
-def hash_of(content: Content | None, form: Form) -> str | None:
+def content_hash(content: Content | None, form: Form) -> str | None:
     """The SHA-256 of a file's content; of a link and a folder it says what it is as well."""
     if content is None:
         return None

@@ -94,7 +94,7 @@ class Dialect:
         return traits.hidden_by_default or tool in self.hidden_by_default
 
 
-class Translated(NamedTuple):
+class TranslatedCall(NamedTuple):
     """Arguments in canonical names.
 
     `ignored` holds what was given and has no meaning here. `spelled` leads from canonical
@@ -172,11 +172,11 @@ class Vocabulary:
             table = self._tables[view] = self._table(view)
         return table
 
-    def translate(self, view: View, arguments: Mapping[str, Any]) -> Translated:
+    def translate(self, view: View, arguments: Mapping[str, Any]) -> TranslatedCall:
         """Canonical arguments; raises `invalid_arguments` if two spellings disagree."""
         table = self.table(view)
         if not table.defaults and arguments.keys().isdisjoint(table.foreign):
-            return Translated(arguments, NOTHING, table.spelled)
+            return TranslatedCall(arguments, NOTHING, table.spelled)
         return _translated(table, arguments)
 
     def spell(self, view: View, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _folded(exact: Mapping[str, View]) -> dict[str, View]:
     }
 
 
-def _translated(table: ViewTable, arguments: Mapping[str, Any]) -> Translated:
+def _translated(table: ViewTable, arguments: Mapping[str, Any]) -> TranslatedCall:
     canonical = dict(table.defaults)
     ignored: dict[str, Any] = {}
     used: dict[str, str] = {}
@@ -236,7 +236,7 @@ def _translated(table: ViewTable, arguments: Mapping[str, Any]) -> Translated:
         used[target] = name
     # An unknown name is no spelling of an argument; validation reports it.
     known = {to: name for to, name in used.items() if name in table.args or to in table.spelled}
-    return Translated(canonical, ignored, {**table.spelled, **known})
+    return TranslatedCall(canonical, ignored, {**table.spelled, **known})
 
 
 def _equal(one: Any, two: Any) -> bool:

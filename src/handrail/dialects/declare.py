@@ -18,7 +18,7 @@ PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class ToolDeclaration:
     """One tool to be declared; the last three say what it does, for MCP's annotations."""
 
     view: View
@@ -30,7 +30,7 @@ class Declared:
     open_ended: bool = False
 
 
-def declarations(provider: str, entries: Sequence[Declared]) -> list[dict[str, Any]]:
+def declarations(provider: str, entries: Sequence[ToolDeclaration]) -> list[dict[str, Any]]:
     """The tools as `provider` takes them; raises `invalid_arguments` for an unknown one."""
     form = _FORMS.get(provider)
     if form is None:
@@ -48,7 +48,7 @@ def declarations(provider: str, entries: Sequence[Declared]) -> list[dict[str, A
     ]
 
 
-def shown_schema(entry: Declared, tools: Mapping[str, str]) -> dict[str, Any]:
+def shown_schema(entry: ToolDeclaration, tools: Mapping[str, str]) -> dict[str, Any]:
     """The schema of the arguments as the view shows them."""
     view, properties = entry.view, entry.schema.get("properties", {})
     names = _shown_names(entry)
@@ -82,25 +82,27 @@ def _set_default(
         part["default"] = show(default) if show else default
 
 
-def _description(entry: Declared, tools: Mapping[str, str]) -> str:
+def _description(entry: ToolDeclaration, tools: Mapping[str, str]) -> str:
     first, _, rest = fill(entry.prose, _shown_names(entry), tools).partition("\n")
     return "\n".join(line for line in (first, entry.view.note, rest) if line)
 
 
-def _shown_names(entry: Declared) -> dict[str, str]:
+def _shown_names(entry: ToolDeclaration) -> dict[str, str]:
     args = entry.view.shown_args(entry.schema.get("properties", {}))
     return {arg.canonical: arg.name for arg in args if arg.canonical}
 
 
-Form = Callable[[Declared, str, dict[str, Any]], dict[str, Any]]
+Form = Callable[[ToolDeclaration, str, dict[str, Any]], dict[str, Any]]
 
 
-def _openai(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _openai(entry: ToolDeclaration, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     function = {"name": entry.view.name, "description": description, "parameters": schema}
     return {"type": "function", "function": function}
 
 
-def _openai_responses(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _openai_responses(
+    entry: ToolDeclaration, description: str, schema: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "type": "function",
         "name": entry.view.name,
@@ -111,11 +113,11 @@ def _openai_responses(entry: Declared, description: str, schema: dict[str, Any])
     }
 
 
-def _anthropic(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _anthropic(entry: ToolDeclaration, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": entry.view.name, "description": description, "input_schema": schema}
 
 
-def _gemini(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _gemini(entry: ToolDeclaration, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": entry.view.name,
         "description": description,
@@ -123,7 +125,7 @@ def _gemini(entry: Declared, description: str, schema: dict[str, Any]) -> dict[s
     }
 
 
-def _mcp(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _mcp(entry: ToolDeclaration, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     declared: dict[str, Any] = {
         "name": entry.view.name,
         "description": description,

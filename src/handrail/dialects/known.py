@@ -18,7 +18,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
 }
 
 
-def vocabulary_of(name: str) -> Vocabulary:
+def find_vocabulary(name: str) -> Vocabulary:
     """The vocabulary that shows a dialect and accepts all; raises `invalid_arguments`."""
     dialect = DIALECTS.get(name)
     if dialect is None:

@@ -20,7 +20,7 @@ from handrail.engine.prepare.visibility import callable_tools
 from handrail.engine.registry import Registry, ToolEntry
 
 if TYPE_CHECKING:
-    from handrail.dialects.declare import Declared
+    from handrail.dialects.declare import ToolDeclaration
 
 
 class _Declarations(NamedTuple):
@@ -110,7 +110,7 @@ class Catalog:
 
     def _chosen(
         self, allowed: Collection[str] | None, groups: Collection[str] | None
-    ) -> list[Declared]:
+    ) -> list[ToolDeclaration]:
         wanted = None if allowed is None else {self._canonical(name) for name in allowed}
         shows_hidden = groups is not None
         return [
@@ -132,11 +132,11 @@ class Catalog:
         view = self._vocabulary.resolve(name)
         return view.tool if view is not None else name
 
-    def _declared(self, entry: ToolEntry, view: int) -> Declared:
-        from handrail.dialects.declare import Declared
+    def _declared(self, entry: ToolEntry, view: int) -> ToolDeclaration:
+        from handrail.dialects.declare import ToolDeclaration
 
         tool = entry.tool
-        return Declared(
+        return ToolDeclaration(
             view=self._vocabulary.views(tool.name)[view],
             schema=entry.arguments.schema,
             prose=self._prose_of(tool),

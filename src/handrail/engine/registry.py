@@ -293,11 +293,11 @@ def _overrides(tool: Tool[Any], method: str) -> bool:
 
 
 def _shown_schema(tool: Tool[Any], params: type[BaseModel]) -> dict[str, Any]:
-    from handrail.core.arguments.schema import schema_of
+    from handrail.core.arguments.schema import json_schema
     from handrail.core.arguments.schema_paths import copy_schema, has_path_keyword
 
     if not tool.raw_schema:
-        return schema_of(params)
+        return json_schema(params)
     if not has_path_keyword(tool.raw_schema):
         return tool.raw_schema
     shown: dict[str, Any] = copy_schema(tool.raw_schema, keyword=False)

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import Form, Stat
 from handrail.core.plan import Change, Plan
-from handrail.core.ports.machine import Blobs, Staged
+from handrail.core.ports.machine import Blobs, StagedFile
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 
@@ -103,7 +103,7 @@ def compare_with_image(
     return "after" if digest == described["after_hash"] else "other"
 
 
-def keep_old_content(before: Content, staged: Staged, blobs: Blobs) -> None:
+def keep_old_content(before: Content, staged: StagedFile, blobs: Blobs) -> None:
     """After the change became visible: keep what it replaced, as its intent said."""
     target = blobs.target(before.digest)
     if target is None or not staged.keep_old(target):

@@ -15,7 +15,7 @@ from typing import Final
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form
 from handrail.core.plan import Change, Plan, temp_name
-from handrail.core.ports.machine import Blobs, Files, Staged
+from handrail.core.ports.machine import Blobs, Files, StagedFile
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord
 from handrail.history.before_images import keep_old_content
@@ -68,7 +68,7 @@ def commit(
     replaced files is freed.
     """
     mess = CommitResidue() if mess is None else mess
-    staged: list[Staged] = []
+    staged: list[StagedFile] = []
     try:
         changes = _made(plan, files, staged, announced, mess, durable=durable, token=token)
         done(changes)
@@ -81,7 +81,7 @@ def commit(
 def _made(
     plan: Plan,
     files: Files,
-    staged: list[Staged],
+    staged: list[StagedFile],
     announced: Announced,
     mess: CommitResidue,
     *,
@@ -129,7 +129,7 @@ def _made(
 
 def _publish(
     changes: Sequence[Change],
-    staged: Sequence[Staged],
+    staged: Sequence[StagedFile],
     keeping: BlobRetention | None,
     mess: CommitResidue,
     sync: Callable[[], None],
@@ -153,7 +153,7 @@ def _publish(
         raise
 
 
-def _is_folder_change(one: tuple[Staged, Change]) -> bool:
+def _is_folder_change(one: tuple[StagedFile, Change]) -> bool:
     return Form.FOLDER in (one[1].before_form, one[1].after_form)
 
 
@@ -161,7 +161,7 @@ def _nothing() -> None:
     """Nothing to sync: every change is synced on its own."""
 
 
-def _put_back(staged: Staged, change: Change) -> bool:
+def _put_back(staged: StagedFile, change: Change) -> bool:
     # Twice, as a disk may fail once; a second revert of a reverted change does nothing.
     for _ in range(2):
         try:

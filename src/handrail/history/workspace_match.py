@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from handrail.core.ports.records import Opened
+from handrail.core.ports.records import OpenedSession
 
 
 class WorkspaceMatch(StrEnum):
@@ -30,13 +30,15 @@ class WorkspaceFolder(NamedTuple):
     identity: str
 
 
-def workspace_folder(opened: Opened) -> WorkspaceFolder:
+def workspace_folder(opened: OpenedSession) -> WorkspaceFolder:
     """The folder that a session was opened on."""
     info = opened.info
     return WorkspaceFolder(str(info.get("workspace") or ""), str(info.get("folder") or ""))
 
 
-def workspace_folders(openings: Sequence[Opened], session: str, root: str) -> WorkspaceFolders:
+def workspace_folders(
+    openings: Sequence[OpenedSession], session: str, root: str
+) -> WorkspaceFolders:
     """The folders as a session sees them that is open on the one at `root`."""
     latest = next((one for one in reversed(openings) if one.session == session), None)
     here = (
@@ -50,7 +52,7 @@ def workspace_folders(openings: Sequence[Opened], session: str, root: str) -> Wo
 class WorkspaceFolders:
     """Knows from the openings of sessions which folder each call belongs to."""
 
-    def __init__(self, openings: Iterable[Opened], here: WorkspaceFolder) -> None:
+    def __init__(self, openings: Iterable[OpenedSession], here: WorkspaceFolder) -> None:
         self._here = here
         self._times: dict[str, list[int]] = {}
         self._folders: dict[str, list[WorkspaceFolder]] = {}

@@ -22,7 +22,7 @@ from handrail.core.ports.models import (
 )
 from handrail.models.failures import failure_from_body, read_retry_after
 from handrail.models.sse import ServerEvent, SseReader
-from handrail.models.transport import Reply, Transport
+from handrail.models.transport import HttpReply, Transport
 from handrail.models.wires.fields import malformed
 from handrail.models.wires.reader import StreamReader
 from handrail.models.wires.requests import WireFormat, WireOptions
@@ -145,7 +145,7 @@ class WireModel:
         finally:
             await reply.aclose()
 
-    async def _send(self, body: bytes, key: str | None) -> Reply:
+    async def _send(self, body: bytes, key: str | None) -> HttpReply:
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -190,7 +190,7 @@ class _MessageStream:
     """Reads the message in a reply."""
 
     def __init__(
-        self, reader: StreamReader, reply: Reply, idle_s: float, request_bytes: int
+        self, reader: StreamReader, reply: HttpReply, idle_s: float, request_bytes: int
     ) -> None:
         self._reader = reader
         self._reply = reply
@@ -290,7 +290,7 @@ async def _closable(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]
         yield chunk
 
 
-async def _read_failure(reply: Reply, idle_s: float) -> ModelFailed:
+async def _read_failure(reply: HttpReply, idle_s: float) -> ModelFailed:
     """The failure that an answer which is no stream means."""
     data = bytearray()
     try:
@@ -325,7 +325,7 @@ def _parse_json(text: str) -> Any:
         return text
 
 
-def _is_stream(reply: Reply) -> bool:
+def _is_stream(reply: HttpReply) -> bool:
     kind = reply.headers.get("content-type", "text/event-stream")
     return not kind.startswith(("application/json", "text/html"))
 

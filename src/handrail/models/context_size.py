@@ -15,7 +15,7 @@ from handrail.core.ports.models import ModelFailed, ModelLimits
 from handrail.models import messages
 from handrail.models.client import Endpoint
 from handrail.models.profiles import ModelProfile
-from handrail.models.transport import HttpTransport, Reply, Transport
+from handrail.models.transport import HttpReply, HttpTransport, Transport
 from handrail.models.wires.formats import FORMATS
 
 _ASK_S: Final = 3.0
@@ -142,7 +142,7 @@ def _is_near(origin: str) -> bool:
         return host == "localhost"
 
 
-async def _read_json(reply: Reply) -> dict[str, Any] | None:
+async def _read_json(reply: HttpReply) -> dict[str, Any] | None:
     data = bytearray()
     try:
         async for chunk in reply.chunks():

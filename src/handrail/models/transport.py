@@ -17,7 +17,7 @@ _CONNECT_S: Final = 30.0
 _WRITE_S: Final = 60.0
 
 
-class Reply(Protocol):
+class HttpReply(Protocol):
     """The answer to a request, whose body is read piece by piece."""
 
     @property
@@ -38,7 +38,7 @@ class Reply(Protocol):
 class Transport(Protocol):
     """Sends requests."""
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         """Send a request and return once the headers of its answer are there; raises `ModelFailed`
         with code "network".
         """
@@ -65,17 +65,17 @@ class HttpTransport:
         self._options = options or HttpOptions()
         self._made: httpx2.AsyncClient | None = None
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         """Send a request; the body of its answer is not read yet."""
         return await self._send("POST", url, headers, body)
 
-    async def get(self, url: str, headers: Mapping[str, str]) -> Reply:
+    async def get(self, url: str, headers: Mapping[str, str]) -> HttpReply:
         """Ask for a resource; the body of its answer is not read yet."""
         return await self._send("GET", url, headers, None)
 
     async def _send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Reply:
+    ) -> HttpReply:
         client = self._client()
         request = client.build_request(method, url, headers=dict(headers), content=body)
         try:

@@ -119,7 +119,7 @@ class Expander:
         With too many combinations every variable is a gap. `bound` are variables that are set.
         """
         for chosen in self._choices(words, cwd, likely=False, bound=bound):
-            yield _Reading(self, cwd, chosen, likely=False).fields(words)
+            yield _WordReading(self, cwd, chosen, likely=False).fields(words)
 
     def likely(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[str, ...]]:
         """The fields as text for each combination of values, gaps filled with a guess.
@@ -127,7 +127,7 @@ class Expander:
         Inactive glob characters are marked, see `literal`. Combinations beyond a limit are left out.
         """
         for chosen in self._choices(words, cwd, likely=True):
-            yield tuple(_Reading(self, cwd, chosen, likely=True).texts(words))
+            yield tuple(_WordReading(self, cwd, chosen, likely=True).texts(words))
 
     def _choices(
         self,
@@ -176,7 +176,7 @@ class Expander:
                 for other in variable_names([word], nested=likely) - inside
                 if len(inside) <= _MAX_DEPTH and self._words(other, likely=likely)
             }
-            reading = _Reading(self, cwd, nested, likely=likely, depth=len(inside))
+            reading = _WordReading(self, cwd, nested, likely=likely, depth=len(inside))
             found += [_Value(word, pieces) for pieces in reading.alternatives(word.parts)]
             if len(found) > self._limit:
                 break
@@ -190,7 +190,7 @@ class Expander:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _WordReading:
     """One way to expand words: `chosen` holds the values that each variable may have in it."""
 
     expander: Expander

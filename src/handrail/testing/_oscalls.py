@@ -223,12 +223,12 @@ def _whole(size: int) -> int:
 
 def _join(directory: int | None, path: Any) -> str:
     if isinstance(path, int):
-        return _path_of(path)
-    above = "" if directory is None else _path_of(directory)
+        return _handle_path(path)
+    above = "" if directory is None else _handle_path(directory)
     return os.path.normpath(os.path.join(above or os.getcwd(), os.fsdecode(path)))  # noqa: PTH109, PTH118 - pathlib would call us again
 
 
-def _path_of(descriptor: int) -> str:
+def _handle_path(descriptor: int) -> str:
     """Where an open descriptor lies; of a file without a name, its directory and a number."""
     ask: int | None = getattr(fcntl, "F_GETPATH", None)
     try:

@@ -11,27 +11,27 @@ from handrail.core.problems import ProblemRaised
 from handrail.engine.providers.provider_messages import Provider
 
 
-class Said(NamedTuple):
+class ScriptedResponse(NamedTuple):
     """One response: some text, and tool calls as (name, arguments)."""
 
     text: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
-def says(text: str) -> Said:
+def says(text: str) -> ScriptedResponse:
     """A response without a tool call."""
-    return Said(text)
+    return ScriptedResponse(text)
 
 
-def calls(name: str, /, **arguments: Any) -> Said:
+def calls(name: str, /, **arguments: Any) -> ScriptedResponse:
     """A response with one tool call; `together` makes one response of several."""
-    return Said("", ((name, arguments),))
+    return ScriptedResponse("", ((name, arguments),))
 
 
-def together(*said: Said) -> Said:
+def together(*said: ScriptedResponse) -> ScriptedResponse:
     """One response of several: their texts, and all their calls."""
     text = "\n".join(one.text for one in said if one.text)
-    return Said(text, tuple(call for one in said for call in one.calls))
+    return ScriptedResponse(text, tuple(call for one in said for call in one.calls))
 
 
 class ScriptedModel:
@@ -41,7 +41,7 @@ class ScriptedModel:
     `asked` holds what it was sent each time, as it was then.
     """
 
-    def __init__(self, script: Iterable[Said], provider: Provider = "openai") -> None:
+    def __init__(self, script: Iterable[ScriptedResponse], provider: Provider = "openai") -> None:
         if provider not in _SHAPES:
             raise ValueError(f"provider is one of {', '.join(_SHAPES)}, not {provider!r}")
         self._script = list(script)
@@ -64,12 +64,14 @@ class ScriptedModel:
         return shape_response(self._provider, said, ids, f"response_{len(self.asked)}")
 
 
-def shape_response(provider: str, said: Said, ids: Sequence[str], id: str) -> dict[str, Any]:
+def shape_response(
+    provider: str, said: ScriptedResponse, ids: Sequence[str], id: str
+) -> dict[str, Any]:
     """A whole response in the shape of a provider ("openai", "openai-responses", "anthropic")."""
     return {"id": id, **_SHAPES[provider](said, ids)}
 
 
-def _chat(said: Said, ids: Sequence[str]) -> dict[str, Any]:
+def _chat(said: ScriptedResponse, ids: Sequence[str]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
     if ids:
         message["tool_calls"] = [
@@ -85,7 +87,7 @@ def _chat(said: Said, ids: Sequence[str]) -> dict[str, Any]:
     return {"object": "chat.completion", "choices": [choice]}
 
 
-def _responses(said: Said, ids: Sequence[str]) -> dict[str, Any]:
+def _responses(said: ScriptedResponse, ids: Sequence[str]) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     if said.text:
         content = [{"type": "output_text", "text": said.text, "annotations": []}]
@@ -102,7 +104,7 @@ def _responses(said: Said, ids: Sequence[str]) -> dict[str, Any]:
     return {"object": "response", "status": "completed", "output": output}
 
 
-def _anthropic(said: Said, ids: Sequence[str]) -> dict[str, Any]:
+def _anthropic(said: ScriptedResponse, ids: Sequence[str]) -> dict[str, Any]:
     content: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
     content += [
         {"type": "tool_use", "id": one, "name": name, "input": dict(arguments)}
@@ -112,7 +114,7 @@ def _anthropic(said: Said, ids: Sequence[str]) -> dict[str, Any]:
     return {"type": "message", "role": "assistant", "content": content, "stop_reason": reason}
 
 
-_SHAPES: Final[Mapping[str, Callable[[Said, Sequence[str]], dict[str, Any]]]] = {
+_SHAPES: Final[Mapping[str, Callable[[ScriptedResponse, Sequence[str]], dict[str, Any]]]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from handrail.core.deferred_dataclass import dataclass
 from handrail.models.scripted.replies import ProviderFault, ReplyQueue, ScriptedReply
 from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage
-from handrail.testing.model import Said, shape_response
+from handrail.testing.model import ScriptedResponse, shape_response
 
 _MAX_BODY: Final = 64 * 1024 * 1024
 _HEADER_S: Final = 30.0
@@ -61,7 +61,7 @@ class FakeProvider:
 
     def __init__(
         self,
-        replies: Iterable[Said | ScriptedMessage | ProviderFault] = (),
+        replies: Iterable[ScriptedResponse | ScriptedMessage | ProviderFault] = (),
         *,
         chunk: int = 20,
         pace_s: float = 0.0,
@@ -92,7 +92,7 @@ class FakeProvider:
         """The base URL to configure for a wire format."""
         return f"http://127.0.0.1:{self.port}{_BASES[wire]}"
 
-    def add(self, *replies: Said | ScriptedMessage | ProviderFault) -> None:
+    def add(self, *replies: ScriptedResponse | ScriptedMessage | ProviderFault) -> None:
         """Append replies."""
         self._queue.entries.extend(map(to_entry, replies))
 
@@ -166,7 +166,7 @@ class FakeProvider:
         """The next message as one response, for requests that do not ask for a stream."""
         message, number = self._queue.take_message(), len(self.requests)
         calls = tuple((one.name, json.loads(one.arguments_json)) for one in message.calls)
-        said = Said(message.text, calls)
+        said = ScriptedResponse(message.text, calls)
         ids = [f"call_{number}_{position}" for position in range(len(said.calls))]
         body = shape_response(_WHOLE[wire], said, ids, f"response_{number}")
         headers = {"content-type": "application/json"}
@@ -198,9 +198,11 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
     await writer.drain()
 
 
-def to_entry(reply: Said | ScriptedMessage | ProviderFault) -> ScriptedMessage | ProviderFault:
+def to_entry(
+    reply: ScriptedResponse | ScriptedMessage | ProviderFault,
+) -> ScriptedMessage | ProviderFault:
     """The reply as an entry of the queue."""
-    if not isinstance(reply, Said):
+    if not isinstance(reply, ScriptedResponse):
         return reply
     return ScriptedMessage(reply.text, tuple(ScriptedCall(*call) for call in reply.calls))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.core.ports.processes import Captured, Confinement, Ended
+from handrail.core.ports.processes import CapturedStream, Confinement, ProcessResult
 from handrail.host.sandbox.failure_hints import explain_failure
 
 WORKSPACE = Confinement(("/w",), read_only=("/w/.git", "/w/.venv/bin"))
@@ -10,10 +10,10 @@ WORKSPACE = Confinement(("/w",), read_only=("/w/.git", "/w/.venv/bin"))
 
 def why(stderr, *, code=1, confinement=WORKSPACE, backend="bubblewrap", stdout=""):
     def captured(text):
-        return Captured(text.encode(), b"", len(text.encode()))
+        return CapturedStream(text.encode(), b"", len(text.encode()))
 
     return explain_failure(
-        Ended(code, captured(stdout), captured(stderr), 0.1), confinement, backend
+        ProcessResult(code, captured(stdout), captured(stderr), 0.1), confinement, backend
     )
 
 

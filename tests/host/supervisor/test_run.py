@@ -9,19 +9,19 @@ from pathlib import Path
 import anyio
 import pytest
 
-from handrail.core.ports.processes import Captured, Ended
+from handrail.core.ports.processes import CapturedStream, ProcessResult
 from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox.recipe import FILTER_HANDLE, LandlockRules, Recipe
 
 
-def said(text: bytes) -> Captured:
-    return Captured(text, b"", len(text))
+def said(text: bytes) -> CapturedStream:
+    return CapturedStream(text, b"", len(text))
 
 
 async def test_streams_and_exit_code_come_back_apart(programs, processes):
     ended = await processes.run(programs.launch("echo out; echo err >&2; exit 7"))
 
-    assert ended == Ended(7, said(b"out\n"), said(b"err\n"), ended.duration_s)
+    assert ended == ProcessResult(7, said(b"out\n"), said(b"err\n"), ended.duration_s)
     assert ended.duration_s > 0
 
 

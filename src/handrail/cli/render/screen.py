@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, TextIO
 
-from handrail.core.text.columns import cells, cells_of
+from handrail.core.text.columns import cells, character_width
 from handrail.core.text.safe_text import safe_text
 
 _NOT_A_TERMINAL: Final = 120
@@ -61,7 +61,7 @@ def truncate(text: str, room: int) -> str:
         return text
     kept, used = "", 0
     for char in text:
-        used += cells_of(char)
+        used += character_width(char)
         if used > room - 1:
             break
         kept += char

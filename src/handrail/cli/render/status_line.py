@@ -88,7 +88,7 @@ class ProgressLine(StatusLine):
             self._draw(f"{self._what}: {self._latest or f'{event.elapsed_s:.0f} s'}")
 
 
-class LiveOutput(StatusLine):
+class LiveOutputPrinter(StatusLine):
     """Also prints the output of a command as it comes, if standard output is a terminal."""
 
     def __init__(self) -> None:

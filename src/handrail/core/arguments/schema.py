@@ -11,9 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
-from handrail.core.arguments.schema_types import build_model, model_from_schema
+from handrail.core.arguments.model_builder import build_model, model_from_schema
 
-__all__ = ["Schema", "build_model", "dump_given", "full_schema", "model_from_schema", "schema_of"]
+__all__ = ["Schema", "build_model", "dump_given", "full_schema", "json_schema", "model_from_schema"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -28,7 +28,7 @@ _NULL: Final[Schema] = {"type": "null"}
 _MAX_REFERENCES: Final = 500
 
 
-def schema_of(model: type[BaseModel]) -> Schema:
+def json_schema(model: type[BaseModel]) -> Schema:
     """The JSON Schema of a tool's arguments as a language model should see it.
 
     No titles and no `$defs`; an argument that may be left out shows only the type it has

@@ -44,7 +44,7 @@ class InstructionFile:
 TrustCheck = Callable[[Sequence[InstructionFile]], Awaitable[bool]]
 
 
-class ProcessIdentity(NamedTuple):
+class AgentProcess(NamedTuple):
     """How leases name this process, and whether the process of such a name may still run."""
 
     name: str
@@ -69,7 +69,7 @@ class AgentServices:
     clock: Clock
     # Raises `invalid_arguments` if no such model is configured; None: the default model.
     resolve_model: Callable[[str | Model | None], ResolvedModel]
-    process: ProcessIdentity
+    process: AgentProcess
     trusts: TrustCheck
     run_hooks: RunLifecycleHooks
     # Which of these paths are files of the workspace.

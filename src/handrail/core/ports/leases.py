@@ -31,7 +31,7 @@ class Lease(NamedTuple):
         return any(fits(parts[:length], glob) for length in range(1, len(parts) + 1))
 
 
-class Reserved(NamedTuple):
+class Reservation(NamedTuple):
     """What a request for leases came to; `denied` holds the leases of others in the way."""
 
     acquired: Sequence[Lease]
@@ -43,7 +43,7 @@ class Leases(Protocol):
 
     async def reserve(
         self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
-    ) -> Reserved:
+    ) -> Reservation:
         """Reserve each glob that overlaps no other owner's; one's own is renewed."""
 
     async def release(self, owner: str, tokens: Sequence[str]) -> Sequence[str]:

@@ -52,7 +52,7 @@ class FileContent(NamedTuple):
     stat: Stat
 
 
-class Named(NamedTuple):
+class PathEntry(NamedTuple):
     """What bears a name itself. `form` None: nothing does. `content` of a link is where it leads,
     of a folder it is empty; that of a file is to be read.
     """
@@ -63,7 +63,7 @@ class Named(NamedTuple):
     stat: Stat | None = None
 
 
-class Staged(Protocol):
+class StagedFile(Protocol):
     """One change made ready beside its target; nothing visible has happened yet."""
 
     def publish(self) -> None:
@@ -105,7 +105,7 @@ class Files(Protocol):
         A missing file is a place of kind MISSING.
         """
 
-    def named(self, path: str) -> Named:
+    def named(self, path: str) -> PathEntry:
         """What bears this name, a link at its end not followed. Raises as `locate` does."""
 
     def stat(self, place: Place) -> Stat | None:
@@ -141,7 +141,7 @@ class Files(Protocol):
         *,
         durable: bool,
         announce: Callable[[], None] = lambda: None,
-    ) -> Staged:
+    ) -> StagedFile:
         """Write the new content beside its target, with fsync if `durable`. `announce` is
         called before anything appears there, if only the name `temp` (None: any), under
         which the replaced file stands from `publish` until discarded.
@@ -151,7 +151,7 @@ class Files(Protocol):
     def syncs_groups(self) -> bool:
         """Whether `sync_group` works here; if not, every change is staged with `durable`."""
 
-    def sync_group(self, staged: Sequence[Staged]) -> None:
+    def sync_group(self, staged: Sequence[StagedFile]) -> None:
         """Write everything that was done for these changes through to the disk at once."""
 
 
@@ -268,7 +268,7 @@ class Blobs(Protocol):
         """Whether this much more may be kept."""
 
 
-class Held(Protocol):
+class LockHandle(Protocol):
     """Locks held between processes."""
 
     def release(self) -> None:
@@ -278,7 +278,7 @@ class Held(Protocol):
 class ProcessLocks(Protocol):
     """Locks that other processes of this machine respect too."""
 
-    async def acquire(self, keys: Sequence[str]) -> Held:
+    async def acquire(self, keys: Sequence[str]) -> LockHandle:
         """Wait until all keys are ours; never a part of them."""
 
 

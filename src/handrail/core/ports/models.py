@@ -42,14 +42,14 @@ class Finish(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextBlock:
     """Text of the user, the model or a tool."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
+class ThinkingBlock:
     """The model's reasoning as far as the provider shows it. The signatures that a provider wants
     back are in the `raw` of the message.
     """
@@ -79,11 +79,11 @@ class ResultBlock:
     """The result of a call of the nearest assistant message before it."""
 
     call_id: str
-    blocks: tuple[Text | Picture, ...]
+    blocks: tuple[TextBlock | Picture, ...]
     is_error: bool = False
 
 
-Block = Text | Thinking | Picture | CallBlock | ResultBlock
+Block = TextBlock | ThinkingBlock | Picture | CallBlock | ResultBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Message:
     @property
     def text(self) -> str:
         """The text blocks, joined."""
-        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+        return "".join(block.text for block in self.blocks if isinstance(block, TextBlock))
 
     @property
     def calls(self) -> tuple[CallBlock, ...]:

@@ -62,7 +62,7 @@ class Launch(NamedTuple):
     spills: bool = True
 
 
-class Captured(NamedTuple):
+class CapturedStream(NamedTuple):
     """What a program wrote to one stream: the beginning, the end, and what lies between.
 
     `total` bytes were written; `head` and `tail` do not overlap, and are all of it if their
@@ -87,7 +87,7 @@ class Connection(NamedTuple):
     refused: str = ""
 
 
-class Ended(NamedTuple):
+class ProcessResult(NamedTuple):
     """How a program ended. `exit_code` is negative for a signal, as in `subprocess`.
 
     `ended_children`: processes that it had left running and that were ended with it.
@@ -95,8 +95,8 @@ class Ended(NamedTuple):
     """
 
     exit_code: int
-    stdout: Captured
-    stderr: Captured
+    stdout: CapturedStream
+    stderr: CapturedStream
     duration_s: float
     timed_out: bool = False
     cancelled: bool = False
@@ -166,7 +166,7 @@ class Processes(Protocol):
         `run` and `start` refuse as well.
         """
 
-    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
+    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> ProcessResult:
         """Run to the end, or until the time is up or the caller is cancelled: then the whole
         tree is ended first. Raises `unavailable` if it cannot be started.
         """
@@ -186,7 +186,7 @@ class Processes(Protocol):
         """End a job and everything it started; raises `not_found`, `conflict` if it is over."""
 
 
-class Repaired(NamedTuple):
+class NameRepair(NamedTuple):
     """A protected name that a program changed and that is as it was again.
 
     `what` is "changed", "created", "removed" or "replaced", or "unchecked" for a folder in which
@@ -200,7 +200,7 @@ class Repaired(NamedTuple):
     restored: bool = True
 
 
-class Guarded(Protocol):
+class NameProtection(Protocol):
     """Protected names around a program that may write: looked at before, mended after."""
 
     def take(
@@ -220,7 +220,7 @@ class Guarded(Protocol):
     def read_only(self, snapshot: Any) -> tuple[str, ...]:
         """The names that exist and that the program must not be able to change."""
 
-    def repair(self, snapshot: Any, *, held: Sequence[str] = ()) -> Sequence[Repaired]:
+    def repair(self, snapshot: Any, *, held: Sequence[str] = ()) -> Sequence[NameRepair]:
         """Put back what is not as it was; the program's version is kept aside. What changed
         in `held` was somebody else, and stays. Blocks.
         """
@@ -246,7 +246,7 @@ class Sandbox(Protocol):
     def unhidden(self, confinement: Confinement) -> str | None:
         """Why a program so confined might read its withheld paths; None if it cannot. Blocks."""
 
-    def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
+    def why_failed(self, ended: ProcessResult, confinement: Confinement) -> str | None:
         """A sentence if the confinement probably made the program fail: what was in the way
         and which setting lifts it; None if nothing speaks for that.
         """

@@ -45,7 +45,7 @@ class OpenRequest(NamedTuple):
     owner: str | None
 
 
-class Abandoned(NamedTuple):
+class AbandonedWork(NamedTuple):
     """What dead processes have left: requests without an end, and whether there are sessions
     to close or the search for them can be shortened (`close_abandoned` does both).
     """
@@ -72,7 +72,7 @@ class Trace:
     completed: Mapping[str, Any] | None
 
 
-class Opened(NamedTuple):
+class OpenedSession(NamedTuple):
     """A session was opened, as `info` says; of several alike in a row only the first."""
 
     session: str
@@ -108,7 +108,7 @@ class Integrity:
     missing_payloads: int = 0
 
 
-class Claimed(NamedTuple):
+class CallClaim(NamedTuple):
     """Who has an id. `fingerprint` None: the id is in the record, but was never claimed."""
 
     fingerprint: str | None
@@ -142,7 +142,7 @@ class Store(Protocol):
 
     async def claim(
         self, session: str, call_id: str, fingerprint: str, owner: str
-    ) -> Claimed | None:
+    ) -> CallClaim | None:
         """Take an id for a call, in all processes at once; None: it is the caller's now."""
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
@@ -177,13 +177,13 @@ class Store(Protocol):
         changes stand in it.
         """
 
-    async def openings(self) -> list[Opened]:
+    async def openings(self) -> list[OpenedSession]:
         """When which session was opened and where, oldest first."""
 
     async def unfinished(self) -> list[CallRecord]:
         """The calls with an intent row and no completed row."""
 
-    async def abandoned(self, is_alive: Callable[[str], bool]) -> Abandoned:
+    async def abandoned(self, is_alive: Callable[[str], bool]) -> AbandonedWork:
         """What processes that have died left without an end, except unfinished changes."""
 
     async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:

@@ -10,10 +10,10 @@ def cells(text: str) -> int:
     """How many columns the text takes; wide and combining characters counted as shown."""
     if text.isascii():
         return len(text)
-    return sum(map(cells_of, text))
+    return sum(map(character_width, text))
 
 
-def cells_of(char: str) -> int:
+def character_width(char: str) -> int:
     """How many columns one character takes."""
     if unicodedata.combining(char):
         return 0

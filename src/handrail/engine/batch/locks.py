@@ -14,7 +14,7 @@ from contextvars import ContextVar, Token
 
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
-from handrail.core.ports.machine import Held, ProcessLocks
+from handrail.core.ports.machine import LockHandle, ProcessLocks
 from handrail.engine.batch.footprint_index import Marks, find_marks
 from handrail.engine.prepare.prepared_call import CallScope
 
@@ -207,7 +207,7 @@ class LockScope:
         self._between = between
         self._footprint = footprint
         self._entry: QueueEntry | None = None
-        self._held: Held | None = None
+        self._held: LockHandle | None = None
         self._token: Token[tuple[QueueEntry, ...]] | None = None
 
     async def __aenter__(self) -> None:

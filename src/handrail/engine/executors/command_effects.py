@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
@@ -56,7 +55,7 @@ class CommandSnapshot:
     notes: str = ""
 
 
-class CommandEffects:
+class CommandChangeTracker:
     """Knows how the roots were before a command. `whole` False: no copies are made for
     commands that may write anything, only for the paths that a command names.
     """
@@ -90,7 +89,7 @@ class CommandEffects:
             self._clock.now_ns(),
         )
 
-        progress = None if report is None else _ProgressReporter(report)
+        progress = None if report is None else _ProgressReporter(report, self._clock)
 
         def look() -> None:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
@@ -201,13 +200,14 @@ class CommandEffects:
 class _ProgressReporter:
     """Reports, from another thread, how many files were copied: once a second."""
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None], clock: Clock) -> None:
         self._report = report
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._next_s = time.monotonic() + _PROGRESS_S
+        self._next_s = self._clock.monotonic() + _PROGRESS_S
 
     def __call__(self, files: int) -> None:
-        if time.monotonic() >= self._next_s:
+        if self._clock.monotonic() >= self._next_s:
             self._next_s += _PROGRESS_S
             self._loop.call_soon_threadsafe(self._report, COPYING_FILES.format(files=files))
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
-from handrail.core.ports.processes import Repaired
+from handrail.core.ports.processes import NameRepair
 from handrail.core.results import Output, Status
 from handrail.engine import messages
 from handrail.engine.call_state import CallState, Outcome
-from handrail.engine.executors.command_effects import CommandEffects
+from handrail.engine.executors.command_effects import CommandChangeTracker
 from handrail.engine.executors.confinement import CommandConfinement
 from handrail.engine.executors.direct_executor import check_output
 from handrail.engine.executors.job_effects import JobEffects
@@ -36,7 +36,7 @@ _WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--names
 class EffectTrackers:
     """What records the files that programs change; None: that is not recorded."""
 
-    commands: CommandEffects | None = None
+    commands: CommandChangeTracker | None = None
     jobs: JobEffects | None = None
 
 
@@ -86,7 +86,7 @@ class CommandRunner:
         starts = state.prepared.footprint.starts_job
         named = allowed if starts else confinement.paths.allowed_protected
         baseline = await protection.job_snapshot(named) if starts or protection.has_jobs else None
-        repaired: Sequence[Repaired] = ()
+        repaired: Sequence[NameRepair] = ()
         report, output = EffectsReport(blind=True), None
         self._start_tracking(state)
         try:
@@ -212,7 +212,7 @@ def _subcommand(words: Sequence[str | None]) -> str | None:
     return None
 
 
-def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
+def _tampered(outcome: Outcome, repaired: Sequence[NameRepair]) -> Outcome:
     problem = messages.COMMAND_TAMPERED.fill(what=tampering_text(repaired))
     outcome.status = Status.FAILED
     outcome.output = outcome.output._replace(problem=problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import field
 from typing import NamedTuple
 
@@ -45,6 +45,8 @@ class CommandConfinement:
 
     paths: CommandPaths
     sandbox: Sandbox
+    # Whether something stands at an absolute path.
+    exists: Callable[[str], bool]
     # Whether commands have network access without approval; else the hosts that they reach.
     network: bool = False
     hosts: tuple[str, ...] = ()
@@ -81,7 +83,7 @@ class CommandConfinement:
             state.effects.foreign_leases,
             self.sandbox,
             self.paths.roots,
-            os.path.lexists,
+            self.exists,
         )
 
     def allowed_protected(self, analysis: CommandAnalysis, *, approved: bool) -> tuple[str, ...]:

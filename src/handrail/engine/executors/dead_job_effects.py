@@ -14,7 +14,7 @@ from handrail.core.call import ToolCall
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.processes import Job, JobState, Processes
 from handrail.core.ports.records import Row, Store
-from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
+from handrail.engine.executors.command_effects import CommandChangeTracker, CommandSnapshot
 from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.history.command_effects.effects_report import EffectsReport
 from handrail.history.recovery.pending_cleanup import JOB_PREFIX, NO_SESSION
@@ -64,7 +64,12 @@ def note_job(store: Store, session: str, job: str, noted: JobNote) -> None:
 
 
 def make_note(
-    effects: CommandEffects, tracked: CommandSnapshot, call: ToolCall, owner: str, *, confined: bool
+    effects: CommandChangeTracker,
+    tracked: CommandSnapshot,
+    call: ToolCall,
+    owner: str,
+    *,
+    confined: bool,
 ) -> JobNote:
     """What is to be noted of a job that has begun."""
     found = {**effects.describe(tracked), "effects": {"writes": list(tracked.derived)}}
@@ -101,7 +106,7 @@ class DeadJobs:
 
     def __init__(
         self,
-        effects: CommandEffects,
+        effects: CommandChangeTracker,
         store: Store,
         processes: Processes,
         clock: Clock,

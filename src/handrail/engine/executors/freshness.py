@@ -7,8 +7,7 @@ applies if the lines that it changes are lines that were shown; an overwrite nev
 from __future__ import annotations
 
 import difflib
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
@@ -105,10 +104,13 @@ _KEPT_TEXT_BYTES: Final = 1 << 20
 class Freshness:
     """Checks plans against what the calling agent has read; `mode` off: nothing is checked."""
 
-    def __init__(self, mode: Mode, reads: ReadStates, files: Files) -> None:
+    def __init__(
+        self, mode: Mode, reads: ReadStates, files: Files, now_ns: Callable[[], int]
+    ) -> None:
         self._mode = mode
         self._states = reads
         self._files = files
+        self._now_ns = now_ns
         # Agent and file, where the note about changing an unread file has been given.
         self._noted_unread: set[tuple[str, str]] = set()
 
@@ -157,7 +159,7 @@ class Freshness:
             if known is None and change.before is not None:
                 self._noted_unread.add((agent, absolute))
             if whole or (known is not None and known.whole and self._same(known, change)):
-                record = ReadRecord(time.time(), 1, 0, stat, True, change.after.digest)
+                record = ReadRecord(self._now_ns() / 1e9, 1, 0, stat, True, change.after.digest)
                 reads.record_read(absolute, record, _text(change.after))
             elif known is not None:
                 self._mark_part_written(reads, known, stat, change)
@@ -186,7 +188,7 @@ class Freshness:
         known = reads.get(place.absolute)
         if known is None or after is None or stat is None or known.digest != before:
             return
-        record = known._replace(read_at=time.time(), stat=stat, digest=after.digest)
+        record = known._replace(read_at=self._now_ns() / 1e9, stat=stat, digest=after.digest)
         text = _text(after) if known.whole else None
         reads.record_read(place.absolute, record, text)
 
@@ -247,7 +249,7 @@ class Freshness:
         return now.shown_digest == record.shown_digest
 
     def _stale(self, record: ReadRecord, change: Change, reads: ReadState) -> ProblemRaised:
-        modified = change.seen.mtime_ns / 1e9 if change.seen is not None else time.time()
+        modified = change.seen.mtime_ns / 1e9 if change.seen is not None else self._now_ns() / 1e9
         when = f"read at {_clock(record.read_at)}, modified at {_clock(modified)}"
         diff = self._diff_of_shown(record, change, reads)
         return ProblemRaised(

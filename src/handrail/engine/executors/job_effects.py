@@ -15,7 +15,7 @@ from handrail.core.ports.machine import Clock
 from handrail.core.ports.processes import JobState, Processes
 from handrail.core.ports.records import Store
 from handrail.core.problems import ProblemRaised
-from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
+from handrail.engine.executors.command_effects import CommandChangeTracker, CommandSnapshot
 from handrail.engine.executors.dead_job_effects import (
     OUTLIVES,
     JobNote,
@@ -47,7 +47,7 @@ class JobEffects:
 
     def __init__(
         self,
-        effects: CommandEffects,
+        effects: CommandChangeTracker,
         store: Store,
         processes: Processes,
         clock: Clock,

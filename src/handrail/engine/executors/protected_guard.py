@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.core.places import shown
 from handrail.core.plan import Plan
-from handrail.core.ports.processes import Guarded, Repaired
+from handrail.core.ports.processes import NameProtection, NameRepair
 from handrail.engine.timing import run_in_thread_uncancellable
 
 _log = logging.getLogger("handrail")
@@ -20,14 +20,14 @@ class ProtectedNamesGuard:
     its changes are repaired before the next command.
     """
 
-    def __init__(self, guarded: Guarded) -> None:
+    def __init__(self, guarded: NameProtection) -> None:
         self.guarded = guarded
         # Whether background jobs may be running.
         self.has_jobs = False
         # The snapshot that jobs are compared with; None: nothing to compare.
         self._job_baseline: Any = None
         # Repairs after jobs that no result has reported yet.
-        self._unreported: tuple[Repaired, ...] = ()
+        self._unreported: tuple[NameRepair, ...] = ()
 
     async def snapshot(
         self,
@@ -53,7 +53,7 @@ class ProtectedNamesGuard:
 
     async def repair(
         self, snapshot: Any, who: str | None, held: Sequence[str] = ()
-    ) -> Sequence[Repaired]:
+    ) -> Sequence[NameRepair]:
         """Restore what differs from the snapshot, except in the paths `held`, which the program
         could not change; logs the changes as done by `who`, if given.
         """
@@ -76,7 +76,7 @@ class ProtectedNamesGuard:
             repaired = await self.repair(baseline, "a background job")
             self._unreported = (*self._unreported, *repaired)
 
-    def pop_job_tampering(self) -> tuple[Repaired, ...]:
+    def pop_job_tampering(self) -> tuple[NameRepair, ...]:
         """The repairs after jobs that were not reported yet."""
         found, self._unreported = self._unreported, ()
         return found
@@ -88,14 +88,14 @@ class ProtectedNamesGuard:
                 self.guarded.leave(self._job_baseline, change.place.absolute)
 
 
-def tampering_text(repaired: Sequence[Repaired]) -> str:
+def tampering_text(repaired: Sequence[NameRepair]) -> str:
     """What a command did to protected names, and how far it was repaired."""
     listed = ", ".join(_describe(one) for one in repaired[:_MAX_LISTED])
     more = f" and {len(repaired) - _MAX_LISTED} more" if len(repaired) > _MAX_LISTED else ""
     return f"changed protected names, which were put back: {listed}{more}"
 
 
-def _describe(one: Repaired) -> str:
+def _describe(one: NameRepair) -> str:
     partly = "" if one.restored else ", NOT restored in full"
     kept = f", its version kept as {one.kept}" if one.kept else ""
     return f"{shown(one.path)} ({one.what}{partly}{kept})"

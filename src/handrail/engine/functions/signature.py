@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
 from handrail.core.arguments.path_arguments import PathArguments, read_path_arguments
-from handrail.core.arguments.schema import build_model, schema_of
+from handrail.core.arguments.schema import build_model, json_schema
 from handrail.core.context import ToolContext
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.tool import Params
@@ -117,7 +117,7 @@ def _strict(annotation: Any) -> Any:
 def _model(name: str, fields: dict[str, tuple[Any, Any]], base: type[BaseModel]) -> type[BaseModel]:
     try:
         model = build_model(name, fields, base)
-        schema_of(model)
+        json_schema(model)
     except (PydanticUserError, SchemaError) as error:
         raise TypeError(f"{name}: a parameter has a type that JSON cannot hold: {error}") from error
     return model

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.footprint import OPEN_ENDED
 from handrail.core.ports.processes import (
-    Captured,
+    CapturedStream,
     Confinement,
-    Ended,
     Launch,
+    NameRepair,
     Processes,
-    Repaired,
+    ProcessResult,
     Strength,
 )
 from handrail.core.problems import ProblemRaised
@@ -105,7 +105,7 @@ class HookRunner:
         if writes is not None:
             confinement = writes.enforce_if_possible(confinement)
         held = self._confines.sandbox.held(confinement)
-        repaired: Sequence[Repaired] = ()
+        repaired: Sequence[NameRepair] = ()
         try:
             result = await self._run_held(spec, message, confinement)
         finally:
@@ -125,7 +125,7 @@ class HookRunner:
             hindered=self._hindered(ended, confinement), confined=confined
         )
 
-    def _hindered(self, ended: Ended, confinement: Confinement) -> str | None:
+    def _hindered(self, ended: ProcessResult, confinement: Confinement) -> str | None:
         """What in the sandbox probably caused the failure; None if nothing indicates it."""
         if not ended.exit_code or ended.timed_out:
             return None
@@ -136,7 +136,9 @@ class HookRunner:
         # The settings that open it to commands do not open it to hooks.
         return _NO_NETWORK
 
-    async def _run(self, spec: HookSpec, message: HookPayload, confinement: Confinement) -> Ended:
+    async def _run(
+        self, spec: HookSpec, message: HookPayload, confinement: Confinement
+    ) -> ProcessResult:
         argument = () if message.file is None else (message.file,)
         return await self.processes.run(
             Launch(
@@ -167,7 +169,7 @@ class HookRunner:
         )
 
 
-def process_result(ended: Ended) -> HookProcessResult:
+def process_result(ended: ProcessResult) -> HookProcessResult:
     """The ended process as a hook's result."""
     return HookProcessResult(
         ended.exit_code,
@@ -179,12 +181,12 @@ def process_result(ended: Ended) -> HookProcessResult:
     )
 
 
-def _captured_bytes(captured: Captured) -> bytes:
+def _captured_bytes(captured: CapturedStream) -> bytes:
     whole = len(captured.head) + len(captured.tail) == captured.total
     return captured.head + captured.tail if whole else captured.head
 
 
-def _tampering_error(repaired: Sequence[Repaired]) -> str | None:
+def _tampering_error(repaired: Sequence[NameRepair]) -> str | None:
     if not repaired:
         return None
     listed = ", ".join(f"{one.path} ({one.what})" for one in repaired[:10])

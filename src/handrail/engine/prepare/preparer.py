@@ -26,7 +26,7 @@ from handrail.core.places import Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.dialects.base import Translated, View, ViewTable, Vocabulary
+from handrail.dialects.base import TranslatedCall, View, ViewTable, Vocabulary
 from handrail.engine import messages
 from handrail.engine.prepare.paths import (
     call_footprint,
@@ -193,7 +193,7 @@ class Preparer:
             target = self._find(prepared)
             prepared.entry, table = target.entry, target.table
             if not table.defaults and given.keys().isdisjoint(table.foreign):
-                translated = Translated(given, {}, table.spelled)
+                translated = TranslatedCall(given, {}, table.spelled)
             else:
                 translated = self._vocabulary.translate(target.view, given)
         except ProblemRaised:
@@ -337,7 +337,7 @@ def plain_arguments(call: ToolCall) -> dict[str, Any]:
     return given
 
 
-def _validated(translated: Translated, target: CallTarget) -> ParsedArguments:
+def _validated(translated: TranslatedCall, target: CallTarget) -> ParsedArguments:
     """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`."""
     from handrail.engine.prepare.coerce import explain_errors, validate_coerced
 

@@ -11,7 +11,13 @@ from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, Protocol
 
 from handrail.core.context import Session
-from handrail.core.dead_letters import DeadLetter, DeadLetterStore, LetterState, Moved, NewLetter
+from handrail.core.dead_letters import (
+    DeadLetter,
+    DeadLetterStore,
+    LetterMove,
+    LetterState,
+    NewLetter,
+)
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
@@ -105,7 +111,7 @@ class DeadLetters:
         """
         letter = await self._take(id, LetterState.RETRYING, self.owner)
         held = _retried.set(letter)
-        back = Moved(LetterState.PENDING)
+        back = LetterMove(LetterState.PENDING)
         try:
             if self.caller is None:
                 raise LookupError("nobody makes calls here")
@@ -139,7 +145,7 @@ class DeadLetters:
     async def _take(self, id: int, state: LetterState, owner: str) -> DeadLetter:
         seen = await self.get(id)
         not_now = self._over(seen) or (self._why_not(seen) if owner else None)
-        if not_now is None and not await self.store.move_letter(seen, Moved(state, owner)):
+        if not_now is None and not await self.store.move_letter(seen, LetterMove(state, owner)):
             not_now = _Refusal("somebody else was first", f"`handrail letters show {id}` says more")
         if not_now is not None:
             said = f"dead letter {id} cannot be taken: {not_now.why}"
@@ -171,11 +177,11 @@ class DeadLetters:
         return None
 
 
-def _outcome(result: ToolResult) -> Moved:
+def _outcome(result: ToolResult) -> LetterMove:
     if result.status is Status.OK:
-        return Moved(LetterState.RESOLVED)
+        return LetterMove(LetterState.RESOLVED)
     error = None if result.problem is None else result.problem.to_dict()
-    return Moved(LetterState.PENDING, error=error)
+    return LetterMove(LetterState.PENDING, error=error)
 
 
 def _same_call(known: DeadLetter, new: NewLetter) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, Kind
-from handrail.core.plan import hash_of
+from handrail.core.plan import content_hash
 from handrail.core.ports.machine import Blobs, Files
 from handrail.core.ports.snapshots import EntryChange, FileState, TreeDiff, WorkspaceSnapshots
 from handrail.core.problems import ProblemRaised
@@ -276,7 +276,7 @@ def _image(before: FileState | None) -> str:
 def _hash(sight: FileState | None) -> str | None:
     if sight is None or sight.form is Form.FILE:
         return None if sight is None else sight.text
-    return hash_of(Content(_bytes(sight)), sight.form)
+    return content_hash(Content(_bytes(sight)), sight.form)
 
 
 def _bytes(sight: FileState) -> bytes:

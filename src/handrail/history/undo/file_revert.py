@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, Place, Stat
-from handrail.core.plan import Change, hash_of
+from handrail.core.plan import Change, content_hash
 from handrail.core.ports.machine import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
@@ -39,7 +39,7 @@ class CurrentFile:
     @property
     def digest(self) -> str | None:
         """What tells it from others."""
-        return hash_of(self.content, self.form)
+        return content_hash(self.content, self.form)
 
     @property
     def mode(self) -> int | None:
@@ -163,7 +163,7 @@ def plan_file_revert(
     way = FileRevert(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
     if force and not _matches(steps, now):
         way = replace(way, forced=True)
-    return _as_far_as_kept(way)
+    return _limit_to_kept(way)
 
 
 def path_spellings(given: str, files: Files) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def _walk(steps: Iterable[FileChange], now: CurrentFile, *, force: bool = False)
     return walk
 
 
-def _as_far_as_kept(way: FileRevert) -> FileRevert:
+def _limit_to_kept(way: FileRevert) -> FileRevert:
     """Stop at the last state whose content is still there."""
     steps, back = list(way.steps), list(way.kept_back)
     while steps and not _is_kept(steps[-1], way.now):

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from handrail.core.places import ASIDE, Entry, Form, Kind, Place, Stat
 from handrail.core.plan import Change
-from handrail.core.ports.machine import FileContent, Named, Staged, Window
+from handrail.core.ports.machine import FileContent, PathEntry, StagedFile, Window
 from handrail.core.problems import ProblemRaised
 from handrail.host.files import reading
 from handrail.host.files.directory import (
@@ -111,7 +111,7 @@ class LocalFiles:
         place = Locator(self._roots.opened_beside()).locate(rel)
         return place._replace(root=ASIDE, path=place.absolute)
 
-    def named(self, path: str) -> Named:
+    def named(self, path: str) -> PathEntry:
         """The entry of this name, without following a final link."""
         rel = self._beside(path) if self._beside is not None else None
         if rel is None:
@@ -197,7 +197,7 @@ class LocalFiles:
         *,
         durable: bool,
         announce: Callable[[], None] = lambda: None,
-    ) -> Staged:
+    ) -> StagedFile:
         """Prepare the new content next to its target, unnamed where possible."""
         from handrail.host.files.staged_change import StagedChange
         from handrail.host.files.staged_folder import StagedFolder, refuse_exchange
@@ -219,7 +219,7 @@ class LocalFiles:
         """Whether one call syncs a whole group of changes."""
         return self._syncs_groups
 
-    def sync_group(self, staged: Sequence[Staged]) -> None:
+    def sync_group(self, staged: Sequence[StagedFile]) -> None:
         """Sync everything written for these changes."""
         if not staged:
             return

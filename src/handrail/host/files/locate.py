@@ -13,7 +13,7 @@ import stat
 from typing import Final, NoReturn
 
 from handrail.core.places import Form, Kind, Place, is_utf8
-from handrail.core.ports.machine import Named
+from handrail.core.ports.machine import PathEntry
 from handrail.core.text.content import Content
 from handrail.host.files.errors import problem_from_oserror, quoted
 from handrail.host.files.messages import (
@@ -318,24 +318,24 @@ class PathResolver:
 _FORM_KINDS = {Form.FILE: Kind.FILE, Form.FOLDER: Kind.DIRECTORY, None: Kind.MISSING}
 
 
-def find_entry(roots: Roots, locator: Locator, path: str) -> Named:
+def find_entry(roots: Roots, locator: Locator, path: str) -> PathEntry:
     """The entry that the last name of a path refers to; see `Files.named`."""
     check(path)
     above, _, name = path.rpartition("/")
     if name in ("", ".", ".."):
         # The path has no last name, so it cannot be a link.
         place = locator.locate(path)
-        return Named(place, Form.FOLDER if place.kind is Kind.DIRECTORY else Form.SPECIAL)
+        return PathEntry(place, Form.FOLDER if place.kind is Kind.DIRECTORY else Form.SPECIAL)
     folder = locator.locate(above or ("/" if path.startswith("/") else "."))
     place = locator.below(folder, name)
     if folder.kind is Kind.MISSING:
-        return Named(place)
+        return PathEntry(place)
     if folder.kind is not Kind.DIRECTORY:
-        return Named(place._replace(kind=Kind.SPECIAL), Form.SPECIAL)
+        return PathEntry(place._replace(kind=Kind.SPECIAL), Form.SPECIAL)
     try:
         return _look(roots, folder, place, name)
     except FileNotFoundError:
-        return Named(place)
+        return PathEntry(place)
     except OSError as error:
         raise problem_from_oserror(error, path) from error
 
@@ -345,7 +345,7 @@ def read_link_target(handle: int, name: str) -> bytes:
     return os.fsencode(os.readlink(name, dir_fd=handle))
 
 
-def _look(roots: Roots, folder: Place, place: Place, name: str) -> Named:
+def _look(roots: Roots, folder: Place, place: Place, name: str) -> PathEntry:
     handle = roots.open(folder, LOOK_IN)
     try:
         info = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -355,6 +355,6 @@ def _look(roots: Roots, folder: Place, place: Place, name: str) -> Named:
         os.close(handle)
     if form is Form.FOLDER:
         content = Content(b"")
-    return Named(
+    return PathEntry(
         place._replace(kind=_FORM_KINDS.get(form, Kind.SPECIAL)), form, content, make_stat(info)
     )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from handrail.core.ports.processes import Confinement, Ended
+from handrail.core.ports.processes import Confinement, ProcessResult
 from handrail.host.sandbox.visible_paths import is_inside_any
 
 _NETWORK: Final = re.compile(
@@ -47,7 +47,7 @@ _TEMPORARY: Final = "/tmp"  # noqa: S108 - as programs name it
 _LOOKED_AT: Final = 16 * 1024
 
 
-def explain_failure(ended: Ended, confinement: Confinement, backend: str) -> str | None:
+def explain_failure(ended: ProcessResult, confinement: Confinement, backend: str) -> str | None:
     """A sentence on the probable cause and the setting that lifts it; None if nothing points to
     one.
     """
@@ -62,7 +62,7 @@ def explain_failure(ended: Ended, confinement: Confinement, backend: str) -> str
     return None
 
 
-def _said(ended: Ended) -> str:
+def _said(ended: ProcessResult) -> str:
     kept = ended.stderr.head + ended.stderr.tail + b"\n" + ended.stdout.tail
     if not ended.stdout.tail:
         kept += ended.stdout.head

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.core.ports.processes import Confinement, Ended, Launch, Strength
+from handrail.core.ports.processes import Confinement, Launch, ProcessResult, Strength
 from handrail.host.processes import landlock
 from handrail.host.processes.binaries import find_binary, sha256
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles
@@ -161,7 +161,7 @@ class LocalSandbox:
         hidden = (*self._wanted.hidden, *places.hidden)
         return SharedMounts(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
 
-    def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
+    def why_failed(self, ended: ProcessResult, confinement: Confinement) -> str | None:
         """The probable cause of a failure, and the setting that lifts it."""
         return explain_failure(ended, confinement, self.backend)
 

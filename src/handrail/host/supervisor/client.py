@@ -13,14 +13,14 @@ from typing import Any, Final
 import anyio
 
 from handrail.core.ports.processes import (
-    Captured,
+    CapturedStream,
     Connection,
-    Ended,
     Job,
     JobOutput,
     JobRequest,
     Launch,
     OnOutput,
+    ProcessResult,
 )
 from handrail.host.files.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
@@ -73,7 +73,7 @@ class SupervisedProcesses:
         """Raise `outside_workspace` if a root was moved or replaced since it was opened."""
         check_in_place(self._roots)
 
-    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
+    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> ProcessResult:
         """Run a program to its end. Raises `unavailable` if it cannot be started or its runner is
         lost.
         """
@@ -147,9 +147,9 @@ class SupervisedProcesses:
         return (self._directory or Path(self._runners.scratch())) / "jobs"
 
 
-def _ended(frame: Frame) -> Ended:
+def _ended(frame: Frame) -> ProcessResult:
     header = frame.header
-    return Ended(
+    return ProcessResult(
         exit_code=header["exit_code"],
         stdout=_captured(header["stdout"], frame.body[: header["split"]]),
         stderr=_captured(header["stderr"], frame.body[header["split"] :]),
@@ -163,8 +163,8 @@ def _ended(frame: Frame) -> Ended:
     )
 
 
-def _captured(header: Mapping[str, Any], body: bytes) -> Captured:
-    return Captured(
+def _captured(header: Mapping[str, Any], body: bytes) -> CapturedStream:
+    return CapturedStream(
         head=body[: header["head"]],
         tail=body[header["head"] :],
         total=header["total"],

@@ -71,17 +71,17 @@ _MOST: Final = 10
 _MAX_S: Final = 5.0
 
 
-class _Parser(NamedTuple):
+class _SyntaxParser(NamedTuple):
     faults: Callable[[SourceText], Faults]
     max_bytes: int
 
 
-_PARSERS: Final[Mapping[Language, _Parser]] = {
-    PYTHON: _Parser(python.faults, python.MAX_BYTES),
-    JSON: _Parser(json_text.faults, json_text.MAX_BYTES),
-    JSON_WITH_COMMENTS: _Parser(json_text.faults_with_comments, json_text.MAX_BYTES),
-    TOML: _Parser(toml_text.faults, toml_text.MAX_BYTES),
-    YAML: _Parser(yaml_text.faults, yaml_text.MAX_BYTES),
+_PARSERS: Final[Mapping[Language, _SyntaxParser]] = {
+    PYTHON: _SyntaxParser(python.faults, python.MAX_BYTES),
+    JSON: _SyntaxParser(json_text.faults, json_text.MAX_BYTES),
+    JSON_WITH_COMMENTS: _SyntaxParser(json_text.faults_with_comments, json_text.MAX_BYTES),
+    TOML: _SyntaxParser(toml_text.faults, toml_text.MAX_BYTES),
+    YAML: _SyntaxParser(yaml_text.faults, yaml_text.MAX_BYTES),
 }
 
 

@@ -13,7 +13,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.models.client import Endpoint, WireModel
 from handrail.models.scripted.replies import ScriptedReply
 from handrail.models.scripted.script_model import StoredReply
-from handrail.models.transport import Reply, Transport
+from handrail.models.transport import HttpReply, Transport
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.requests import WireOptions
 
@@ -84,7 +84,7 @@ class ReplayTransport:
     def __init__(self, replies: Sequence[ScriptedReply]) -> None:
         self._replies = list(replies)
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         """The next recorded answer; raises `ModelFailed` after the last one."""
         if not self._replies:
             raise ModelFailed("network", "the recording has no further exchange")
@@ -104,7 +104,7 @@ class RecordingTransport:
         self._secrets = secrets
         self._exchanges: list[dict[str, Any]] = []
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         """Send a request; its answer is recorded as it is read."""
         reply = await self._inner.post(url, headers, body)
         kept = {name: value for name, value in reply.headers.items() if name in _KEPT}
@@ -132,7 +132,7 @@ class RecordingTransport:
 
 
 class _RecordedReply:
-    def __init__(self, inner: Reply, received: bytearray) -> None:
+    def __init__(self, inner: HttpReply, received: bytearray) -> None:
         self._inner = inner
         self._received = received
         self.status: int = inner.status

@@ -41,16 +41,16 @@ class ScriptBlock:
 
 
 @dataclass(slots=True)
-class Script:
+class ModelScript:
     """A whole script: a block per agent, and the answers of the user to questions, in order."""
 
     blocks: list[ScriptBlock]
     answers: list[Any]
 
 
-def read_script(text: str, name: str) -> Script:
+def read_script(text: str, name: str) -> ModelScript:
     """The script in a text; raises `invalid_arguments` with the line of what is wrong."""
-    script = Script([ScriptBlock("main")], [])
+    script = ModelScript([ScriptBlock("main")], [])
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -65,7 +65,7 @@ def read_script(text: str, name: str) -> Script:
     return script
 
 
-def _read_line(line: Any, number: int, script: Script) -> None:
+def _read_line(line: Any, number: int, script: ModelScript) -> None:
     if not isinstance(line, dict):
         raise TypeError("it is no JSON object")
     kinds = [kind for kind in _READERS if kind in line]
@@ -81,7 +81,7 @@ def _read_line(line: Any, number: int, script: Script) -> None:
     read(line, number, script)
 
 
-def _add_message(line: Mapping[str, Any], number: int, script: Script) -> None:
+def _add_message(line: Mapping[str, Any], number: int, script: ModelScript) -> None:
     usage = line.get("usage")
     if usage is not None and not (isinstance(usage, dict) and set(usage) <= _USAGE_KEYS):
         raise ValueError(f"usage has other keys than {', '.join(sorted(_USAGE_KEYS))}")
@@ -111,11 +111,11 @@ def _read_call(call: Any) -> ScriptedCall:
     return ScriptedCall(call["name"], arguments, _text(call, "id") or None)
 
 
-def _add_expectation(line: Mapping[str, Any], number: int, script: Script) -> None:
+def _add_expectation(line: Mapping[str, Any], number: int, script: ModelScript) -> None:
     script.blocks[-1].entries.append(Expectation(re.compile(_text(line, "expect")), number))
 
 
-def _add_answer(line: Mapping[str, Any], number: int, script: Script) -> None:
+def _add_answer(line: Mapping[str, Any], number: int, script: ModelScript) -> None:
     answer = line["person"]
     if isinstance(answer, dict):
         if set(answer) != {"answers"}:
@@ -125,7 +125,7 @@ def _add_answer(line: Mapping[str, Any], number: int, script: Script) -> None:
     script.answers.append(answer)
 
 
-def _add_fault(line: Mapping[str, Any], number: int, script: Script) -> None:
+def _add_fault(line: Mapping[str, Any], number: int, script: ModelScript) -> None:
     kind = line["fault"]
     if kind not in _FAULTS:
         raise ValueError(f"fault is one of {', '.join(_FAULTS)}")
@@ -136,7 +136,7 @@ def _add_fault(line: Mapping[str, Any], number: int, script: Script) -> None:
     script.blocks[-1].entries.append(fault)
 
 
-def _add_agent(line: Mapping[str, Any], number: int, script: Script) -> None:
+def _add_agent(line: Mapping[str, Any], number: int, script: ModelScript) -> None:
     agent = _text(line, "agent")
     if not agent:
         raise ValueError("agent is the type of a child")
@@ -163,7 +163,7 @@ def _seconds(line: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-_Reader = Callable[[Mapping[str, Any], int, Script], None]
+_Reader = Callable[[Mapping[str, Any], int, ModelScript], None]
 _READERS: Final[Mapping[str, tuple[frozenset[str], _Reader]]] = {
     "expect": (frozenset({"expect"}), _add_expectation),
     "person": (frozenset({"person"}), _add_answer),

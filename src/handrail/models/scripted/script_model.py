@@ -15,11 +15,11 @@ from handrail.core.ports.models import (
     ModelLimits,
     ModelRequest,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.models.client import Endpoint, RetryPolicy, WireModel
 from handrail.models.scripted.replies import ReplyQueue, ScriptedReply
-from handrail.models.scripted.script_file import Expectation, Script, ScriptBlock
+from handrail.models.scripted.script_file import Expectation, ModelScript, ScriptBlock
 from handrail.models.scripted.streams import ScriptedMessage
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.requests import WireOptions
@@ -38,7 +38,7 @@ class ScriptModel:
     def __init__(
         self,
         name: str,
-        script: Script,
+        script: ModelScript,
         *,
         wire: str = "openai-chat",
         chunk: int = 20,
@@ -134,7 +134,7 @@ def recent_results(messages: tuple[Message, ...]) -> str:
             break
         for block in message.blocks:
             if isinstance(block, ResultBlock):
-                texts = [part.text for part in block.blocks if isinstance(part, Text)]
+                texts = [part.text for part in block.blocks if isinstance(part, TextBlock)]
                 found.insert(0, "\n".join(texts))
     return "\n".join(found)
 

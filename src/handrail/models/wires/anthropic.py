@@ -14,7 +14,7 @@ from handrail.core.ports.models import (
     ModelRequest,
     Picture,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.models.failures import failure_from_body
 from handrail.models.wires.fields import get_list, get_text, malformed
@@ -29,7 +29,7 @@ from handrail.models.wires.reader import (
 )
 from handrail.models.wires.requests import (
     IdLinks,
-    Step,
+    RequestStep,
     WireFormat,
     WireOptions,
     base64_text,
@@ -260,7 +260,7 @@ class AnthropicWire(WireFormat):
                 rendered.append({"role": role, "content": blocks})
         return rendered
 
-    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
         """The steps of the conversation in a body."""
         for message in get_list(body, "messages"):
             content = get(message, "content")
@@ -273,7 +273,7 @@ class AnthropicWire(WireFormat):
                 yield from _user_steps(blocks)
 
 
-def _assistant_step(blocks: Sequence[Any]) -> Step:
+def _assistant_step(blocks: Sequence[Any]) -> RequestStep:
     calls = [block for block in blocks if get(block, "type") == "tool_use"]
     for call in calls:
         require_object(get(call, "input"))
@@ -283,18 +283,18 @@ def _assistant_step(blocks: Sequence[Any]) -> Step:
     ):
         raise broken("text follows a tool call in one message")
     _check_text(blocks)
-    return Step("assistant", tuple(get(call, "id") for call in calls))
+    return RequestStep("assistant", tuple(get(call, "id") for call in calls))
 
 
-def _user_steps(blocks: Sequence[Any]) -> Iterator[Step]:
+def _user_steps(blocks: Sequence[Any]) -> Iterator[RequestStep]:
     results = [get(one, "tool_use_id") for one in blocks if get(one, "type") == "tool_result"]
     if any(get(block, "type") != "tool_result" for block in blocks[: len(results)]):
         raise broken("a result does not stand at the start of its message")
     _check_text(blocks)
     if results:
-        yield Step("results", tuple(results))
+        yield RequestStep("results", tuple(results))
     if len(blocks) > len(results):
-        yield Step("user")
+        yield RequestStep("user")
 
 
 def _check_text(blocks: Sequence[Any]) -> None:
@@ -334,7 +334,7 @@ def _user(message: Message, links: IdLinks, options: WireOptions) -> list[dict[s
     for block in message.blocks:
         if isinstance(block, ResultBlock):
             blocks.append(_result(block, links, options))
-        elif isinstance(block, Text) and block.text.strip():
+        elif isinstance(block, TextBlock) and block.text.strip():
             blocks.append({"type": "text", "text": block.text})
         elif isinstance(block, Picture):
             shown = _image(block) if options.sees_images else _text(picture_note(block))

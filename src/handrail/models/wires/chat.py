@@ -15,14 +15,14 @@ from handrail.core.ports.models import (
     ModelRequest,
     Picture,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.models.failures import failure_from_body
 from handrail.models.wires.fields import get_list, get_text, malformed
 from handrail.models.wires.reader import CallPiece, Piece, StreamReader, TextPiece, parse_object
 from handrail.models.wires.requests import (
     IdLinks,
-    Step,
+    RequestStep,
     WireFormat,
     WireOptions,
     data_url,
@@ -202,7 +202,7 @@ class ChatWire(WireFormat):
                 messages.append({"role": "user", "content": _content(message.blocks, options)})
         return messages
 
-    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
         """The steps of the conversation in a body, for the check before a request."""
         for message in get_list(body, "messages"):
             role = get(message, "role")
@@ -212,11 +212,11 @@ class ChatWire(WireFormat):
                 calls = get_list(message, "tool_calls")
                 for call in calls:
                     require_object(get(get(call, "function"), "arguments"))
-                yield Step("assistant", tuple(get(call, "id") for call in calls))
+                yield RequestStep("assistant", tuple(get(call, "id") for call in calls))
             elif role == "tool":
-                yield Step("results", (get(message, "tool_call_id"),))
+                yield RequestStep("results", (get(message, "tool_call_id"),))
             else:
-                yield Step("user")
+                yield RequestStep("user")
 
 
 def chat_call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dic
             call_id = links.wire_id(block.call_id)
             rendered.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if pictures:
-        blocks: tuple[Block, ...] = (Text("The images of the tool results above:"), *pictures)
+        blocks: tuple[Block, ...] = (TextBlock("The images of the tool results above:"), *pictures)
         rendered.append({"role": "user", "content": _content(blocks, options)})
     return rendered
 
@@ -261,7 +261,7 @@ def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dic
 def _content(blocks: Sequence[Block], options: WireOptions) -> str | list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in blocks:
-        if isinstance(block, Text):
+        if isinstance(block, TextBlock):
             parts.append({"type": "text", "text": block.text})
         elif isinstance(block, Picture):
             if options.sees_images:

@@ -17,7 +17,7 @@ from handrail.core.ports.models import (
     ModelRequest,
     Picture,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.models.failures import failure_from_body
 from handrail.models.wires.fields import get_list, get_text, malformed
@@ -31,7 +31,7 @@ from handrail.models.wires.reader import (
 )
 from handrail.models.wires.requests import (
     IdLinks,
-    Step,
+    RequestStep,
     WireFormat,
     WireOptions,
     base64_text,
@@ -195,7 +195,7 @@ class GeminiWire(WireFormat):
                 contents.append(rendered)
         return contents
 
-    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
         """The steps of the conversation in a body. Calls without an id go by their position."""
         for content in get_list(body, "contents"):
             parts = get_list(content, "parts")
@@ -208,14 +208,14 @@ class GeminiWire(WireFormat):
             if get(content, "role") == "model":
                 for call in calls:
                     require_object(get(call, "args"))
-                yield Step("assistant", _keys(calls))
+                yield RequestStep("assistant", _keys(calls))
                 continue
             if calls:
                 raise broken("a message of the user has a call")
             if results:
-                yield Step("results", _keys(results))
+                yield RequestStep("results", _keys(results))
             if any(not get(one, "functionResponse") for one in parts):
-                yield Step("user")
+                yield RequestStep("user")
 
 
 def _keys(items: Sequence[Any]) -> tuple[str, ...]:
@@ -262,7 +262,7 @@ def _user(
 
 
 def _part(block: Block, options: WireOptions) -> list[dict[str, Any]]:
-    if isinstance(block, Text) and block.text:
+    if isinstance(block, TextBlock) and block.text:
         return [{"text": block.text}]
     if isinstance(block, Picture):
         return [_image(block) if options.sees_images else {"text": picture_note(block)}]

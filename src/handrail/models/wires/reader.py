@@ -27,9 +27,9 @@ from handrail.core.ports.models import (
     ModelEvent,
     ModelFailed,
     RawMessage,
-    Text,
+    TextBlock,
     TextDelta,
-    Thinking,
+    ThinkingBlock,
     ThinkingDelta,
     UsageReported,
 )
@@ -103,7 +103,7 @@ class RawPiece:
 Piece = TextPiece | CallPiece | RawPiece
 
 
-class Ending(NamedTuple):
+class StreamEnding(NamedTuple):
     """Why the message ended, and the provider's own word for it."""
 
     finish: Finish
@@ -120,7 +120,7 @@ class StreamReader(ABC):
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
-        self.ending: Ending | None = None
+        self.ending: StreamEnding | None = None
         self.response_id: str | None = None
         self.usage: UsageReported | None = None
         # Counts everything that moves the message forward; keep-alive events do not.
@@ -260,12 +260,12 @@ class StreamReader(ABC):
         """The calls that are not complete yet."""
         return [call for call in self._calls if not call.closed]
 
-    def set_ending(self, known: Mapping[str, Finish], reason: Any) -> Ending:
+    def set_ending(self, known: Mapping[str, Finish], reason: Any) -> StreamEnding:
         """Note why the message ended."""
         word = reason[:100] if isinstance(reason, str) else ""
         finish = known.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
         self.progress += 1
-        self.ending = Ending(finish, word)
+        self.ending = StreamEnding(finish, word)
         return self.ending
 
     def note_response(self, given: Any) -> None:
@@ -306,7 +306,9 @@ class StreamReader(ABC):
             if isinstance(piece, CallPiece):
                 blocks.append(_call_block(piece))
             elif isinstance(piece, TextPiece) and piece.parts:
-                blocks.append(Thinking(piece.text) if piece.thinking else Text(piece.text))
+                blocks.append(
+                    ThinkingBlock(piece.text) if piece.thinking else TextBlock(piece.text)
+                )
         raw = RawMessage(self.wire, self.raw_message(pieces))
         return Message("assistant", tuple(blocks), raw)
 

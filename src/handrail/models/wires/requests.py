@@ -20,7 +20,7 @@ from handrail.core.ports.models import (
     ModelRequest,
     Picture,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.models.wires.reader import StreamReader, parse_object
 
@@ -40,7 +40,7 @@ class WireOptions:
     is_openai: bool = False
 
 
-class Step(NamedTuple):
+class RequestStep(NamedTuple):
     """One step of a rendered conversation: what the user said, what the model said with the ids of
     its calls, or results with the ids of the calls they answer.
     """
@@ -73,7 +73,7 @@ class WireFormat(ABC):
         """The body of a request; raises `ModelFailed` for a result of no call."""
 
     @abstractmethod
-    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
         """The steps of the conversation in a body; raises `ModelFailed` for a malformed part."""
 
     def check(self, body: Mapping[str, Any]) -> None:
@@ -81,7 +81,7 @@ class WireFormat(ABC):
         check_steps(list(self.outline(body)), starts_with_user=self.starts_with_user)
 
 
-def check_steps(steps: Sequence[Step], *, starts_with_user: bool) -> None:
+def check_steps(steps: Sequence[RequestStep], *, starts_with_user: bool) -> None:
     """Raise `ModelFailed` unless every call has exactly one result right after its message, and
     every result has a call.
     """
@@ -107,7 +107,7 @@ def check_steps(steps: Sequence[Step], *, starts_with_user: bool) -> None:
         raise broken("it ends with a message of the model")
 
 
-def _close_calls(open_ids: list[Any], step: Step, number: int) -> None:
+def _close_calls(open_ids: list[Any], step: RequestStep, number: int) -> None:
     for call_id in step.ids:
         if call_id not in open_ids:
             raise broken(f"step {number} has a result for {call_id!r:.100}, which is no open call")
@@ -171,7 +171,7 @@ def split_result(block: ResultBlock, *, sees_images: bool) -> tuple[list[Picture
     pictures: list[Picture] = []
     texts: list[str] = []
     for part in block.blocks:
-        if isinstance(part, Text):
+        if isinstance(part, TextBlock):
             texts.append(part.text)
         elif sees_images and part.media_type in VISIBLE:
             pictures.append(part)

@@ -15,22 +15,22 @@ from handrail.core.ports.models import (
     ModelRequest,
     Picture,
     ResultBlock,
-    Text,
+    TextBlock,
 )
 from handrail.models.failures import failure_from_body
 from handrail.models.wires.fields import get_list, get_text, malformed
 from handrail.models.wires.reader import (
     CallPiece,
-    Ending,
     Piece,
     RawPiece,
+    StreamEnding,
     StreamReader,
     TextPiece,
     parse_object,
 )
 from handrail.models.wires.requests import (
     IdLinks,
-    Step,
+    RequestStep,
     WireFormat,
     WireOptions,
     broken,
@@ -154,11 +154,11 @@ class ResponsesReader(StreamReader):
             reason = get(get(response, "incomplete_details"), "reason")
             ending = self.set_ending(RESPONSES_INCOMPLETE, reason)
             if ending.finish is Finish.UNKNOWN:
-                self.ending = Ending(Finish.CUT, ending.reason or "incomplete")
+                self.ending = StreamEnding(Finish.CUT, ending.reason or "incomplete")
             return
         ending = self.set_ending(RESPONSES_FINISH, status)
         if self._refused:
-            self.ending = Ending(Finish.REFUSED, "refusal")
+            self.ending = StreamEnding(Finish.REFUSED, "refusal")
         elif ending.finish is Finish.CALLS and self.open_calls:
             self.ending = None
             raise malformed("the response ends while a call is open")
@@ -237,7 +237,7 @@ class ResponsesWire(WireFormat):
                 items.append({"role": "user", "content": _content(message.blocks, options)})
         return items
 
-    def outline(self, body: Mapping[str, Any]) -> Iterator[Step]:
+    def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
         """The steps of the conversation in a body."""
         calls: list[Any] = []
         said = False
@@ -253,14 +253,14 @@ class ResponsesWire(WireFormat):
                 said = True
                 continue
             if said:
-                yield Step("assistant", tuple(calls))
+                yield RequestStep("assistant", tuple(calls))
                 calls, said = [], False
             if get(item, "type") == "function_call_output":
-                yield Step("results", (get(item, "call_id"),))
+                yield RequestStep("results", (get(item, "call_id"),))
             elif get(item, "role") == "user":
-                yield Step("user")
+                yield RequestStep("user")
         if said:
-            yield Step("assistant", tuple(calls))
+            yield RequestStep("assistant", tuple(calls))
 
 
 def _call_item(call_id: str, name: str, arguments: str) -> dict[str, Any]:
@@ -297,7 +297,7 @@ def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dic
             pictures, text = split_result(block, sees_images=options.sees_images)
             output: str | list[dict[str, Any]] = text
             if pictures:
-                output = _content((*([Text(text)] if text else []), *pictures), options)
+                output = _content((*([TextBlock(text)] if text else []), *pictures), options)
             call_id = links.wire_id(block.call_id)
             items.append({"type": "function_call_output", "call_id": call_id, "output": output})
     return items
@@ -306,7 +306,7 @@ def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dic
 def _content(blocks: Sequence[Block], options: WireOptions) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in blocks:
-        if isinstance(block, Text):
+        if isinstance(block, TextBlock):
             parts.append({"type": "input_text", "text": block.text})
         elif isinstance(block, Picture):
             if options.sees_images:

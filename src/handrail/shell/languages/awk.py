@@ -31,7 +31,7 @@ def parse_awk(text: str) -> AwkProgram | None:
     if len(text) > _MAX_TEXT or _CONTINUED_COMMENT.search(text):
         return None
     try:
-        return _Parser(text).program()
+        return _AwkParser(text).program()
     except (AwkSyntaxError, RecursionError):
         return None
 
@@ -78,9 +78,9 @@ def likely_files(text: str, values: Mapping[str, str]) -> Iterator[str]:
         yield from parser.guessed(parser.written_values)
 
 
-def _guess(text: str, values: Mapping[str, str]) -> _Parser | None:
+def _guess(text: str, values: Mapping[str, str]) -> _AwkParser | None:
     try:
-        parser = _Parser(text[:_MAX_TEXT])
+        parser = _AwkParser(text[:_MAX_TEXT])
     except AwkSyntaxError:
         return None
     for name, value in values.items():
@@ -90,7 +90,7 @@ def _guess(text: str, values: Mapping[str, str]) -> _Parser | None:
     return parser
 
 
-class _Parser(AwkExpressionParser):
+class _AwkParser(AwkExpressionParser):
     """Recursive descent over the items and statements of a program."""
 
     def guessed(self, values: Sequence[AwkValue]) -> Iterator[str]:

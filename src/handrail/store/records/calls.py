@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from handrail.core.ports.records import CallRecord, Claimed, SessionRecord
+from handrail.core.ports.records import CallClaim, CallRecord, SessionRecord
 from handrail.store.records.contents import expand_body
 
 # What stands for a payload that was purged.
@@ -168,7 +168,7 @@ def decode_call(
 
 def claim_call_id(
     db: sqlite3.Connection, session: str, call_id: str, fingerprint: str, owner: str, at_ns: int
-) -> Claimed | None:
+) -> CallClaim | None:
     """Take the id if nobody has; None if it is taken by this, else who has it."""
     # An id without a claim can be on record all the same: older stores had none, and the
     # ids that we make ourselves need none.
@@ -185,7 +185,7 @@ def claim_call_id(
         "SELECT fingerprint, owner FROM claims WHERE session = ? AND call_id = ?",
         (session, call_id),
     ).fetchone()
-    return Claimed(*found) if found else Claimed(None, "")
+    return CallClaim(*found) if found else CallClaim(None, "")
 
 
 def take_over_claim(

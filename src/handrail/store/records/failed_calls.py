@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
+from handrail.core.dead_letters import DeadLetter, LetterMove, LetterState, NewLetter
 from handrail.core.text.redact import redact
 from handrail.store.chain.encoding import encode_json, storable
 from handrail.store.sqlite.connection import Database
@@ -70,7 +70,9 @@ def find_failed_call(db: sqlite3.Connection, id: int) -> DeadLetter | None:
     return None if row is None else _letter(row)
 
 
-def set_failed_call_state(db: sqlite3.Connection, seen: DeadLetter, to: Moved, at_ns: int) -> bool:
+def set_failed_call_state(
+    db: sqlite3.Connection, seen: DeadLetter, to: LetterMove, at_ns: int
+) -> bool:
     """Change its state, unless somebody else did since it was seen."""
     error = None if to.error is None else _without_secrets(to.error)[0]
     done = db.execute(

@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 
-from handrail.core.ports.leases import Lease, Reserved, overlap
+from handrail.core.ports.leases import Lease, Reservation, overlap
 from handrail.store.sqlite.connection import list_active_leases
 
 
@@ -19,7 +19,7 @@ def acquire_leases(
     now_ns: int,
     ttl_ns: int,
     process: str,
-) -> Reserved:
+) -> Reservation:
     """Give each glob to the owner unless another owner's lease overlaps it."""
     db.execute("DELETE FROM leases WHERE until_ns <= ?", (now_ns,))
     acquired: list[Lease] = []
@@ -31,7 +31,7 @@ def acquire_leases(
             denied.append((glob, other))
             continue
         acquired.append(_give(db, owner, glob, now_ns + ttl_ns, process))
-    return Reserved(acquired, denied)
+    return Reservation(acquired, denied)
 
 
 def release_leases(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import Any, Final, NamedTuple
 
-from handrail.core.ports.records import Opened, Trace, Where
+from handrail.core.ports.records import OpenedSession, Trace, Where
 from handrail.store.records.calls import decode_call, load_body
 from handrail.store.records.contents import expand_body
 
@@ -85,7 +85,7 @@ def load_contents(db: sqlite3.Connection, row: int) -> dict[Where, str]:
     }
 
 
-def list_openings(db: sqlite3.Connection) -> list[Opened]:
+def list_openings(db: sqlite3.Connection) -> list[OpenedSession]:
     """When sessions were opened, oldest first; the command line opens its own each time, so
     of several alike in a row only the first is given.
     """
@@ -96,7 +96,7 @@ def list_openings(db: sqlite3.Connection) -> list[Opened]:
     ):
         if last.get(session) != info:
             last[session] = info
-            found.append(Opened(session, at_ns, decode_call(info)))
+            found.append(OpenedSession(session, at_ns, decode_call(info)))
     return found
 
 

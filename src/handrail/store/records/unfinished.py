@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.core.ports.records import Abandoned, CallRecord, OpenRequest
+from handrail.core.ports.records import AbandonedWork, CallRecord, OpenRequest
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, close_sessions
 from handrail.store.records.calls import decode_call, find_attempt
 from handrail.store.records.sessions import (
@@ -105,7 +105,7 @@ def _has_intent(db: sqlite3.Connection, session: str, call_id: str) -> bool:
 
 def find_abandoned(
     db: sqlite3.Connection, is_alive: IsAlive, opened: Mapping[str, str]
-) -> Abandoned:
+) -> AbandonedWork:
     """See `Store.abandoned`; `opened` are the sessions (with owner) that the caller has opened
     itself and has made no call in yet.
     """
@@ -120,7 +120,7 @@ def find_abandoned(
         if _is_over(request, alive.get(request.session, []), is_alive, opened)
     ]
     to_close = any(not its for its in alive.values()) or is_due(db, CLOSED)
-    return Abandoned(requests, to_close)
+    return AbandonedWork(requests, to_close)
 
 
 def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> list[str]:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from handrail.core.ports.records import (
-    Abandoned,
+    AbandonedWork,
+    CallClaim,
     CallRecord,
-    Claimed,
     Durability,
-    Opened,
+    OpenedSession,
     Row,
     SessionRecord,
     Trace,
@@ -46,8 +46,8 @@ from handrail.store.sqlite.writer import (
 )
 
 if TYPE_CHECKING:
-    from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
-    from handrail.core.ports.leases import Lease, Reserved
+    from handrail.core.dead_letters import DeadLetter, LetterMove, LetterState, NewLetter
+    from handrail.core.ports.leases import Lease, Reservation
     from handrail.store.records.purge import StoreSizes
 
 T = TypeVar("T")
@@ -163,7 +163,7 @@ class SqliteStore:
 
     async def claim(
         self, session: str, call_id: str, fingerprint: str, owner: str
-    ) -> Claimed | None:
+    ) -> CallClaim | None:
         """Take an id for a call, in all processes at once; None: it is the caller's now."""
         key, now_ns = (storable(session), storable(call_id)), self._now_ns
         return await self._ask(
@@ -177,7 +177,7 @@ class SqliteStore:
 
     async def reserve(
         self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
-    ) -> Reserved:
+    ) -> Reservation:
         """See `Leases.reserve`."""
         now_ns = self._now_ns
         return await self._ask(
@@ -213,7 +213,7 @@ class SqliteStore:
         """See `DeadLetterStore.letter`."""
         return await self._ask(lambda db: failed_calls.find_failed_call(db, id))
 
-    async def move_letter(self, seen: DeadLetter, to: Moved) -> bool:
+    async def move_letter(self, seen: DeadLetter, to: LetterMove) -> bool:
         """See `DeadLetterStore.move_letter`."""
         now_ns = self._now_ns
         return await self._ask(
@@ -259,7 +259,7 @@ class SqliteStore:
         """The old contents that stand in one row itself, by where they stand in it."""
         return await self._ask(lambda db: traces.load_contents(db, row))
 
-    async def openings(self) -> list[Opened]:
+    async def openings(self) -> list[OpenedSession]:
         """When which session was opened and where, oldest first."""
         return await self._ask(traces.list_openings)
 
@@ -268,7 +268,7 @@ class SqliteStore:
         now_ns = self._now_ns
         return await self._ask(lambda db: unfinished.list_unfinished(db, now_ns()), writes=True)
 
-    async def abandoned(self, is_alive: Callable[[str], bool]) -> Abandoned:
+    async def abandoned(self, is_alive: Callable[[str], bool]) -> AbandonedWork:
         """See `Store.abandoned`."""
         opened = dict(self._opened)
         return await self._ask(lambda db: unfinished.find_abandoned(db, is_alive, opened))

@@ -14,8 +14,8 @@ from handrail.core.places import Place, shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8
-from handrail.tools._lib.builtin import clip, format_count
 from handrail.tools._lib.byte_text import ByteText, Splice
+from handrail.tools._lib.tool_base import clip, format_count
 
 CONTEXT: Final = 3
 MAX_SHOWN: Final = 400

@@ -8,7 +8,7 @@ from handrail.core.ports.leases import PathReserver
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, P
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import Builtin
+from handrail.tools._lib.tool_base import Builtin
 
 
 class LockTool(Builtin[P]):

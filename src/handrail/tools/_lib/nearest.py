@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from handrail.tools._lib.builtin import clip, number_lines
 from handrail.tools._lib.byte_text import ByteText
+from handrail.tools._lib.tool_base import clip, number_lines
 
 _MAX_BYTES: Final = 2_000_000
 _MAX_LINES: Final = 12

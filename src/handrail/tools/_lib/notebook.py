@@ -18,7 +18,7 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.encoding import TextForm, detect
 from handrail.core.text.nesting import nested_deeper
-from handrail.tools._lib.builtin import clip, format_count
+from handrail.tools._lib.tool_base import clip, format_count
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 # Numbers become floats: an integer of 5,000 digits is valid, and `int` refuses it.

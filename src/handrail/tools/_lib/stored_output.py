@@ -14,7 +14,8 @@ from handrail.core.deferred_dataclass import dataclass
 from handrail.core.outputs import Outputs, StoredOutput, output_handle
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.tools._lib.builtin import (
+from handrail.tools._lib.commands.running import quote_imitations
+from handrail.tools._lib.tool_base import (
     MAX_LINE,
     append_content_notes,
     clip,
@@ -22,7 +23,6 @@ from handrail.tools._lib.builtin import (
     number_lines,
     run_sized,
 )
-from handrail.tools._lib.commands.running import quote_imitations
 
 ROOM_FOR_NOTES: Final = 500
 

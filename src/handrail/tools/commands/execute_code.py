@@ -8,15 +8,14 @@ from pydantic import Field
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects, Reason
 from handrail.core.context import Session, ToolContext
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
-from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     OUTPUT_SCHEMA,
     AnalyzedCommands,
@@ -29,6 +28,7 @@ from handrail.tools._lib.commands.running import (
     run_to_end,
 )
 from handrail.tools._lib.services import Shell
+from handrail.tools._lib.tool_base import Builtin
 
 # language → the program and what stands before the code
 _INTERPRETERS: Final = {"python": ("python3", "-c"), "node": ("node", "-e")}

@@ -14,9 +14,9 @@ from handrail.core.ports.processes import JobState
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
-from handrail.tools._lib.builtin import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
 from handrail.tools._lib.commands.jobs import JobTool, describe_job
 from handrail.tools._lib.commands.running import Seconds
+from handrail.tools._lib.tool_base import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
 
 _MAX_BYTES: Final = 24_000
 

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import Session, ToolContext
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
-from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import Kind
 from handrail.core.ports.machine import Files
@@ -21,7 +21,6 @@ from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.shell.parse.trivial import same_in_any_shell
-from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     DEFAULT_S,
     AnalyzedCommands,
@@ -36,6 +35,7 @@ from handrail.tools._lib.commands.running import (
     run_to_end,
 )
 from handrail.tools._lib.services import Shell
+from handrail.tools._lib.tool_base import Builtin
 
 # The command's last directory goes to a handle of our own, so that output cannot forge it.
 _REPORT = "trap 'pwd -P >&9' EXIT\n"

@@ -21,7 +21,10 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import (
+from handrail.tools._lib.patches.envelope import parse_patch
+from handrail.tools._lib.patches.model import Action, Target, resolve_targets
+from handrail.tools._lib.patches.workspace import PatchStep, PatchWorkspace, total_size
+from handrail.tools._lib.tool_base import (
     INTEGER,
     STRING,
     Builtin,
@@ -29,9 +32,6 @@ from handrail.tools._lib.builtin import (
     object_schema,
     run_sized,
 )
-from handrail.tools._lib.patches.envelope import parse_patch
-from handrail.tools._lib.patches.model import Action, Target, resolve_targets
-from handrail.tools._lib.patches.workspace import PatchStep, PatchWorkspace, total_size
 
 # Lines are decoded, and hunks compared with them: work in bytes that could be scanned instead.
 _WORK_PER_BYTE: Final = 10

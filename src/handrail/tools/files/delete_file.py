@@ -14,7 +14,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import (
+from handrail.tools._lib.tool_base import (
     INTEGER,
     STRING,
     Builtin,

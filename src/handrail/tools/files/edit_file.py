@@ -21,17 +21,6 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import (
-    INLINE_BYTES,
-    INTEGER,
-    STRING,
-    Builtin,
-    format_count,
-    object_schema,
-    require_file,
-    run_sized,
-    size_to_change,
-)
 from handrail.tools._lib.byte_text import (
     ByteText,
     Splice,
@@ -50,6 +39,17 @@ from handrail.tools._lib.matching.exact import (
 )
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
+from handrail.tools._lib.tool_base import (
+    INLINE_BYTES,
+    INTEGER,
+    STRING,
+    Builtin,
+    format_count,
+    object_schema,
+    require_file,
+    run_sized,
+    size_to_change,
+)
 
 # Splices of one call that are composed with those of its other edits.
 _MOST_COMPOSED: Final = 100_000

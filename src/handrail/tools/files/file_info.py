@@ -20,8 +20,8 @@ from handrail.core.results import Output
 from handrail.core.text.encoding import detect
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import Builtin, run_sized
 from handrail.tools._lib.byte_text import ByteText
+from handrail.tools._lib.tool_base import Builtin, run_sized
 
 MAX_COUNTED: Final = 50_000_000
 

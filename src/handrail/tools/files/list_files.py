@@ -16,9 +16,9 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import STRINGS, Builtin, append_notes
 from handrail.tools._lib.globs import check_globs, name_matcher
 from handrail.tools._lib.stored_output import how_many_fit
+from handrail.tools._lib.tool_base import STRINGS, Builtin, append_notes
 
 MAX_ENTRIES: Final = 1_000
 

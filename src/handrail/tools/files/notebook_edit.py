@@ -17,16 +17,6 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import (
-    INTEGER,
-    STRING,
-    Builtin,
-    format_count,
-    object_schema,
-    require_file,
-    run_sized,
-    size_to_change,
-)
 from handrail.tools._lib.diff import DiffHunk, render_diff, split_lines
 from handrail.tools._lib.notebook import (
     Cell,
@@ -43,6 +33,16 @@ from handrail.tools._lib.notebook_cells import (
     find_lost_parts,
     insert_cell,
     replace_cell,
+)
+from handrail.tools._lib.tool_base import (
+    INTEGER,
+    STRING,
+    Builtin,
+    format_count,
+    object_schema,
+    require_file,
+    run_sized,
+    size_to_change,
 )
 
 # The JSON is parsed: work in bytes that could be scanned instead.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
-import time
 from typing import Final, NamedTuple
 
 from pydantic import Field, field_validator
@@ -26,7 +25,9 @@ from handrail.core.results import FileRead, Output
 from handrail.core.text.encoding import TextForm, detect
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import (
+from handrail.tools._lib.diff import split_lines
+from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, OutputRange, how_many_fit, read_output
+from handrail.tools._lib.tool_base import (
     INTEGER,
     INTEGER_OR_NULL,
     MAX_LINE,
@@ -40,8 +41,6 @@ from handrail.tools._lib.builtin import (
     require_file,
     run_sized,
 )
-from handrail.tools._lib.diff import split_lines
-from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, OutputRange, how_many_fit, read_output
 
 _ESCAPED: Final = re.compile(r"[^\t\n\x20-\x7e]|\\")
 _LONGEST_ESCAPE: Final = 4
@@ -194,7 +193,7 @@ class ReadFile(Builtin[ReadFileParams]):
 
     def _first_bytes(self, place: Place, count: int, ctx: ToolContext) -> Output:
         start = read_first_bytes(self._files, place, count, self.max_chars)
-        ctx.reads.record_read(place.absolute, start.record(time.time()))
+        ctx.reads.record_read(place.absolute, start.record(ctx.session.now_ns() / 1e9))
         return Output(
             append_content_notes(start.text, start.notes),
             data={
@@ -276,7 +275,7 @@ def _shown(window: Window, args: ReadFileParams) -> str:
 
 def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
     record = ReadRecord(
-        time.time(),
+        ctx.session.now_ns() / 1e9,
         window.first,
         window.number,
         window.stat,

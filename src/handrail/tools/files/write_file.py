@@ -16,7 +16,16 @@ from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8, TextForm, detect
 from handrail.core.tool import Group, Params
 from handrail.core.traits import RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import (
+from handrail.tools._lib.byte_text import ByteText, Splice, apply_splices, detect_form
+from handrail.tools._lib.diff import (
+    DiffHunk,
+    count_lines,
+    make_hunks,
+    plan_creation,
+    render_diff,
+    split_lines,
+)
+from handrail.tools._lib.tool_base import (
     BOOLEAN,
     INTEGER,
     STRING,
@@ -26,15 +35,6 @@ from handrail.tools._lib.builtin import (
     require_file,
     run_sized,
     size_to_change,
-)
-from handrail.tools._lib.byte_text import ByteText, Splice, apply_splices, detect_form
-from handrail.tools._lib.diff import (
-    DiffHunk,
-    count_lines,
-    make_hunks,
-    plan_creation,
-    render_diff,
-    split_lines,
 )
 
 _MAX_DIFFED: Final = 2_000_000
@@ -114,16 +114,16 @@ class WriteFile(Builtin[WriteFileParams]):
         )
 
 
-class _Fitted(NamedTuple):
+class _FittedText(NamedTuple):
     text: str
     note: str
 
 
-def _fitted(content: str, file: ByteText) -> _Fitted:
+def _fitted(content: str, file: ByteText) -> _FittedText:
     endings = file.count(file.cr + file.lf)
     if endings and endings == file.count(file.lf) and "\n" in content and "\r" not in content:
-        return _Fitted(content.replace("\n", "\r\n"), "; line endings are CRLF, as before")
-    return _Fitted(content, "")
+        return _FittedText(content.replace("\n", "\r\n"), "; line endings are CRLF, as before")
+    return _FittedText(content, "")
 
 
 def _plan(

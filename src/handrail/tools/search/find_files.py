@@ -14,7 +14,9 @@ from handrail.core.ports.machine import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import (
+from handrail.tools._lib.globs import check_globs
+from handrail.tools._lib.stored_output import Page, how_many_fit
+from handrail.tools._lib.tool_base import (
     INTEGER,
     INTEGER_OR_NULL,
     STRINGS,
@@ -22,8 +24,6 @@ from handrail.tools._lib.builtin import (
     append_notes,
     object_schema,
 )
-from handrail.tools._lib.globs import check_globs
-from handrail.tools._lib.stored_output import Page, how_many_fit
 
 
 class FindFilesParams(Params):

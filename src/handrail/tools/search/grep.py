@@ -16,9 +16,9 @@ from handrail.core.ports.machine import GrepFound, GrepMode, GrepQuery, Hit, Sea
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
-from handrail.tools._lib.builtin import Builtin, append_notes, clip
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, Page, how_many_fit, load_output
+from handrail.tools._lib.tool_base import Builtin, append_notes, clip
 
 MAX_HIT: Final = 500
 

@@ -11,7 +11,7 @@ from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import STRING, Builtin, object_schema
+from handrail.tools._lib.tool_base import STRING, Builtin, object_schema
 
 MODE_CHANGE = Footprint((Touch("session:mode", Access.WRITE),), alone=True)
 

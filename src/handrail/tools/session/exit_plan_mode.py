@@ -13,7 +13,7 @@ from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema
+from handrail.tools._lib.tool_base import INTEGER, STRING, Builtin, object_schema
 from handrail.tools.session.enter_plan_mode import MODE_CHANGE
 
 

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
-from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.ports.undo import UndoableChange, UndoService
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
-from handrail.tools._lib.builtin import BOOLEAN, INTEGER, STRING, Builtin, object_schema
+from handrail.tools._lib.tool_base import BOOLEAN, INTEGER, STRING, Builtin, object_schema
 
 _CHANGE: Final = object_schema(
     path=STRING,

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
 from handrail.core.footprint import OPEN_ENDED, Footprint
-from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.undo import Requester, Scope, UndoCall, UndoRequest, UndoService
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import Builtin
+from handrail.tools._lib.tool_base import Builtin
 
 
 class UndoParams(Params):

@@ -221,7 +221,7 @@ def _read_schema(name: str) -> Any:
     import json
     from pathlib import Path
 
-    from handrail.core.arguments.schema_types import model_from_schema
+    from handrail.core.arguments.model_builder import model_from_schema
 
     try:
         schema = json.loads(Path(name).expanduser().read_text("utf-8"))

@@ -88,10 +88,10 @@ def _load_messages(options: Namespace, session: str) -> tuple[Message, ...]:
 
 def _lines(message: Message) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, one_line, paint, truncate, wrap
-    from handrail.core.ports.models import CallBlock, ResultBlock, Text
+    from handrail.core.ports.models import CallBlock, ResultBlock, TextBlock
 
     for block in message.blocks:
-        if isinstance(block, Text):
+        if isinstance(block, TextBlock):
             heading = "you" if message.role == "user" else "model"
             yield paint(heading, TextStyle.HEADING)
             yield from wrap(block.text, "  ")
@@ -99,7 +99,7 @@ def _lines(message: Message) -> Iterator[str]:
             text = f"  • {one_line(block.name)} {one_line(block.arguments_json)}"
             yield paint(truncate(text, 100), TextStyle.PLACE)
         elif isinstance(block, ResultBlock):
-            first = next((one.text for one in block.blocks if isinstance(one, Text)), "")
+            first = next((one.text for one in block.blocks if isinstance(one, TextBlock)), "")
             text = one_line(first.strip().partition("\n")[0])
             yield paint(
                 f"    {truncate(text, 96)}", TextStyle.BAD if block.is_error else TextStyle.FAINT

@@ -45,12 +45,12 @@ def run(options: Namespace) -> int:
     """Make the call and print its result; return the exit code of the result."""
     import asyncio
 
-    from handrail.cli.render.status_line import LiveOutput, StatusLine
+    from handrail.cli.render.status_line import LiveOutputPrinter, StatusLine
     from handrail.cli.workspace import choose_approver
 
     arguments = read_arguments(options.arguments)
     chosen = choose_approver(options)
-    live = None if options.json else LiveOutput()
+    live = None if options.json else LiveOutputPrinter()
     status = live or StatusLine()
     approver = _AskOnceApprover(chosen, status) if chosen is not None else None
     try:

@@ -35,13 +35,13 @@ def run(options: Namespace) -> int:
     """Run the action on the jobs of all sessions."""
     import asyncio
 
-    from handrail.assembly.commands import jobs_of
+    from handrail.assembly.commands import open_background_jobs
     from handrail.cli.workspace import find_workspace, refuse_session
 
     refuse_session(options, "it lists the jobs of all sessions")
     if options.action != "list" and options.job is None:
         raise messages.JOB_ID_MISSING.error(action=options.action, field="job")
-    return asyncio.run(_act(options, jobs_of(find_workspace(options).home)))
+    return asyncio.run(_act(options, open_background_jobs(find_workspace(options).home)))
 
 
 async def _act(options: Namespace, processes: Processes) -> int:

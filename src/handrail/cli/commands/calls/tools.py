@@ -60,12 +60,12 @@ def run(options: Namespace) -> int:
 
 async def _tools(options: Namespace) -> list[dict[str, Any]]:
     from handrail.cli.workspace import MEMORY, open_session
-    from handrail.dialects.known import vocabulary_of
+    from handrail.dialects.known import find_vocabulary
 
     options.store = MEMORY
     opening = open_session(options)
     async with opening as rt:
-        names = vocabulary_of(opening.settings.dialect)
+        names = find_vocabulary(opening.settings.dialect)
         wanted = [_canonical_name(rt, names, options.tool)] if options.tool else None
         if options.format:
             return rt.declare(options.format, allowed=wanted)

@@ -100,7 +100,7 @@ def _value(action: argparse.Action) -> CompletionValue:
 
 def tool_arguments() -> dict[str, tuple[str, ...]]:
     """Return the canonical argument names of every built-in tool."""
-    from handrail.core.lazy import Lazy
+    from handrail.core.deferred_dataclass import Lazy
     from handrail.tools._lib.services import Services
     from handrail.tools.builtin import builtin_tools
 

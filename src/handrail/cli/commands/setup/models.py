@@ -137,13 +137,13 @@ async def _ask(source: Any, name: str) -> dict[str, Any]:
         ModelRequest,
         ModelRetry,
         SystemPart,
-        Text,
+        TextBlock,
         UsageReported,
     )
 
     resolved = source.resolve(name)
     model = resolved.model
-    question = Message("user", (Text("Reply with the word ready."),))
+    question = Message("user", (TextBlock("Reply with the word ready."),))
     report: dict[str, Any] = {"model": name, "wire": model.wire, "ok": False, "retries": 0}
     try:
         async for event in model.stream(ModelRequest((SystemPart("Be brief."),), (question,))):

@@ -228,9 +228,9 @@ def _tools(given: str | None, dialect: str) -> list[str] | None:
     """Return the canonical names of the tools given with --tools."""
     if given is None:
         return None
-    from handrail.dialects.known import vocabulary_of
+    from handrail.dialects.known import find_vocabulary
 
-    vocabulary = vocabulary_of(dialect)
+    vocabulary = find_vocabulary(dialect)
     names = [name.strip() for name in given.split(",") if name.strip()]
     views = [vocabulary.resolve(name) for name in names]
     return [view.tool if view else name for view, name in zip(views, names, strict=True)]

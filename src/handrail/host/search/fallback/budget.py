@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-class Budget:
+class SearchBudget:
     """Polled by the searching thread; stopped when the answer is no longer needed."""
 
     def __init__(self, seconds: float) -> None:

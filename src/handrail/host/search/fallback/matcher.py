@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.machine import GrepMode, GrepQuery
 from handrail.host.search.decode import PIECE
-from handrail.host.search.fallback.budget import Budget
+from handrail.host.search.fallback.budget import SearchBudget
 from handrail.host.search.limits import MAX_HITS, MAX_LINE, cut_line
 from handrail.host.search.query import bad_pattern, understands_crlf
 
@@ -105,7 +105,7 @@ class Matcher:
         self._pattern = _compile(query)
         self._crlf = understands_crlf(query)
 
-    def match(self, data: bytes, budget: Budget) -> FileMatches:
+    def match(self, data: bytes, budget: SearchBudget) -> FileMatches:
         """The matches in the text of one file; none if it is binary."""
         mode = self._query.mode
         nul = data.find(b"\0")
@@ -123,7 +123,7 @@ class Matcher:
         found = islice(spans, 1) if mode is GrepMode.FILES else spans
         return FileMatches(sum(1 for _ in found), [], turned_binary=False)
 
-    def _rows(self, data: bytes, budget: Budget) -> Iterator[MatchSpan]:
+    def _rows(self, data: bytes, budget: SearchBudget) -> Iterator[MatchSpan]:
         """The matching lines, one by one."""
         position, number = 0, 1
         while position < len(data) and not budget.over:
@@ -138,7 +138,7 @@ class Matcher:
             yield MatchSpan(number, start, end)
             position, number = end + 1, number + 1
 
-    def _groups(self, data: bytes, budget: Budget) -> Iterator[MatchSpan]:
+    def _groups(self, data: bytes, budget: SearchBudget) -> Iterator[MatchSpan]:
         """The lines of each match; matches that share a line are merged."""
         number, start, seen = 1, 0, 0
         group: tuple[int, int, int] | None = None

@@ -16,7 +16,7 @@ from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
 from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text, read_all
-from handrail.host.search.fallback.budget import Budget
+from handrail.host.search.fallback.budget import SearchBudget
 from handrail.host.search.fallback.matcher import FileMatches, Matcher
 from handrail.host.search.fallback.tree_walk import FileWalk, WalkedFile
 from handrail.host.search.filters import PathFilter, path_filter
@@ -130,8 +130,8 @@ class PythonSearch(SearchEngine):
         allowed = path_filter(root, query.place, query.patterns, "pattern")
         return await self._aside(partial(_files, root, query, allowed))
 
-    async def _aside(self, work: Callable[[Budget], _T]) -> _T:
-        budget = Budget(self._deadline_s)
+    async def _aside(self, work: Callable[[SearchBudget], _T]) -> _T:
+        budget = SearchBudget(self._deadline_s)
         try:
             return await anyio.to_thread.run_sync(work, budget, abandon_on_cancel=True)
         finally:
@@ -144,7 +144,7 @@ def _grep(
     allowed: PathFilter,
     matcher: Matcher,
     left_out: ReadDenyFilter | None,
-    budget: Budget,
+    budget: SearchBudget,
 ) -> GrepFound:
     view = ReadDenyView(0, InodeSet())
     if left_out is not None:
@@ -169,7 +169,9 @@ def _grep(
     return found_counts(root, counts, notes, _ENGINE)
 
 
-def _files(root: SearchRoot, query: FilesQuery, allowed: PathFilter, budget: Budget) -> FilesFound:
+def _files(
+    root: SearchRoot, query: FilesQuery, allowed: PathFilter, budget: SearchBudget
+) -> FilesFound:
     walk = FileWalk(root, query.place, allowed, query.recursive, budget)
     rels = [found.rel for found in walk]
     ordered = newest_first(root, rels) if query.sort == "mtime" else sorted(rels)
@@ -212,7 +214,7 @@ def _of_type(walk: FileWalk, query: GrepQuery) -> Iterator[WalkedFile]:
 
 
 def _search(
-    found: WalkedFile, matcher: Matcher, withheld: InodeSet, budget: Budget, results: _Results
+    found: WalkedFile, matcher: Matcher, withheld: InodeSet, budget: SearchBudget, results: _Results
 ) -> None:
     """Add the matches of one file, unless it is denied under another of its names."""
     handle = open_file(found.name, found.directory)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Kind, Place
-from handrail.host.search.fallback.budget import Budget
+from handrail.host.search.fallback.budget import SearchBudget
 from handrail.host.search.fallback.gitignore import Ignores, ignores_above
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.search_roots import SearchRoot, open_directory, repository_above
@@ -31,7 +31,7 @@ class FileWalk:
     place: Place
     allowed: PathFilter
     recursive: bool
-    budget: Budget
+    budget: SearchBudget
     unreadable: int = 0
 
     def __iter__(self) -> Iterator[WalkedFile]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.core.context import Session, ToolContext
-from handrail.core.lazy import Lazy
+from handrail.core.deferred_dataclass import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.processes import Job, JobState, Processes
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.builtin import Builtin, P
 from handrail.tools._lib.services import Shell
+from handrail.tools._lib.tool_base import Builtin, P
 
 
 class JobTool(Builtin[P]):

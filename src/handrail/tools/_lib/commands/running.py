@@ -17,12 +17,18 @@ from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.outputs import output_handle
 from handrail.core.ports.machine import Files
-from handrail.core.ports.processes import Captured, Confinement, Ended, JobRequest, Launch
+from handrail.core.ports.processes import (
+    CapturedStream,
+    Confinement,
+    JobRequest,
+    Launch,
+    ProcessResult,
+)
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Output
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
 from handrail.tools._lib.services import Shell
+from handrail.tools._lib.tool_base import INTEGER, STRING, object_schema
 
 # A line of the command's that looks like one of ours.
 _IMITATION: Final = re.compile(r"^(?=(?:stdout|stderr|exit_code):|\[handrail[: ])", re.MULTILINE)
@@ -37,7 +43,7 @@ class ShownStream(NamedTuple):
     omitted: int
 
 
-def format_streams(ended: Ended, max_lines: int) -> dict[str, ShownStream]:
+def format_streams(ended: ProcessResult, max_lines: int) -> dict[str, ShownStream]:
     """Both streams by name, as they are shown."""
     return {
         "stdout": format_stream(ended.stdout, max_lines),
@@ -51,7 +57,7 @@ def format_output(streams: Mapping[str, ShownStream], exit_code: int) -> str:
     return "\n".join([*blocks, f"exit_code: {exit_code}"])
 
 
-def format_stream(captured: Captured, max_lines: int) -> ShownStream:
+def format_stream(captured: CapturedStream, max_lines: int) -> ShownStream:
     """The first half and the last quarter of the lines that may be shown (R-01)."""
     whole = len(captured.head) + len(captured.tail) == captured.total
     if whole:
@@ -244,7 +250,7 @@ async def run_to_end(
     return _output(shell, ctx, ended, launch, notes)
 
 
-def _refused_connections(ended: Ended) -> list[str]:
+def _refused_connections(ended: ProcessResult) -> list[str]:
     """The connections that the command asked for and did not get."""
     refused = [one for one in ended.connections if one.refused]
     listed = [f"{one.host}:{one.port} ({one.refused})" for one in refused[:_MOST_REFUSED]]
@@ -281,7 +287,7 @@ async def run_as_job(
 
 
 def _output(
-    shell: Shell, ctx: ToolContext, ended: Ended, launch: Launch, notes: list[str]
+    shell: Shell, ctx: ToolContext, ended: ProcessResult, launch: Launch, notes: list[str]
 ) -> Output:
     streams = format_streams(ended, shell.max_output_lines)
     data: dict[str, Any] = {"exit_code": ended.exit_code, "duration_s": round(ended.duration_s, 3)}
@@ -307,7 +313,7 @@ def _output(
     return Output(text, data=data, meta=meta, problem=problem)
 
 
-def _kept(ctx: ToolContext, name: str, captured: Captured) -> str | None:
+def _kept(ctx: ToolContext, name: str, captured: CapturedStream) -> str | None:
     missing = captured.total - len(captured.head) - len(captured.tail)
     gap = f"\n[{missing:,} bytes were not kept here]\n".encode() if missing > 0 else b""
     # A full disk must not turn a result that exists into a failure.
@@ -319,7 +325,7 @@ def _kept(ctx: ToolContext, name: str, captured: Captured) -> str | None:
         return None
 
 
-def _notes(shell: Shell, ended: Ended, confinement: Confinement) -> list[str]:
+def _notes(shell: Shell, ended: ProcessResult, confinement: Confinement) -> list[str]:
     notes = []
     if ended.ended_children and not ended.timed_out:
         notes.append(
@@ -335,7 +341,7 @@ def _notes(shell: Shell, ended: Ended, confinement: Confinement) -> list[str]:
     return notes
 
 
-def _problem(ended: Ended, launch: Launch) -> Problem | None:
+def _problem(ended: ProcessResult, launch: Launch) -> Problem | None:
     if ended.timed_out:
         return Problem(
             "timeout",

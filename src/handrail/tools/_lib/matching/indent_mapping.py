@@ -36,7 +36,7 @@ def map_indents(
     if frame == "old" and not _flattened(file, texts, placement):
         return replay_block(file, block, placement)
     if frame == "file":
-        lines = _as_indented(file, texts.old, placement)
+        lines = _indent_like(file, texts.old, placement)
         return replay_block(file, diff_lines(lines, texts.new), placement, as_given=True)
     raise ProblemRaised(
         "no_match",
@@ -62,7 +62,7 @@ class _MappedLine(NamedTuple):
         return self.new == self.file != self.old
 
 
-class _Shared(NamedTuple):
+class _SharedIndent(NamedTuple):
     """The lines that old, new and file share, and whether there are others beside them."""
 
     lines: list[_MappedLine]
@@ -74,7 +74,7 @@ class _Shared(NamedTuple):
         return all((step <= 0 or self.inserts) and (step >= 0 or self.deletes) for step in steps)
 
 
-def _shared(file: FileLines, texts: PairLines, placement: Placement) -> _Shared:
+def _shared(file: FileLines, texts: PairLines, placement: Placement) -> _SharedIndent:
     wanted, numbers = iter(texts.new), iter(placement.lines)
     lines: list[_MappedLine] = []
     ops = diff_lines(*texts, str.strip).ops
@@ -89,11 +89,11 @@ def _shared(file: FileLines, texts: PairLines, placement: Placement) -> _Shared:
             )
             lines.append(_MappedLine(*indents))
     kinds = {op.kind for op in ops if op.text.strip()}
-    return _Shared(lines, "insert" in kinds, "delete" in kinds)
+    return _SharedIndent(lines, "insert" in kinds, "delete" in kinds)
 
 
 def _frame(
-    shared: _Shared, file: FileLines, texts: PairLines, placement: Placement
+    shared: _SharedIndent, file: FileLines, texts: PairLines, placement: Placement
 ) -> Frame | None:
     """By what the new text is indented: as the old text, or as the file; None if unclear."""
     lines = shared.lines
@@ -153,7 +153,7 @@ def _begins_as(file: FileLines, texts: PairLines, placement: Placement) -> bool:
     return leading_blanks(start) == leading_blanks(file.texts[first])
 
 
-def _as_indented(file: FileLines, old: Sequence[str], placement: Placement) -> list[str]:
+def _indent_like(file: FileLines, old: Sequence[str], placement: Placement) -> list[str]:
     return [
         text if line is None else leading_blanks(file.texts[line]) + text.lstrip()
         for text, line in zip(old, placement.lines, strict=True)

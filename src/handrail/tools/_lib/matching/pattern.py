@@ -43,7 +43,7 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
         )
     compiled = _compiled(pattern)
     names = _groups(compiled, new)
-    text = _Shown(FileLines(file, path))
+    text = _ShownMatch(FileLines(file, path))
     _check_steps(compiled.programsize * len(text.text), path)
     splices: list[Splice] = []
     for found in compiled.finditer(text.text):
@@ -134,7 +134,7 @@ def _groups(compiled: Any, new: str) -> dict[str, int]:
     return numbers
 
 
-class _Shown:
+class _ShownMatch:
     """The text of a file with a line feed for every line ending, and the way back to its bytes."""
 
     def __init__(self, lines: FileLines) -> None:

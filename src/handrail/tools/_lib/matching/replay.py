@@ -41,10 +41,10 @@ def carry_over(file: FileLines, given: Sequence[LocatedLine]) -> list[str]:
     file's own line, with the indentation of the call. Blanks at its end stay if it was only
     moved.
     """
-    moved: dict[str, list[_Moved]] = {}
+    moved: dict[str, list[_MovedLines]] = {}
     for one in given:
         if one.op.kind == "delete" and one.line is not None and one.op.text.strip():
-            own = _Moved(_indent(one.op.text), file.texts[one.line].lstrip())
+            own = _MovedLines(_indent(one.op.text), file.texts[one.line].lstrip())
             moved.setdefault(one.op.text.strip(), []).append(own)
     texts: list[str] = []
     for one, gone in zip(given, _replaced_lines(file, given), strict=True):
@@ -57,7 +57,7 @@ def carry_over(file: FileLines, given: Sequence[LocatedLine]) -> list[str]:
     return texts
 
 
-class _Moved(NamedTuple):
+class _MovedLines(NamedTuple):
     """A deleted line: how far the call indents it, and the file's text of it."""
 
     indent: str

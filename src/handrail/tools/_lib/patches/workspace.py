@@ -21,7 +21,6 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8
 from handrail.tools._lib import diff
-from handrail.tools._lib.builtin import format_count, require_file, size_to_change
 from handrail.tools._lib.byte_text import (
     ByteText,
     Splice,
@@ -40,6 +39,7 @@ from handrail.tools._lib.patches.model import (
     malformed_problem,
 )
 from handrail.tools._lib.patches.placing import PlacedHunk, place_hunk, without_wide_marks
+from handrail.tools._lib.tool_base import format_count, require_file, size_to_change
 
 
 class PatchedBytes(NamedTuple):

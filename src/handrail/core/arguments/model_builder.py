@@ -47,7 +47,7 @@ def model_from_schema(name: str, schema: Mapping[str, Any]) -> type[BaseModel]:
     marked = has_path_keyword(schema)
     if marked:
         schema = copy_schema(schema, keyword=True)
-    reader = _Reader(schema)
+    reader = _SchemaTypeReader(schema)
     model = reader.object_model(name, reader.resolved(schema), depth=0)
     if marked:
         reader.check_paths()
@@ -84,15 +84,15 @@ def _attribute(argument: str, taken: Collection[str]) -> str:
     return f"argument_{number}"
 
 
-class _Closed(BaseModel):
+class _ClosedModel(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", protected_namespaces=())
 
 
-class _Open(BaseModel):
+class _OpenModel(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="allow", protected_namespaces=())
 
 
-class _Reader:
+class _SchemaTypeReader:
     """Turns the parts of one JSON Schema document into types."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -170,7 +170,7 @@ class _Reader:
             return self._referenced(name, reference, depth)
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         if isinstance(values, list) and values:
-            return _one_of(values)
+            return _choice(values)
         choices = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(choices, list):
             return _union(self.type_of(name, one, depth + 1) for one in choices)
@@ -203,13 +203,13 @@ class _Reader:
     def _base(self, name: str, schema: Mapping[str, Any], depth: int) -> type[BaseModel]:
         extras = schema.get("additionalProperties")
         if extras is False:
-            return _Closed
+            return _ClosedModel
         kind = self.type_of(f"{name}_extra", extras, depth + 1)
         if kind is Any:
-            return _Open
+            return _OpenModel
         annotations = {"__pydantic_extra__": dict.__class_getitem__((str, kind))}
         space = {"__annotations__": annotations, "__module__": __name__}
-        return type(f"{name}_base", (_Open,), space)
+        return type(f"{name}_base", (_OpenModel,), space)
 
     def _referenced(self, name: str, reference: str, depth: int) -> Any:
         if reference in self._reading:
@@ -266,14 +266,14 @@ def _union(kinds: Iterable[Any]) -> Any:
     return Any if Any in found or not found else reduce(or_, found)
 
 
-def _one_of(values: list[Any]) -> Any:
+def _choice(values: list[Any]) -> Any:
     if all(isinstance(value, str) or value is None for value in values):
         return Literal[tuple(values)]
     # Compared as JSON: Literal takes no floats, and takes True for 1.
-    accepted = {_as_json(value): None for value in values}
+    accepted = {_to_json(value): None for value in values}
 
     def check(value: Any) -> Any:
-        if _as_json(value) not in accepted:
+        if _to_json(value) not in accepted:
             raise ValueError(f"should be one of {', '.join(accepted)}")
         return value
 
@@ -286,5 +286,5 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else None
 
 
-def _as_json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)
