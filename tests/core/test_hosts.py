@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.core.hosts import HostEntry, HostList, parse_host_entry
+from handrail.core.names.hosts import HostEntry, HostList, parse_host_entry
 
 
 @pytest.mark.parametrize(

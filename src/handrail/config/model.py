@@ -63,7 +63,7 @@ def _check_network(given: Any) -> Any:
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
         raise ValueError("it must be true, false or a list of hosts, such as example.org")
     # Rarely needed, and not free to import.
-    from handrail.core.hosts import HostList
+    from handrail.core.names.hosts import HostList
 
     HostList(given)
     return tuple(given)

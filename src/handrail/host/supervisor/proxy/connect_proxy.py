@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from handrail.core.hosts import HostList
+from handrail.core.names.hosts import HostList
 from handrail.core.ports.processes import Connection
 from handrail.host.supervisor import messages
 from handrail.host.supervisor.proxy.http_head import BadRequest, ProxyRequest, read_request

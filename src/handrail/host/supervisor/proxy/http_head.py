@@ -7,7 +7,7 @@ import socket
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from handrail.core.hosts import split_host
+from handrail.core.names.hosts import split_host
 
 MAX_HEAD: Final = 32 << 10
 _END: Final = b"\r\n\r\n"
