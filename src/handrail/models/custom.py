@@ -19,7 +19,7 @@ from handrail.core.ports.models import (
     ModelEvent,
     ModelLimits,
     ModelRequest,
-    Text,
+    TextBlock,
     TextDelta,
     UsageReported,
 )
@@ -49,7 +49,7 @@ class CustomModel(ABC):
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The events of the answer."""
         said = await self.reply(request)
-        blocks: list[Block] = [Text(said.text)] if said.text else []
+        blocks: list[Block] = [TextBlock(said.text)] if said.text else []
         if said.text:
             yield TextDelta(said.text)
         for index, (name, arguments) in enumerate(said.calls):
