@@ -246,7 +246,9 @@ class Agent:
     async def _leased(self) -> AsyncIterator[None]:
         """Hold the conversation against other processes; raises `unavailable` if one has it."""
         services = self._rt.agent_services
-        lease = ConversationLease(self._rt.store, self._session, services.process)
+        lease = ConversationLease(
+            self._rt.store, self._rt.session.roots[0], self._session, services.process
+        )
         await lease.acquire()
         try:
             yield

@@ -12,6 +12,8 @@ from handrail.core.ports.records import Store
 _LEASE: Final = "lease"
 # The holder of a lease that was given back.
 _NOBODY: Final = ""
+# Workspace and conversation of the leases that this process holds.
+_HELD: Final[set[tuple[str, str]]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,20 @@ class ConversationLease:
     """The right to extend a conversation. A lease ends with its process, or when it is released."""
 
     store: Store
+    workspace: str
     conversation: str
     process: AgentProcess
 
     async def acquire(self) -> None:
-        """Take the lease; raises `unavailable` if another process that is alive has it."""
+        """Take the lease; raises `unavailable` if another agent of this process, or another process
+        that is alive, has it.
+        """
+        if (self.workspace, self.conversation) in _HELD:
+            raise self._in_use("this one")
+        await self._claim()
+        _HELD.add((self.workspace, self.conversation))
+
+    async def _claim(self) -> None:
         session = f"conversation:{self.conversation}"
         held = await self.store.claim(session, _LEASE, _LEASE, self.process.name)
         if held is None or held.owner == self.process.name:
@@ -35,6 +46,7 @@ class ConversationLease:
 
     async def release(self) -> None:
         """Give the lease back."""
+        _HELD.discard((self.workspace, self.conversation))
         session = f"conversation:{self.conversation}"
         await self.store.take_over(session, _LEASE, self.process.name, _NOBODY)
 

@@ -61,6 +61,7 @@ def test_quiet_output_is_the_answer_alone(handrail, script):
     assert (done.code, done.out) == (0, "fine\n")
 
 
+@pytest.mark.threat("A11")
 def test_escapes_of_the_model_do_not_reach_the_terminal(handrail, script):
     done = handrail(
         "run", "--once", "--model", script({"text": "\x1b]0;title\x07 \u202e ok"}), TASK
@@ -88,10 +89,12 @@ def test_a_runaway_model_ends_at_its_budget(handrail, script):
         (["--once"], 2),
         (["--once", "--model", "no-such-model", TASK], 2),
         (["--once", "--budget", "tokens=many", TASK], 2),
+        (["--once", "--budget", "usd=1", "--model", "ollama:m", TASK], 2),
         (["--once", "--resume", "no-such-session", TASK], 1),
         (["--once", "--continue", TASK], 1),
     ],
 )
+@pytest.mark.threat("A04")
 def test_wrong_words_are_explained(handrail, words, code):
     done = handrail("run", *words)
 
