@@ -16,7 +16,7 @@ _PLAIN: Final = (str, int, float, bool, type(None))
 class PermissionRule(BaseModel):
     """One rule, such as `edit_file(src/**)`, with example calls that must match it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     rule: str = Field(min_length=1, max_length=4000, description="a tool, and a pattern for it")
     examples: tuple[str, ...] = Field((), description="what the rule must match")
@@ -30,7 +30,7 @@ class PermissionRule(BaseModel):
 class Permissions(BaseModel):
     """The rules by effect; deny takes precedence over ask, ask over allow."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     allow: tuple[PermissionRule, ...] = ()
     ask: tuple[PermissionRule, ...] = ()
@@ -79,7 +79,7 @@ _Glob = Annotated[str, Field(max_length=1000)]
 class ModelPrice(BaseModel):
     """What a million tokens cost."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -90,7 +90,7 @@ class ModelPrice(BaseModel):
 class ModelTable(BaseModel):
     """One model: where its service is, which key belongs there, and its limits."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     wire: Literal["openai-chat", "openai-responses", "anthropic", "gemini"]
     base_url: str = Field(max_length=2000)

@@ -29,7 +29,6 @@ from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.providers.model_calls import ModelCalls
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.registry import Registry
 from handrail.engine.services import CallServices, SessionServices, ToolServices
@@ -55,6 +54,7 @@ class Runtime:
     """
 
     def __init__(self, session: SessionServices, tools: ToolServices, calls: CallServices) -> None:
+        from handrail.engine.providers.model_calls import ModelCalls
         from handrail.engine.user_actions import QueuedCallRunner, UserActions
 
         self._session = session
