@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from handrail.core.arguments.schema import json_schema
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.tool import Tool
 from handrail.dialects.base import Arg, View
 from handrail.dialects.declare import ToolDeclaration, declarations

@@ -3,7 +3,7 @@
 from typing import Any
 
 from handrail.core.arguments.schema import json_schema
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.tool import Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import ToolDeclaration

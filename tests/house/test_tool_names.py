@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import BUILTIN_NAMES, builtin_tools, iter_builtin_traits
 

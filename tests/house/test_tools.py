@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import builtin_tools

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
 from handrail.core.context import Whereabouts
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.ports.processes import (
     CapturedStream,
     Confinement,

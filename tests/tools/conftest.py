@@ -9,7 +9,7 @@ import pytest
 from handrail.core.arguments.path_arguments import read_path_arguments
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.search.choose_engine import open_search

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.ports.undo import UndoableChange
 from handrail.tools.session.show_changes import ShowChanges, ShowChangesParams
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from handrail.core.call import ToolCall
-from handrail.core.deferred_dataclass import Lazy
 from handrail.core.footprint import OPEN_ENDED
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.undo import Requester, UndoRequest
 from handrail.core.problems import ProblemRaised

@@ -7,6 +7,7 @@ import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -24,7 +25,6 @@ from handrail.agent.report import ReportBuilder
 from handrail.agent.structured import StructuredOutput
 from handrail.agent.turns import TurnRunner
 from handrail.core.agent_results import AgentResult, Usage
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Event, Listener
 from handrail.core.ports.agents import ResolvedModel
 from handrail.core.ports.models import Block, Message, Model, SystemPart, TextBlock

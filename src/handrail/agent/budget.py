@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from handrail.agent import messages
 from handrail.core.agent_results import Usage
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.agents import PricePerMillion
 from handrail.core.ports.models import UsageReported
 from handrail.core.problems import Problem

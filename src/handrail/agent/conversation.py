@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from handrail.agent.codec import decode_message, encode_message
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import Message, SystemPart
 from handrail.core.ports.records import Store
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Event
 
 

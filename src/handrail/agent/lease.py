@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from handrail.agent import messages
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.agents import AgentProcess
 from handrail.core.ports.records import Store
 

@@ -7,6 +7,7 @@ before the next request is sent, and a message is on disk before its calls have 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from handrail.agent import messages
@@ -26,7 +27,6 @@ from handrail.agent.events import (
 from handrail.agent.report import ReportBuilder
 from handrail.agent.turns import ExecutedTurn, TurnRunner
 from handrail.core.agent_results import AgentStatus
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Event
 from handrail.core.ports.agents import RunLifecycleHooks
 from handrail.core.ports.machine import Clock

@@ -5,7 +5,7 @@ A test run that succeeded verifies the work; it is current until a file changes 
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from handrail.core.agent_results import (
@@ -15,7 +15,6 @@ from handrail.core.agent_results import (
     ReportedCommand,
     Verification,
 )
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.results import FileRead, Status, ToolResult
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import Message, TextBlock
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.agent.conversation import Conversation
 from handrail.agent.report import CommandFacts
 from handrail.core.commands import CommandAnalysis
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.ports.models import (
     CallBlock,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from handrail.assembly.machine import Machine, open_locks
 from handrail.assembly.plan_mode import PlanServices
 from handrail.config.model import Settings
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import Lazy, dataclass
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.undo import UndoService
 from handrail.engine.batch.locks import Locks

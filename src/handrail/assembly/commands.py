@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from handrail.assembly.deferred_commands import SHELL_PATH, Places
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalyzer, ExecutionContext, ShellParser
 from handrail.core.context import Whereabouts
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
 from handrail.core.names.protected_table import EXECUTED, OBEYED
 from handrail.core.ports.processes import NameRepair

@@ -5,11 +5,12 @@ that only reads and edits needs no shell analyzer, sandbox or supervisor.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalysis, CommandAnalyzer
-from handrail.core.deferred_dataclass import Lazy, dataclass
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.local_files import LocalFiles

@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.assembly.deferred_commands import Commands, Places, open_commands
 from handrail.config.model import Settings
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.safe_text import safe_text

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from handrail.assembly.machine import Machine
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Clock
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue, QueuePersistence

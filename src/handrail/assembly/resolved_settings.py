@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from handrail.assembly.machine import named_directory, real_directory
 from handrail.assembly.rules import canonical_names, load_rules, path_base
 from handrail.config.layers.load import LoadedSettings
 from handrail.core.commands import CommandAnalyzer
-from handrail.core.deferred_dataclass import Lazy, dataclass
+from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import find_vocabulary

@@ -16,8 +16,8 @@ from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import Layer
 from handrail.config.model import PermissionRule
 from handrail.core.commands import CommandAnalyzer
-from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Clock
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect

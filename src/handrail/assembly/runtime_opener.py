@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -30,8 +30,8 @@ from handrail.assembly.session import (
 from handrail.assembly.settings_files import config_file, load_from
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
-from handrail.core.deferred_dataclass import Lazy, dataclass
 from handrail.core.events import CallHeartbeat
+from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.machine import Approver, Blobs, Clock, Files
 from handrail.core.ports.models import Model

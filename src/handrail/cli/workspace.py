@@ -7,12 +7,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
 from handrail.cli.render import output
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:

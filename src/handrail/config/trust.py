@@ -12,13 +12,13 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.config import messages
 from handrail.config.files.reading import FileText
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 
 FOLDER: Final = "trust"

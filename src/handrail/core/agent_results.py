@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import UsageReported
 from handrail.core.problems import Problem
 

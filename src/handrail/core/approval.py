@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.verdicts import Risk
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from handrail.core.call import MAIN_AGENT, ToolCall
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports.machine import Artifacts, Files
 from handrail.core.ports.processes import Confinement, OnOutput

@@ -5,10 +5,9 @@ person has seen to them. Kept by the store, beside the record and not a part of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
-
-from handrail.core.deferred_dataclass import dataclass
 
 
 class LetterState(StrEnum):

@@ -7,10 +7,9 @@ Shapes are public and append-only: a field is added, never renamed or given anot
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.results import Modifier
 
 

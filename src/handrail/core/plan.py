@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, Place, Stat
 from handrail.core.text.content import Content
 

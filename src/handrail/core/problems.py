@@ -7,9 +7,8 @@ raised inside Handrail is a bug of ours. The list of codes is closed: it is publ
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
-
-from handrail.core.deferred_dataclass import dataclass
 
 Code = Literal[
     "unknown_tool",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import Problem, ProblemRaised
 
 

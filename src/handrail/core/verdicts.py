@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final, Self
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemTemplate
 
 

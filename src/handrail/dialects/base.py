@@ -7,12 +7,11 @@ an implementation of its own, so that no vocabulary can do what another cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.traits import ToolTraits
 

@@ -6,9 +6,9 @@ Pure: equal input gives equal output in the same order, so that prompt caches st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import View
 from handrail.dialects.prose import fill

@@ -5,10 +5,9 @@ and the user where the verdict says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, Problem, ProblemRaised
 from handrail.core.results import Status

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.context import ReadRecord, Session, ToolContext
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.leases import Lease
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Output, Status

@@ -6,9 +6,9 @@ import asyncio
 import errno
 import logging
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import Code, Problem, ProblemRaised
 from handrail.core.results import Status
 from handrail.engine import messages

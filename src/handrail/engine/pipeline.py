@@ -5,8 +5,8 @@ assembled nowhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.results import ToolResult
 from handrail.engine.batch.locks import Locks

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.effects import Effects, base_footprint, check_statement
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.footprint import NOTHING, Footprint

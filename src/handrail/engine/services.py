@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.agents import AgentServices
 from handrail.core.ports.records import Store
 from handrail.engine.batch.batch_runner import BatchRunner

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.call import ToolCall
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.places import shown
 from handrail.core.problems import Problem

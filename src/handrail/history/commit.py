@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports.machine import Blobs, Files, StagedFile

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.verdicts import Effect
 from handrail.hooks.matching import FilePatterns, ToolMatcher
 

@@ -7,11 +7,10 @@ import json
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import (
     ModelEvent,
     ModelFailed,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import Model, ModelFailed, ModelLimits
 from handrail.models import messages
 from handrail.models.client import Endpoint, RetryPolicy, WireModel

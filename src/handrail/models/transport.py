@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import ModelFailed
 from handrail.core.problems import ProblemRaised
 

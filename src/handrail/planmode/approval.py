@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 
 

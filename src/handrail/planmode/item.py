@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.results import ToolResult
 from handrail.planmode.approval import ApprovedSnapshot, ChangeShape, PlanApproval
 

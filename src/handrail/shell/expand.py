@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 from typing import Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.echo import printed_text
 from handrail.shell.numbers import NUMBERS, is_small_number
 from handrail.shell.parse.syntax import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.models.scripted.replies import ProviderFault, ReplyQueue, ScriptedReply
 from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage
 from handrail.testing.model import ScriptedResponse, shape_response

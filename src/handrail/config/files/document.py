@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.config import messages
 from handrail.config.files.reading import FileText
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.nesting import nested_deeper
 from handrail.core.text.safe_text import safe_text

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import ExitStack
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from handrail.config import messages
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 
 MAX_BYTES: Final = 256_000

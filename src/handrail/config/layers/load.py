@@ -7,6 +7,7 @@ set is ignored and reported as a claim, not as an error, so that a cloned worksp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,6 @@ from handrail.config.layers.sources import PROJECT_LAYERS, Layer, SettingSource
 from handrail.config.layers.values import LayerValues, from_document, from_mapping
 from handrail.config.model import PermissionRule, Permissions, Settings
 from handrail.config.trust import files_digest
-from handrail.core.deferred_dataclass import dataclass
 
 _MAX_NAMED: Final = 6
 

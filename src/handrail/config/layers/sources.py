@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.config.files.document import location
-from handrail.core.deferred_dataclass import dataclass
 
 
 class Layer(StrEnum):

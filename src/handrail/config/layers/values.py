@@ -6,6 +6,7 @@ Errors name the file, the line and the key as written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,7 +17,6 @@ from handrail.config import messages
 from handrail.config.files.document import Document, dotted, key_text, location
 from handrail.config.layers.sources import Layer, SettingSource
 from handrail.config.model import Permissions, Settings
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 
 _KINDS: Final = {

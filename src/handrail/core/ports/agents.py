@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from handrail.core.agent_results import AgentResult, Usage
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Event
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.models import Block, Message, Model

@@ -6,11 +6,11 @@ Implementations live in `host/` and `store/`; tests wrap them with a fault layer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Entry, Form, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.text.content import Content

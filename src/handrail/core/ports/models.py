@@ -6,11 +6,9 @@ Values only. The wire formats that speak to real services are in `handrail.model
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal, Protocol
-
-from handrail.core.deferred_dataclass import dataclass
 
 Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "custom"]
 Role = Literal["user", "assistant", "tool"]

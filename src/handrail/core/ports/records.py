@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
-
-from handrail.core.deferred_dataclass import dataclass
 
 
 class Row(NamedTuple):

@@ -7,9 +7,9 @@ The implementation is `host/snapshots`. Changes are attributed to programs by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form
 from handrail.core.ports.machine import Blobs
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import BatchEnded, BatchStarted, Listener
 from handrail.core.ports.machine import Clock
 from handrail.core.results import ToolResult

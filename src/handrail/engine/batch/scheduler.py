@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TypeVar
 
 import anyio
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.footprint import Footprint
 from handrail.core.results import ToolResult
 from handrail.engine.batch.footprint_index import Waves, find_conflicts

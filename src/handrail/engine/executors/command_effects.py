@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from handrail.core.commands import CommandClass
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.ports.snapshots import ObservedWrites

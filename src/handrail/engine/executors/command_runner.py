@@ -5,11 +5,10 @@ the files that it changed recorded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 from handrail.core.ports.processes import NameRepair
 from handrail.core.results import Output, Status

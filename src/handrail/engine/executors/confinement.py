@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.processes import Confinement, Sandbox, Strength
 from handrail.engine import messages
 from handrail.engine.call_state import CallState

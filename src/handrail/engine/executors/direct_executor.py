@@ -6,9 +6,9 @@ import asyncio
 import errno
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output, Status

@@ -6,11 +6,10 @@ The call that started a job is long recorded by then, so the job gets a record o
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.call import ToolCall
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.processes import JobState, Processes
 from handrail.core.ports.records import Store

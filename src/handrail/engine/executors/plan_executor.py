@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple, Protocol
 
 import anyio
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Blobs, Files

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -18,7 +19,6 @@ from pydantic_core import SchemaError
 from handrail.core.arguments.path_arguments import PathArguments, read_path_arguments
 from handrail.core.arguments.schema import build_model, json_schema
 from handrail.core.context import ToolContext
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.tool import Params
 
 _SCALARS: Final = (str, int, float, bool)

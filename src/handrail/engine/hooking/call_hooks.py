@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult

@@ -7,10 +7,10 @@ refusal ends it, and a failure counts as `on_failure` says.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.core.verdicts import Effect, Verdict

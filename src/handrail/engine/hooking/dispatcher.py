@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import anyio
 
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import HookRan
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult

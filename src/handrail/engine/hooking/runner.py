@@ -8,9 +8,9 @@ while no call does, because its changes could not be told apart from theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.footprint import OPEN_ENDED
 from handrail.core.ports.processes import (
     CapturedStream,

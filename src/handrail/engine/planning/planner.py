@@ -4,10 +4,9 @@ queued in plan mode.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Blobs
 from handrail.core.problems import ProblemRaised

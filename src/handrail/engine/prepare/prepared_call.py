@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
 from handrail.core.call import ToolCall
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.footprint import NOTHING, Footprint
 from handrail.core.places import Place
 from handrail.core.problems import Problem

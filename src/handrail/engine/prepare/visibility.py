@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.dialects.base import Vocabulary

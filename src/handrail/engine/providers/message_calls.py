@@ -8,11 +8,10 @@ valid for the provider.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from handrail.core.call import is_call_id, safe_call_id
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import Finish
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult

@@ -7,10 +7,10 @@ calls. Looking ahead has no effect: no process, no hook, no network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.effects import Effects
 from handrail.core.events import CallRefusedEarly, Listener
 from handrail.core.footprint import Footprint

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final, Self
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import (
     CallClosed,
     CallOpened,

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from handrail.core.context import Session
@@ -18,7 +19,6 @@ from handrail.core.dead_letters import (
     LetterState,
     NewLetter,
 )
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.engine import messages

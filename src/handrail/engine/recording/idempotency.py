@@ -10,11 +10,10 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import Listener
 from handrail.core.outputs import Outputs
 from handrail.core.places import shown

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal
 
 from handrail.core.context import Session, ToolContext, current_reads
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.events import (
     CallEnded,
     CallOutput,

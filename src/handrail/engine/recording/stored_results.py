@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.core.call import ToolCall
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.outputs import OUTPUT_OF, StoredOutput, StoredStream, output_call_id
 from handrail.core.ports.machine import Artifacts
 from handrail.core.ports.records import CallRecord, Store

@@ -7,11 +7,10 @@ A change counts as the command's only where something speaks for it. Everything 
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form
 from handrail.core.ports.snapshots import EntryChange, ObservedWrites
 

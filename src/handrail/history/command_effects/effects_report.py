@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import shown
 from handrail.core.results import ChangeRecord
 from handrail.core.text.listing import first_few

@@ -10,9 +10,9 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, Kind
 from handrail.core.plan import content_hash
 from handrail.core.ports.machine import Blobs, Files

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import CallRecord, Row
 from handrail.core.text.listing import first_few
 

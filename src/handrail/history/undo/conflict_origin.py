@@ -7,9 +7,8 @@ taking back itself is what changed the file.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Trace
 from handrail.history.undo.call_lookup import CallLookup
 from handrail.history.undo.file_revert import Conflict, FileRevert

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, Place, Stat
 from handrail.core.plan import Change, content_hash
 from handrail.core.ports.machine import Blobs, Files

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Trace
 from handrail.core.ports.undo import UndoRequest
 from handrail.core.problems import ProblemRaised

@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from anyio import to_thread
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form, shown
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Blobs, Files

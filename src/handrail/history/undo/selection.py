@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Trace
 from handrail.core.problems import ProblemRaised
 from handrail.history.undo.call_lookup import CallLookup, TraceState

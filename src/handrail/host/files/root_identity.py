@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.host.files.roots import LIST, LOOK_IN, Opener, choose_opener, open_canonical
 from handrail.host.messages import ROOT_REPLACED
 

@@ -18,13 +18,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
 import anyio
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.host.processes import landlock, seccomp
 from handrail.host.processes.binaries import needs_loader
 

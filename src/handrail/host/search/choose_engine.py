@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepQuery
 from handrail.host.processes.helpers.bundled import find_helper
 

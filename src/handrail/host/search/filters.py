@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Kind, Place
 from handrail.host.search.globs import BadGlob, expand, literal, pattern, widened
 from handrail.host.search.messages import BAD_GLOB, BAD_GLOB_SET, EMPTY_GLOB, GLOB_LEAVES_PATH

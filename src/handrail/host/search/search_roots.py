@@ -10,9 +10,9 @@ import fcntl
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.host.files.roots import choose_opener, open_canonical
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

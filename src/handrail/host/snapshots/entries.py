@@ -7,10 +7,9 @@ older than one clock tick when taken; otherwise the file is read again.
 from __future__ import annotations
 
 import stat
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Form
 from handrail.core.ports.snapshots import (
     BUSY,

@@ -11,10 +11,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive_folder, is_sensitive_name
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.roots import READ

@@ -11,10 +11,10 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.snapshots import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
 from handrail.host.files.root_identity import RootHandle

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.host.state.directories import workspace_state
 
 MEMORY: Final = ":memory:"

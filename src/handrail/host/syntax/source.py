@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Self, TypeAlias
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.syntax import SyntaxFault
 from handrail.core.text.encoding import detect
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.machine import Approver
 from handrail.mcp.server import messages
 from handrail.mcp.server.results import TEXT

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -15,7 +16,6 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.mcp.server.tokens import Tokens
 from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage, parse_json, too_long
 

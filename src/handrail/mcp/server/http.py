@@ -6,6 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -17,7 +18,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.mcp.server import messages
 from handrail.mcp.server.config import ServerConfig
 from handrail.mcp.server.guard import APPROVES, Guard

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import private_directory, state_home
 from handrail.mcp.server import messages

@@ -6,11 +6,10 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 from typing import Any, Final, Literal, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.models.scripted.streams import ScriptedMessage, StreamShape, render_stream
 
 FaultKind = Literal[

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.models.scripted.replies import FaultKind, ProviderFault
 from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage

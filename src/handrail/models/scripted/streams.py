@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import Finish
 
 _CHAT_WORDS: Final = {

@@ -10,11 +10,10 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from handrail.core.call import safe_call_id
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import (
     Block,
     CallBlock,

@@ -10,9 +10,9 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.models import (
     CallBlock,
     Message,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.protected_names import fold_name
 from handrail.core.ports.processes import Confinement, Sandbox
 from handrail.core.ports.read_denials import HiddenPaths, PathGlob

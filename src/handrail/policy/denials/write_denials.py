@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.processes import Confinement, Sandbox, Strength
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect

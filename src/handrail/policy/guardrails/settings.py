@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
-
-from handrail.core.deferred_dataclass import dataclass
 
 Omissions = Literal["off", "warn", "block"]
 
@@ -66,7 +65,7 @@ class GuardrailSettings:
     protected: tuple[FilePattern, ...] = ()
     sensitive: tuple[FilePattern, ...] = ()
     commands: CommandSettings = CommandSettings()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     code: tuple[CodeRule, ...] = ()
     omissions: Omissions = "block"
     gates: tuple[QualityGate, ...] = ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from handrail.core.commands import Reason
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.parse.syntax import Assignment, Redirect, Word
 
 

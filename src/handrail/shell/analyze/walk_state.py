@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.commands import Reason, UnreadableCommand
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze.evaluated_names import EvaluatedNames
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.working_directory import Directories

@@ -11,10 +11,9 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze import finders, shells
 from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.languages.awk import parse_awk, program_argument

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.blocklist.program_calls import program_basename
 from handrail.shell.parse.syntax import Text, Word
 from handrail.shell.tables.catastrophes import LANGUAGES, SHELL_FLAGS, SHELLS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.blocklist.critical_paths import CriticalPaths, fnmatch_pattern
 from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.expand import Expander
 from handrail.shell.numbers import SEQUENCE
 from handrail.shell.parse.syntax import Opaque, Part, Substitution, Text, Variable, Word

@@ -8,11 +8,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.classify import hosts, messages, path_location, sed
 from handrail.shell.classify import role_patterns as patterns

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-
-from handrail.core.deferred_dataclass import dataclass
 
 _TOKEN: Final = re.compile(
     r"(?P<space>(?:[ \t\r]|\\\r?\n|#[^\n]*)+)|(?P<newline>\n)"

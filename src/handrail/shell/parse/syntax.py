@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
-
-from handrail.core.deferred_dataclass import dataclass
 
 _ASSIGNS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.expand import UNKNOWN, plain_text
 from handrail.shell.parse.syntax import Statement
 

@@ -7,11 +7,10 @@ the words that they would most likely get; it only ever serves to find a catastr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, UnreadableCommand
-from handrail.core.deferred_dataclass import dataclass
 from handrail.shell.analyze.invocation import Invocation, WrappedRun
 from handrail.shell.analyze.wrappers import unwrap
 from handrail.shell.expand import UNKNOWN, plain_text

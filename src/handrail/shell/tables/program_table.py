@@ -10,13 +10,12 @@ import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import CommandClass
-from handrail.core.deferred_dataclass import dataclass
 
 Entry = Mapping[str, Any]
 _HEADER: Final = re.compile(r'^\[(?:"([^"\n]+)"|([\w-]+))', re.MULTILINE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
-
-from handrail.core.deferred_dataclass import dataclass
 
 Options = frozenset[str]
 _NONE: Final[Options] = frozenset()

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.store.chain.encoding import (
     GENESIS,
     ledger_hash,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from handrail.core.deferred_dataclass import dataclass
 
 
 class RowRanges:

@@ -10,9 +10,9 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.store.chain.encoding import encode_json
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, find_ranges
 from handrail.store.records.contents import count_content_bytes, drop_unused_contents

@@ -13,11 +13,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.text.redact import may_hold_secrets

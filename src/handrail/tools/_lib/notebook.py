@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.encoding import TextForm, detect
 from handrail.core.text.nesting import nested_deeper

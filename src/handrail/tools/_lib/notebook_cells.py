@@ -11,10 +11,10 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.diff import split_lines
 from handrail.tools._lib.notebook import Cell, Member, Notebook, Value
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.context import Whereabouts
-from handrail.core.deferred_dataclass import Lazy, dataclass
+from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.leases import PathReserver
 from handrail.core.ports.machine import Files, Search

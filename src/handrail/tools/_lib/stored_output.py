@@ -7,10 +7,10 @@ to go on, is not cut off.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from handrail.core.context import ToolContext
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.outputs import Outputs, StoredOutput, output_handle
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import Session, ToolContext
-from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
+from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import Kind
 from handrail.core.ports.machine import Files

@@ -9,12 +9,12 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pydantic import Field, field_validator
 
 from handrail.core.context import ReadRecord, ToolContext
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.effects import Effects
 from handrail.core.outputs import Outputs, output_call_id
 from handrail.core.paths import ReadPath

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from handrail.core.context import ToolContext
-from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
+from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.ports.undo import UndoableChange, UndoService

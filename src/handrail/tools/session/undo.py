@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from handrail.core.context import ToolContext
-from handrail.core.deferred_dataclass import Lazy
 from handrail.core.effects import Effects
 from handrail.core.footprint import OPEN_ENDED, Footprint
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.undo import Requester, Scope, UndoCall, UndoRequest, UndoService
 from handrail.core.problems import ProblemRaised

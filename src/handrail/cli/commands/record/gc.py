@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentTypeError, Namespace
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +12,6 @@ from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode, problem_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import json
 import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.cli.program import script_path
-from handrail.core.deferred_dataclass import dataclass
 
 _Shape = Callable[["LaunchCommand"], str]
 

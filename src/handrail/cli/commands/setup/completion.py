@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.cli.parser import Parser, Subparsers, add_command, build_parser
 from handrail.cli.render import output
-from handrail.core.deferred_dataclass import dataclass
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _EPILOG: Final = """\
@@ -100,7 +100,7 @@ def _value(action: argparse.Action) -> CompletionValue:
 
 def tool_arguments() -> dict[str, tuple[str, ...]]:
     """Return the canonical argument names of every built-in tool."""
-    from handrail.core.deferred_dataclass import Lazy
+    from handrail.core.lazy import Lazy
     from handrail.tools._lib.services import Services
     from handrail.tools.builtin import builtin_tools
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.host.files.root_identity import RootHandle
 from handrail.host.sandbox.protected.images import FileImage
 from handrail.host.sandbox.protected.listing import ProtectedHit

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.host.search.globs import BadGlob, expand, pattern
 from handrail.host.search.search_roots import DIRECTORY, open_file
 

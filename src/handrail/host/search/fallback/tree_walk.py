@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Kind, Place
 from handrail.host.search.fallback.budget import SearchBudget
 from handrail.host.search.fallback.gitignore import Ignores, ignores_above

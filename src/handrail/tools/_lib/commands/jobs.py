@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.core.context import Session, ToolContext
-from handrail.core.deferred_dataclass import Lazy
+from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.processes import Job, JobState, Processes
 from handrail.core.problems import ProblemRaised

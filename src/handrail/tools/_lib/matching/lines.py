@@ -8,12 +8,12 @@ from __future__ import annotations
 import codecs
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.byte_text import ByteText
 from handrail.tools._lib.matching.normalize import squeeze
 

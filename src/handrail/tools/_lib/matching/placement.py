@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.candidates import Candidate, Tier, find_candidates
 from handrail.tools._lib.matching.comment_drift import find_drifted

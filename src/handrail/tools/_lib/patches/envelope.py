@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.patches.model import (
     Action,
     FilePatch,

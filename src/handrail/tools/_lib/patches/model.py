@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Kind, Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.patches.model import PatchHunk, PatchLine, is_same_file, malformed_problem
 
 # Stars, then the words; what may stand before them is a quote mark, a heading, a comment, the

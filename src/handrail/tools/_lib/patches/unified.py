@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.tools._lib.patches.model import (
     Action,
     FileNames,

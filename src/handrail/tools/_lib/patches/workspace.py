@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from stat import S_IMODE
 from typing import NamedTuple
 
-from handrail.core.deferred_dataclass import dataclass
 from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.plan import Change
 from handrail.core.ports.machine import FileContent, Files
