@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -27,7 +28,12 @@ def main(given):
         **protected(given),
         **as_root(given),
         **kernel(given),
+        **ipc(given),
     }
+    attacks["signals:limit"] = lambda: resource.prlimit(
+        given["victim"], resource.RLIMIT_CPU, (100, 100)
+    )
+    attacks["signals:priority"] = lambda: os.setpriority(os.PRIO_PROCESS, given["victim"], 19)
     # A signal to the victim comes last but one: it is gone afterwards.
     attacks["signals:kill"] = lambda: os.kill(given["victim"], signal.SIGTERM)
     attacks["userns:unshare"] = lambda: libc("unshare", CLONE_NEWUSER)
@@ -280,6 +286,30 @@ def kernel(given):
         "kernel:keys": libc_keys,
         "kernel:set-user-id programs": lambda: "NoNewPrivs:\t0" in read("/proc/self/status"),
     }
+
+
+def ipc(given):
+    """Objects of the user that are reached by a number, without a key."""
+    one_more, message = struct.pack("=Hhh", 0, 1, 0), struct.pack("=q8s", 1, b"x")
+    return {
+        "fs_write:attach shared memory": lambda: attach(given["memory"]),
+        "fs_write:remove shared memory": lambda: libc("shmctl", given["memory"], 0, None),
+        "fs_write:read a queue": lambda: libc(
+            "msgrcv", given["queue"], ctypes.create_string_buffer(64), 32, 0, 0o4000
+        ),
+        "fs_write:write a queue": lambda: libc("msgsnd", given["queue"], message, 8, 0o4000),
+        "fs_write:set a semaphore": lambda: libc("semctl", given["semaphore"], 0, 16, 5),
+        "fs_write:add to a semaphore": lambda: libc("semop", given["semaphore"], one_more, 1),
+        "fs_write:remove a POSIX queue": lambda: syscall(
+            {"x86_64": 241, "aarch64": 181}[os.uname().machine], given["named queue"].encode()
+        ),
+    }
+
+
+def attach(number):
+    LIBC.shmat.restype = ctypes.c_void_p
+    if LIBC.shmat(number, None, 0) == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def write(path):

@@ -5,12 +5,14 @@ world up around the confinement that a program must not reach. What started a pr
 what the supervisor does: a thread that gives up its rights.
 """
 
+import ctypes
 import json
 import os
 import select
 import shutil
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -131,7 +133,7 @@ def _attack(job):
     world = _world(base)
     before = {**_seen(base / "outside"), **_seen(base / "shown")}
     with ExitStack() as ends:
-        given = {**world, **_sockets(ends, base), **_victim(ends, base)}
+        given = {**world, **_sockets(ends, base), **_victim(ends, base), **_ipc(ends, base)}
         given["shared"] = f"/dev/shm/{base.name}"
         Path(given["shared"]).write_text("untouched")
         ends.callback(Path(given["shared"]).unlink)
@@ -237,6 +239,20 @@ def _victim(ends, base):
     ends.callback(victim.wait)
     ends.callback(victim.kill)
     return {"victim": victim.pid, "mark": mark}
+
+
+def _ipc(ends, base):
+    """System V and POSIX objects of the user, each by its number or name."""
+    libc, number = ctypes.CDLL(None), {"x86_64": 240, "aarch64": 180}[os.uname().machine]
+    memory, queue = libc.shmget(0, 4096, 0o1600), libc.msgget(0, 0o1600)
+    semaphore, name = libc.semget(0, 1, 0o1600), base.name
+    libc.msgsnd(queue, struct.pack("=q8s", 1, b"untouched"), 8, 0o4000)
+    libc.syscall(number, name.encode(), os.O_CREAT | os.O_RDWR, 0o600, None)
+    ends.callback(libc.shmctl, memory, 0, None)
+    ends.callback(libc.msgctl, queue, 0, None)
+    ends.callback(libc.semctl, semaphore, 0, 0)
+    ends.callback(libc.syscall, number + 1, name.encode())
+    return {"memory": memory, "queue": queue, "semaphore": semaphore, "named queue": name}
 
 
 def _seen(folder):

@@ -104,7 +104,7 @@ print(json.dumps([
     code(chmodat, -100, ctypes.c_void_p(8), 0o600), code(chownat, -100, b"file", -1, -1, 1 << 20),
     code(chownat, 77, b"", -1, -1, 0x1000), code(chmodat, -100, b"file/below", 0o600),
     code(xattr, b"file", b"user." + b"n" * 300, b"1", 1, 0), code(xattr, b"file", b"user.n", b"", 1 << 20, 0),
-    code(chownat, -100, b"/usr", 0, 0, 0),
+    code(xattr, b"file", b"user.n", b"1", 1, 1 << 31), code(chownat, -100, b"/usr", 0, 0, 0),
 ]))
 """
 
@@ -116,7 +116,8 @@ def test_a_call_fails_as_the_kernel_makes_it_fail(uid):
     told = json.loads(run(uid, WRONG))
 
     assert [errno.errorcode[one] for one in told] == [
-        "ENOENT", "ENOENT", "EFAULT", "EINVAL", "EBADF", "ENOTDIR", "ERANGE", "E2BIG", "EPERM",
+        "ENOENT", "ENOENT", "EFAULT", "EINVAL", "EBADF", "ENOTDIR", "ERANGE", "E2BIG", "EINVAL",
+        "EPERM",
     ]  # fmt: skip
 
 
@@ -221,6 +222,22 @@ def test_a_command_has_shared_memory_of_its_own(uid):
         os.unlink(outside)
 
     assert told == [42, True, False, "Bad file descriptor", False, False, False, [1, 2]]
+
+
+NAMES = """
+import os
+os.close(os.open("/dev/shm/one", os.O_CREAT | os.O_RDWR))
+try:
+    for number in range(1000):
+        os.link("/dev/shm/one", f"/dev/shm/{number}")
+except OSError as error:
+    print(error.strerror)
+os.chmod("file", 0o600)
+"""
+
+
+def test_second_names_of_shared_memory_do_not_use_up_the_handles_of_the_service():
+    assert run(USERS[0], NAMES) == "No space left on device\n"
 
 
 # Each round names a file inside; another process or thread makes the name lead outside meanwhile.

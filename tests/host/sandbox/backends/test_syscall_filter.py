@@ -49,7 +49,7 @@ machines = pytest.mark.parametrize("machine", [X86, ARM], ids=["x86_64", "aarch6
 def test_no_jump_leaves_the_program(machine):
     for inet in (False, True):
         for ipc in (False, True):
-            given = syscall_filter._lines(machine, inet=inet, ipc=ipc, attributes=ipc)
+            given = syscall_filter._lines(machine, inet=inet, ipc=ipc, attributes=ipc, tcp=not inet)
             program = seccomp.assemble(given)
             lines = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
             for index, (code, to, otherwise, _) in enumerate(lines):
@@ -148,6 +148,31 @@ def test_an_open_file_is_not_enough_to_change_its_attributes(machine):
 def test_shared_memory_is_there_only_where_it_is_private(machine):
     assert {verdict(machine, number) for number in machine.ipc} == {"EPERM"}
     assert {verdict(machine, number, ipc=True) for number in machine.ipc} == {ALLOWED}
+
+
+@machines
+def test_limits_and_priorities_are_changed_only_of_the_calling_process(machine):
+    calls = {
+        "own limit": (machine.prlimit, 0, 7),
+        "own priority": (machine.setpriority, 0, 0),
+        "group's priority": (machine.setpriority, 1, 0),
+        "own io priority": (machine.ioprio_set, 1, 0),
+    }
+    others = {
+        "limit": (machine.prlimit, 77, 7),
+        "priority": (machine.setpriority, 0, 77),
+        "user's priority": (machine.setpriority, 2, 0),
+        "io priority": (machine.ioprio_set, 1, 77),
+        "user's io priority": (machine.ioprio_set, 3, 0),
+    }
+
+    assert {name: verdict(machine, *call) for name, call in calls.items()} == dict.fromkeys(
+        calls, ALLOWED
+    )
+    assert {name: verdict(machine, *call) for name, call in others.items()} == dict.fromkeys(
+        others, "EPERM"
+    )
+    assert {verdict(machine, *call, ipc=True) for call in others.values()} == {ALLOWED}
 
 
 @machines

@@ -53,6 +53,9 @@ _FAT_SET_ATTRIBUTES: Final = 0x40047211
 # CLONE_NEW: NS, CGROUP, UTS, IPC, USER, PID, NET; in `unshare` also TIME.
 _NEW_NAMESPACES: Final = 0x7E020000
 _NEW_TIME: Final = 0x80
+# All processes of a user, in `setpriority` and in `ioprio_set`.
+_PRIO_USER: Final = 2
+_IOPRIO_USER: Final = 3
 
 _CLONE3: Final = 435
 # io_uring x3 (calls that no filter sees), open_tree, move_mount, fsopen, fsconfig, fsmount,
@@ -68,8 +71,13 @@ class _SyscallNumbers(NamedTuple):
     socketpair: int
     ioctl: int
     denied: tuple[int, ...]
-    # shmget, semget, msgget, mq_open: shared with programs outside, where reachable.
+    # shmget, shmat, shmctl; semget, semop, semctl, semtimedop; msgget, msgsnd, msgrcv, msgctl;
+    # mq_open, mq_unlink: shared with programs outside, by a key or by a number that can be guessed.
     ipc: tuple[int, ...]
+    # Change any process of the same user: its limits (a limit of processor time kills), priority.
+    prlimit: int
+    setpriority: int
+    ioprio_set: int
     listen: int
     # sendto, sendmsg, sendmmsg, each with the index of its flags.
     sends: tuple[tuple[int, int], ...]
@@ -97,7 +105,10 @@ _MACHINES: Final = {
         socketpair=53,
         ioctl=16,
         denied=_X86_64,
-        ipc=(29, 64, 68, 240),
+        ipc=(29, 30, 31, 64, 65, 66, 220, 68, 69, 70, 71, 240, 241),
+        prlimit=302,
+        setpriority=141,
+        ioprio_set=251,
         listen=50,
         sends=((44, 3), (46, 2), (307, 3)),
     ),
@@ -109,7 +120,10 @@ _MACHINES: Final = {
         socketpair=199,
         ioctl=29,
         denied=_AARCH64,
-        ipc=(194, 190, 186, 180),
+        ipc=(194, 196, 195, 190, 193, 191, 192, 186, 189, 188, 187, 180, 181),
+        prlimit=261,
+        setpriority=140,
+        ioprio_set=30,
         listen=201,
         sends=((206, 3), (211, 2), (269, 3)),
     ),
@@ -121,8 +135,8 @@ def command_filter(*, inet: bool, ipc: bool, attributes: bool, tcp: bool = False
     """The filter for a command; empty if there is none for this machine.
 
     `inet`: IP sockets are allowed, because of a network namespace or because the network is open.
-    `ipc`: System V and POSIX queues are allowed, because of an IPC namespace. `attributes`: so are
-    ioctls that change files, because of read-only mounts. `tcp`: TCP sockets are allowed, which
+    `ipc`: System V and POSIX queues are allowed, and limits and priorities of other processes,
+    because of namespaces. `attributes`: so are ioctls that change files, because of read-only mounts. `tcp`: TCP sockets are allowed, which
     something else keeps from connecting.
     """
     machine = _MACHINES.get(platform.machine())
@@ -148,9 +162,11 @@ def _lines(
         FilterLine(JUMP_IF_EQUAL, machine.socketpair, to="pair"),
         FilterLine(JUMP_IF_EQUAL, machine.ioctl, to="ioctl"),
         *(FilterLine(JUMP_IF_EQUAL, number, to=f"send{flags}") for number, flags in sends),
+        *(() if ipc else _process_jumps(machine)),
         *(FilterLine(JUMP_IF_EQUAL, number, to="deny") for number in denied),
         FilterLine(RETURN, ALLOW),
         *_send_lines(sends),
+        *(() if ipc else _process_lines()),
         FilterLine(LOAD_WORD, _argument(0), name="clone"),
         FilterLine(JUMP_IF_ANY_BIT, _NEW_NAMESPACES, to="deny"),
         FilterLine(RETURN, ALLOW),
@@ -168,6 +184,34 @@ def _lines(
         FilterLine(RETURN, error(errno.ENOSYS), name="unknown"),
         FilterLine(RETURN, error(errno.EPERM), name="deny"),
     ]
+
+
+def _process_jumps(machine: _SyscallNumbers) -> list[FilterLine]:
+    return [
+        FilterLine(JUMP_IF_EQUAL, machine.prlimit, to="limit"),
+        FilterLine(JUMP_IF_EQUAL, machine.setpriority, to="priority"),
+        FilterLine(JUMP_IF_EQUAL, machine.ioprio_set, to="io priority"),
+    ]
+
+
+def _process_lines() -> list[FilterLine]:
+    """Allow limits and priorities of the calling process (0) and its group, of no other and not of
+    all processes of the user.
+    """
+    lines = [
+        FilterLine(LOAD_WORD, _argument(0), name="limit"),
+        FilterLine(JUMP_IF_EQUAL, 0, to="allow"),
+        FilterLine(RETURN, error(errno.EPERM)),
+    ]
+    for name, user in (("priority", _PRIO_USER), ("io priority", _IOPRIO_USER)):
+        lines += [
+            FilterLine(LOAD_WORD, _argument(0), name=name),
+            FilterLine(JUMP_IF_EQUAL, user, to="deny"),
+            FilterLine(LOAD_WORD, _argument(1)),
+            FilterLine(JUMP_IF_EQUAL, 0, to="allow"),
+            FilterLine(RETURN, error(errno.EPERM)),
+        ]
+    return lines
 
 
 def _file_ioctl_lines() -> list[FilterLine]:

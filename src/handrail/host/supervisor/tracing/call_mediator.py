@@ -74,7 +74,7 @@ class CallMediator:
             self._change(pid, call, arguments, waits)
         except OSError as error:
             return CallAnswer(error.errno or errno.EPERM)
-        except ValueError:
+        except (ValueError, OverflowError):
             return CallAnswer(errno.EINVAL)
         return CallAnswer()
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 PREFIX: Final = b"/dev/shm/"
 # Each costs the supervising process a descriptor.
-_MOST_OBJECTS: Final = 256
+_MOST_NAMES: Final = 256
 _KEPT_FLAGS: Final = os.O_ACCMODE | os.O_TRUNC | os.O_APPEND | os.O_NONBLOCK
 _CREATE_NEW: Final = os.O_CREAT | os.O_EXCL
 
@@ -61,8 +61,7 @@ class PrivateSharedMemory:
             return _reopen(file, flags)
         if not flags & os.O_CREAT:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-        if len(self._files) >= _MOST_OBJECTS:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._check_room()
         file = os.memfd_create("handrail-shm", os.MFD_CLOEXEC)
         try:
             opened = _reopen(file, flags)
@@ -89,12 +88,17 @@ class PrivateSharedMemory:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         if target in self._files:
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+        self._check_room()
         self._files[target] = os.dup(self._files[source])
 
     def close(self) -> None:
         """Forget all names."""
         while self._files:
             os.close(self._files.popitem()[1])
+
+    def _check_room(self) -> None:
+        if len(self._files) >= _MOST_NAMES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _name(path: bytes) -> bytes:

@@ -178,14 +178,17 @@ class SyscallService:
                 self._serve()
             elif self._write_log is not None:
                 self._write_log.give_up()
-            if self._write_log is not None:
-                self._write_log.close()
-        except OSError:
+        except Exception:  # noqa: BLE001 - a log that ends early must say so
             _log.exception("the system calls of a program could not be served")
+            if self._write_log is not None:
+                self._write_log.give_up()
         finally:
             if self._handle >= 0:
                 # Calls that wait for an answer, and all later ones, fail.
                 os.close(self._handle)
+            if self._write_log is not None:
+                with suppress(OSError):
+                    self._write_log.close()
             if self._mediator is not None:
                 self._mediator.close()
             if self._gate is not None:
