@@ -122,7 +122,8 @@ class ReadState:
         changed[absolute] = record
 
     def _drop_texts(self, absolute: str) -> None:
-        self._room += sum(len(text) for text in self._texts.pop(absolute, ()))
+        for text in self._texts.pop(absolute, ()):
+            self._room += len(text)
 
 
 def _same_content(one: ReadRecord, two: ReadRecord) -> bool:

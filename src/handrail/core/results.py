@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import Problem, ProblemRaised
 
@@ -55,6 +55,10 @@ class Image:
     data: bytes
 
 
+# The default of `Output.meta`.
+NO_META: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
 class Output(NamedTuple):
     """What a tool's `run` returns: `text` for the model, `display` for the user
     (None: the same text), `data` for the program (JSON-ready).
@@ -65,7 +69,7 @@ class Output(NamedTuple):
     data: Any = None
     modifiers: tuple[Modifier, ...] = ()
     images: tuple[Image, ...] = ()
-    meta: Mapping[str, Any] = MappingProxyType({})
+    meta: Mapping[str, Any] = NO_META
     # Why the tool did not succeed, although it returns output.
     problem: Problem | None = None
 

@@ -40,6 +40,10 @@ _REFUSALS: Final = frozenset(
 
 # The session whose tool is running in this context: its synchronous methods would deadlock there.
 current_session: ContextVar[Session | None] = ContextVar("handrail_session", default=None)
+# Where the failures of hooks of the call that runs in this context are noted.
+current_hook_failures: ContextVar[list[HookFailure] | None] = ContextVar(
+    "handrail_hook_failures", default=None
+)
 
 
 class Decision(Enum):

@@ -166,11 +166,12 @@ class LoopGuard:
         past = self._agents.get(call.agent)
         if past is None:
             past = self._begin(call.agent)
-        times = self._times(call)
-        past.pop(call.key, None)
+        times = _count_times(call, past.pop(call.key, None), self._together_s)
         past[call.key] = RepeatCount(call.outcome, times, self._clock())
         if len(past) > _REMEMBERED:
             del past[next(iter(past))]
+        if times < WARN_AT:
+            return None
         if self._strictness == "stop" and times >= STOP_AT - 1:
             self.refused[call.agent, call.key] = self._clock() + STOPPED_S
         return self._warning(call.tool, times)
@@ -179,7 +180,9 @@ class LoopGuard:
         """The warning that `count` would return; counts nothing."""
         if call.changed or self._is_refused(call.agent, call.key):
             return None
-        return self._warning(call.tool, self._times(call))
+        before = self._agents.get(call.agent, {}).get(call.key)
+        times = _count_times(call, before, self._together_s)
+        return None if times < WARN_AT else self._warning(call.tool, times)
 
     def _is_refused(self, agent: str, key: Hashable) -> bool:
         if not self.refused:
@@ -189,17 +192,7 @@ class LoopGuard:
         self.refused.pop((agent, key), None)
         return False
 
-    def _times(self, call: CallRepeat) -> int:
-        """How often in a row the call has had this outcome, the call itself included."""
-        past = self._agents.get(call.agent)
-        before = past.get(call.key) if past else None
-        if before is None or before.outcome != call.outcome:
-            return 1
-        return before.times + (call.made >= before.ended + self._together_s)
-
-    def _warning(self, tool: str, times: int) -> str | None:
-        if times < WARN_AT:
-            return None
+    def _warning(self, tool: str, times: int) -> str:
         refused = "; it will be refused if it goes on" if self._strictness == "stop" else ""
         return (
             f"this is call number {times} of {tool} with the same arguments and the same outcome"
@@ -218,6 +211,13 @@ class LoopGuard:
         if self.refused:
             others = {one: until for one, until in self.refused.items() if one[0] != agent}
             self.refused = others
+
+
+def _count_times(call: CallRepeat, before: RepeatCount | None, together_s: float) -> int:
+    """How often in a row the call has had this outcome, the call itself included."""
+    if before is None or before.outcome != call.outcome:
+        return 1
+    return before.times + (call.made >= before.ended + together_s)
 
 
 def call_key(tool: str, arguments: Mapping[str, Any]) -> Hashable:

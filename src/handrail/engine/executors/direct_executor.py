@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
-from handrail.core.results import Output, Status
+from handrail.core.results import NO_META, Output, Status
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.recorder import Recorder
@@ -77,7 +77,8 @@ def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -
         or type(output.images) is not tuple
     ):
         raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
-    if not isinstance(output.meta, Mapping):
+    # An abstract class takes long to recognise even the default.
+    if output.meta is not NO_META and not isinstance(output.meta, Mapping):
         raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
     if meta:
         output = output._replace(meta={**output.meta, **meta})

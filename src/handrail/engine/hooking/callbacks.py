@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypedDict
 
 from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
+from handrail.engine.call_state import current_hook_failures
 from handrail.engine.prepare.prepared_call import PreparedCall
 
 
@@ -127,12 +127,6 @@ class HookFailure(TypedDict):
     hook: str
     event: str
     reason: str
-
-
-# Where the failures of the call that runs in this context are noted.
-current_hook_failures: ContextVar[list[HookFailure] | None] = ContextVar(
-    "handrail_hook_failures", default=None
-)
 
 
 def record_hook_failure(hook: str, event: str, reason: str) -> None:

@@ -24,6 +24,9 @@ from handrail.planmode.approval import PlanApproval
 class ExecutorKind(Enum):
     """How a call is carried out."""
 
+    # The hash of `Enum` is a function in Python, and each call looks up its executor.
+    __hash__ = object.__hash__
+
     PLAN = "plan"
     COMMAND = "command"
     DIRECT = "direct"

@@ -313,11 +313,12 @@ def _scope(
 
 def plain_arguments(call: ToolCall) -> dict[str, Any]:
     """A copy of the arguments, which could have come from JSON text; raises `invalid_arguments`."""
-    from handrail.engine.prepare.arguments import check_plain, parse_arguments
-
     if isinstance(call.arguments, str):
+        from handrail.engine.prepare.arguments import parse_arguments
+
         return parse_arguments(call.arguments)
-    if not isinstance(call.arguments, Mapping):
+    # Most arguments are a dict; an abstract class takes longer to say so.
+    if type(call.arguments) is not dict and not isinstance(call.arguments, Mapping):
         raise messages.ARGUMENTS_NOT_OBJECT.error(kind=type(call.arguments).__name__)
     given = dict(call.arguments)
     for key, value in given.items():
@@ -333,14 +334,14 @@ def plain_arguments(call: ToolCall) -> dict[str, Any]:
             break
     else:
         return given
+    from handrail.engine.prepare.arguments import check_plain
+
     check_plain(given)
     return given
 
 
 def _validated(translated: TranslatedCall, target: CallTarget) -> ParsedArguments:
     """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`."""
-    from handrail.engine.prepare.coerce import explain_errors, validate_coerced
-
     entry, view = target.entry, target.view
     given, ignored = translated.arguments, tuple(translated.ignored)
     try:
@@ -349,6 +350,8 @@ def _validated(translated: TranslatedCall, target: CallTarget) -> ParsedArgument
         pass
     else:
         return ParsedArguments(given, model, (), ignored, translated.spelled, view.openings)
+    from handrail.engine.prepare.coerce import explain_errors, validate_coerced
+
     try:
         repaired, model = validate_coerced(entry.arguments, given)
     except ValidationError as error:

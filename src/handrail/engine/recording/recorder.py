@@ -7,7 +7,7 @@ writes or runs something leaves an `intent` row, on disk, before it does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,8 +28,13 @@ from handrail.core.ports.machine import Clock
 from handrail.core.ports.processes import OnOutput, Stream
 from handrail.core.ports.records import Durability, Row, Store
 from handrail.core.problems import ProblemRaised
-from handrail.core.results import Output, Status, ToolResult
-from handrail.engine.call_state import CallState, Outcome, current_session
+from handrail.core.results import ChangeRecord, Output, Status, ToolResult
+from handrail.engine.call_state import (
+    CallState,
+    Outcome,
+    current_hook_failures,
+    current_session,
+)
 from handrail.engine.events import EventBus
 from handrail.engine.failures import ended_problem
 from handrail.engine.prepare.prepared_call import PreparedCall
@@ -288,8 +293,6 @@ class CallRecording:
     result: ToolResult
 
     async def __aenter__(self) -> CallRecording:
-        from handrail.engine.hooking.callbacks import current_hook_failures
-
         notes = self._state.notes
         self._tokens = (
             current_session.set(self._state.context.session),
@@ -304,8 +307,6 @@ class CallRecording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        from handrail.engine.hooking.callbacks import current_hook_failures
-
         state, cancellation = self._state, self._state.timer.cancellation
         session, reads, hook_failures = self._tokens
         try:
@@ -357,7 +358,7 @@ def completed_payload(state: CallState, result: ToolResult) -> dict[str, Any]:
         "text": result.text,
         "data": result.data,
         "problem": result.problem.to_dict() if result.problem else None,
-        "changes": [[one.path, one.operation, one.before_hash, one.after_hash] for one in changes],
+        "changes": _change_rows(changes) if changes else [],
         "cleared": None if verdict is None else [verdict.effect._value_, verdict.rule],
         "asked": clearance.asked,
         "meta": result.meta,
@@ -366,15 +367,19 @@ def completed_payload(state: CallState, result: ToolResult) -> dict[str, Any]:
         payload["answered_by"] = clearance.answered_by
     if state.effects.recorded is not None:
         payload["effects"] = state.effects.recorded
-    linked = [place.absolute for place in prepared.scope.places.values() if place.via]
-    if linked:
-        # Where links led; they may lead elsewhere when the result is read again.
-        payload["linked"] = linked
+    for place in prepared.scope.places.values():
+        if place.via:
+            # Where links led; they may lead elsewhere when the result is read again.
+            payload.setdefault("linked", []).append(place.absolute)
     if state.notes.hook_failures:
         payload["hook_failures"] = state.notes.hook_failures
     if clearance.rewritten:
         payload["rewritten"] = prepared.parsed.arguments
     return payload
+
+
+def _change_rows(changes: Sequence[ChangeRecord]) -> list[list[str | None]]:
+    return [[one.path, one.operation, one.before_hash, one.after_hash] for one in changes]
 
 
 def _apply_dialect_prefix(prepared: PreparedCall, output: Output) -> str:

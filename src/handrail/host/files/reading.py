@@ -36,15 +36,10 @@ _GROWTH: Final = 1 << 20
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
 
-class OpenRegularFile(NamedTuple):
-    """A regular file, open for reading, with its stat."""
-
-    descriptor: int
-    info: os.stat_result
-
-
-def open_regular(roots: Roots, place: Place) -> OpenRegularFile:
-    """Open for reading; raises `not_found`, `not_text`, `denied` or `stale`."""
+def open_regular(roots: Roots, place: Place) -> tuple[int, os.stat_result]:
+    """Open a regular file for reading: its descriptor and its stat. Raises `not_found`,
+    `not_text`, `denied` or `stale`.
+    """
     if place.kind is Kind.SPECIAL:
         # Opening some devices has effects, so it is not tried.
         _refuse_special(roots, place)
@@ -62,7 +57,7 @@ def open_regular(roots: Roots, place: Place) -> OpenRegularFile:
     if not stat_module.S_ISREG(info.st_mode):
         os.close(descriptor)
         raise not_regular_problem(info.st_mode, place.path)
-    return OpenRegularFile(descriptor, info)
+    return descriptor, info
 
 
 def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
