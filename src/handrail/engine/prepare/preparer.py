@@ -26,7 +26,7 @@ from handrail.core.places import Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.dialects.base import TranslatedCall, View, ViewTable, Vocabulary
+from handrail.dialects.base import View, ViewTable, Vocabulary
 from handrail.engine import messages
 from handrail.engine.prepare.paths import (
     call_footprint,
@@ -188,18 +188,19 @@ class Preparer:
             prepared.problem = Problem("internal", message[:2000])
 
     def _parse_and_validate(self, prepared: PreparedCall) -> None:
-        given = plain_arguments(prepared.call)
+        given: Mapping[str, Any] = plain_arguments(prepared.call)
+        ignored: tuple[str, ...] = ()
         try:
             target = self._find(prepared)
             prepared.entry, table = target.entry, target.table
-            if not table.defaults and given.keys().isdisjoint(table.foreign):
-                translated = TranslatedCall(given, {}, table.spelled)
-            else:
-                translated = self._vocabulary.translate(target.view, given)
+            spelled = table.spelled
+            if table.defaults or not given.keys().isdisjoint(table.foreign):
+                given, unused, spelled = self._vocabulary.translate(target.view, given)
+                ignored = tuple(unused)
         except ProblemRaised:
             prepared.parsed = ParsedArguments(given)
             raise
-        prepared.parsed = _validated(translated, target)
+        prepared.parsed = _validated(target, given, ignored, spelled)
         self._resolve(prepared)
         if prepared.scope.footprint.command is not None and prepared.principal.access is not None:
             self._check_writes(prepared)
@@ -340,23 +341,29 @@ def plain_arguments(call: ToolCall) -> dict[str, Any]:
     return given
 
 
-def _validated(translated: TranslatedCall, target: CallTarget) -> ParsedArguments:
-    """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`."""
+def _validated(
+    target: CallTarget,
+    given: Mapping[str, Any],
+    ignored: tuple[str, ...],
+    spelled: Mapping[str, str],
+) -> ParsedArguments:
+    """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`. `given` has
+    canonical names, `spelled` leads from them to the caller's.
+    """
     entry, view = target.entry, target.view
-    given, ignored = translated.arguments, tuple(translated.ignored)
     try:
         model = entry.arguments.validate(given)
     except ValidationError:
         pass
     else:
-        return ParsedArguments(given, model, (), ignored, translated.spelled, view.openings)
+        return ParsedArguments(given, model, (), ignored, spelled, view.openings)
     from handrail.engine.prepare.coerce import explain_errors, validate_coerced
 
     try:
         repaired, model = validate_coerced(entry.arguments, given)
     except ValidationError as error:
         shown = view.shown_args(entry.arguments.schema.get("properties", ()))
-        raise explain_errors(error, translated.spelled, [arg.name for arg in shown]) from error
+        raise explain_errors(error, spelled, [arg.name for arg in shown]) from error
     return ParsedArguments(
-        repaired.arguments, model, repaired.notes, ignored, translated.spelled, view.openings
+        repaired.arguments, model, repaired.notes, ignored, spelled, view.openings
     )

@@ -296,6 +296,8 @@ class TopLinks:
             return self._names
         if links is None or not all(map(_is_plain, links)):
             return self._names
+        if not links:
+            return ()
         folded = {name.casefold() for name in links}
         return [name for name in self._names if name.casefold() in folded]
 

@@ -235,7 +235,9 @@ class Roots:
             return self.opened_beside().open_beneath(0, rel, flags)
         if self.hidden and self.hides(self.absolute(root, rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        return self.opener(self.handles[root], os.fsencode(rel) or b".", flags)
+        # `os.fsencode` takes longer, and most names are ASCII, which every encoding writes alike.
+        path = rel.encode() if rel.isascii() else os.fsencode(rel)
+        return self.opener(self.handles[root], path or b".", flags)
 
     def opened_beside(self) -> Roots:
         """The directory outside the roots; raises OSError if it is not open."""

@@ -163,9 +163,11 @@ def seal_row(packed: EncodedRow, *, clean: bool = False) -> SealedRow:
     session, kind, call_id, turn, at_ns, body = packed
     if not clean:
         body = _without_secrets(body) if kind != "intent" else _without_secrets_in_text(body)
-    return SealedRow(
-        storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
-    )
+    # Most names are ASCII, and this is done for every row.
+    if not (session.isascii() and call_id.isascii()):
+        session, call_id = storable(session), storable(call_id)
+    own = _sha256(body).hexdigest()
+    return SealedRow(session, kind, call_id, turn, at_ns, own, body.decode())
 
 
 def _without_secrets_in_text(body: bytes) -> bytes:

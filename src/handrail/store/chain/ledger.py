@@ -46,7 +46,8 @@ _PAUSE: Final = 20
 _LOOK: Final = (
     "SELECT e.rows, e.line, (SELECT max(id) FROM rows), (SELECT max(id) FROM ledger),"
     " (SELECT hash FROM rows WHERE id = coalesce(?1, e.rows)),"
-    " (SELECT hash FROM ledger WHERE id = coalesce(?2, e.line))"
+    " (SELECT hash FROM ledger WHERE id = coalesce(?2, e.line)),"
+    " (SELECT data_version FROM pragma_data_version)"
     " FROM (SELECT 1) LEFT JOIN chain_end e"
 )
 
@@ -155,11 +156,15 @@ class LedgerWriter:
     def _insert_rows(self, rows: list[tuple[object, ...]], payloads: list[tuple[int, str]]) -> None:
         if rows:
             _insert(self.db, _INSERT_ROWS, rows)
-            completed = {row[0] for row in rows if row[3] == "completed"}
-            plain = [one for one in payloads if one[0] not in completed]
-            done = [one for one in payloads if one[0] in completed]
-            packed, uses = store_contents(self.db, done)
-            _insert(self.db, _INSERT_PAYLOADS, [*plain, *packed])
+            stored: list[tuple[int, str]] = []
+            completed: list[tuple[int, str]] = []
+            for row, payload in zip(rows, payloads, strict=True):
+                (completed if row[3] == "completed" else stored).append(payload)
+            uses: list[tuple[int, int]] = []
+            if completed:
+                packed, uses = store_contents(self.db, completed)
+                stored += packed
+            _insert(self.db, _INSERT_PAYLOADS, stored)
             if uses:
                 _insert(self.db, _INSERT_USES, uses)
             rows.clear()
@@ -278,9 +283,7 @@ class ChainGuard:
 
 def _look_at_end(db: sqlite3.Connection, at: _StoreState | None = None) -> _StoreState:
     wanted = (None, None) if at is None else (at.last_row or 0, at.last_line or 0)
-    version = db.execute("PRAGMA data_version").fetchone()[0]
-    rows, line, last_row, last_line, row_hash, line_hash = db.execute(_LOOK, wanted).fetchone()
-    return _StoreState(rows, line, last_row, last_line, row_hash, line_hash, version)
+    return _StoreState(*db.execute(_LOOK, wanted).fetchone())
 
 
 def open_session(chain: LedgerWriter, session: str, info: str, at_ns: int, owner: str = "") -> bool:

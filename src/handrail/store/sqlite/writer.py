@@ -193,10 +193,16 @@ class WriterThread:
     def _round(self) -> None:
         self._in_hand = items = self._gather()
         act: ConnectionTask | None = None
-        rows = [item.row if isinstance(item, AwaitedRow) else item for item in items]
-        clean = not may_hold_secrets([row.body for row in rows if isinstance(row, EncodedRow)])
+        bodies = []
         for item in items:
-            if isinstance(item, ConnectionTask):
+            row = item.row if isinstance(item, AwaitedRow) else item
+            if isinstance(row, EncodedRow):
+                bodies.append(row.body)
+        clean = not may_hold_secrets(bodies)
+        for item in items:
+            if isinstance(item, EncodedRow):
+                self._batch.entries.append(seal_row(item, clean=clean))
+            elif isinstance(item, ConnectionTask):
                 act = item
             else:
                 self._take(item, clean=clean)
