@@ -110,17 +110,20 @@ async def test_max_steps_ends_the_task_and_says_so(workspace):
 
 
 async def test_a_failed_model_leaves_a_task_that_can_be_resumed(workspace):
-    replies = [EDIT, ProviderFault("cut", after=40), says("done after all")]
+    long = "x" * 400
+    replies = [EDIT, ProviderFault("cut", after=2_000), says(long), says("done after all")]
     async with FakeProvider(replies) as provider:
         model = model_on(provider, "anthropic")
         async with handrail.open(workspace, mode="accept-edits", model=model) as rt:
             agent = rt.agent()
             first = await agent.run(TASK)
-            again = await agent.resume() if first.status == "failed" else first
+            again = await agent.resume()
         await model.aclose()
 
-    assert again.status == "done"
+    assert (first.status, first.problem.code) == ("failed", "unavailable")
+    assert (again.status, again.text) == ("done", long)
     assert workspace.joinpath("app.py").read_text().count("hello") == 2
+    assert first.usage.requests == 2
 
 
 async def test_events_end_with_the_result(workspace):

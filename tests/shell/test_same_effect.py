@@ -84,3 +84,19 @@ def test_the_arguments_of_others_are_shown_only_where_the_sandbox_hides_them(com
 )
 def test_options_are_read_after_every_kind_of_quotes(command):
     assert safety_class(command) is not CommandClass.SAFE
+
+
+@pytest.mark.finding("F09")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "printf 'all:\\n\\trm -rf /\\n' > Makefile; make -f Makefile",
+        "printf 'all:\\n\\trm -rf /\\n' > ./Makefile; make -f Makefile",
+        "printf 'all:\\n\\trm -rf /\\n' > Makefile; make -f sub/../Makefile",
+        f"printf 'all:\\n\\trm -rf /\\n' > {ROOT}/Makefile; make -f Makefile",
+        "printf 'shell rm -rf /\\n' > x; gdb -batch -x x",
+        "echo 'rm -rf /' > x; BASH_ENV=./x bash -c true",
+    ],
+)
+def test_a_file_that_was_just_written_is_read_by_any_spelling_of_its_path(command):
+    assert safety_class(command) is CommandClass.BLOCKED

@@ -169,22 +169,16 @@ class Agent:
         def emit(event: Event) -> None:
             self._rt.emit(event, on_event)
 
-        clock = self._rt.agent_services.clock
-        meter = BudgetMeter(self._options.budget or Budget(), resolved.price, clock.monotonic)
+        meter = self._meter(resolved)
         conversation = await self._open_conversation(model.name, emit)
         if message is None and not conversation.state.get("unfinished"):
             raise messages.NOTHING_TO_RESUME.error(session=self._session)
-        turns = TurnRunner(self._rt, name, meter.refuse_call, on_event)
+        turns = TurnRunner(self._rt, name, meter.charge_call, on_event)
         await answer_dangling_calls(conversation, turns)
         structured = None if output is None else StructuredOutput(output)
-        if message is not None:
-            asked = message if structured is None else structured.extend(message)
-            conversation.append(asked, conversation.turn)
-            title = conversation.state.get("title") or message.text[:_TITLE_CHARS]
-            conversation.update(unfinished=True, title=title, at_ns=clock.now_ns())
-        task = message.text if message is not None else str(conversation.state.get("title", ""))
+        task = self._begin_task(conversation, message, structured)
         emit(AgentStarted(name, None, (name,), 0, name, model.name, task, self._session))
-        report = ReportBuilder()
+        report, services = ReportBuilder(), self._rt.agent_services
         loop = StepLoop(
             name,
             model,
@@ -194,10 +188,10 @@ class Agent:
             StepLimits(self._options.max_steps, model.limits.max_output_tokens),
             TokenEstimate(),
             report,
-            clock,
+            services.clock,
             emit,
             self.take_steering,
-            self._rt.agent_services.run_hooks,
+            services.run_hooks,
         )
         end, value = await _finish_task(loop, structured)
         conversation.update(unfinished=end.problem is not None)
@@ -213,10 +207,34 @@ class Agent:
             value,
             end.problem,
         )
-        await self._rt.agent_services.run_hooks("agent_complete", _completion_facts(result))
+        await services.run_hooks("agent_complete", _completion_facts(result))
         usage, facts = meter.usage.to_dict(), result.report.to_dict()
         emit(AgentEnded(name, result.status, result.turns, usage, facts, result.to_dict()))
         return result
+
+    def _meter(self, resolved: ResolvedModel) -> BudgetMeter:
+        clock, calls = self._rt.agent_services.clock, self._rt.model_calls
+        budget = self._options.budget or Budget()
+        return BudgetMeter(budget, resolved.price, lambda: clock.monotonic() - calls.user_wait_s)
+
+    def _begin_task(
+        self,
+        conversation: Conversation,
+        message: Message | None,
+        structured: StructuredOutput | None,
+    ) -> str:
+        """Add the user's message, if there is a new one; returns the task as text."""
+        title = str(conversation.state.get("title", ""))
+        if message is None:
+            return title
+        asked = message if structured is None else structured.extend(message)
+        conversation.append(asked, conversation.turn)
+        conversation.update(
+            unfinished=True,
+            title=title or message.text[:_TITLE_CHARS],
+            at_ns=self._rt.agent_services.clock.now_ns(),
+        )
+        return message.text
 
     async def _open_conversation(self, model: str, emit: Listener) -> Conversation:
         """The conversation, begun if it is new: system prompt and tools are fixed then."""

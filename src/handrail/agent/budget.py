@@ -1,4 +1,5 @@
-"""Limits on what an agent may use, checked before each request and each call.
+"""Limits on what a task may use: time, steps, tokens and money before each request, calls before
+each call.
 
 Steps and calls are exact. Tokens and money are checked with an estimate before a request is
 sent; what a provider bills beyond that is reported and ends the run.
@@ -7,8 +8,7 @@ sent; what a provider bills beyond that is reported and ends the run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ MIN_OUTPUT_TOKENS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one agent; None means no limit. Time spent waiting for the user is not counted."""
+    """Limits of one task; None means no limit. Time spent waiting for the user is not counted."""
 
     tokens: int | None = None
     usd: float | None = None
@@ -53,24 +53,6 @@ class Budget:
             limits[name] = value if name in ("usd", "minutes") else int(value)
         return Budget(**limits)
 
-    @staticmethod
-    def from_mapping(limits: Mapping[str, Any]) -> Budget:
-        """A budget as written in the settings; raises `invalid_arguments`."""
-        for name, value in limits.items():
-            if name not in _NAMES or isinstance(value, bool) or not isinstance(value, int | float):
-                raise messages.INVALID_BUDGET.error(
-                    part=f"{name}={value!r}", names=", ".join(_NAMES), field="budget"
-                )
-        return Budget(**limits)
-
-    def narrow(self, other: Budget) -> Budget:
-        """The stricter of both limits, for each."""
-        stricter = {}
-        for name in _NAMES:
-            given = [one for one in (getattr(self, name), getattr(other, name)) if one is not None]
-            stricter[name] = min(given, default=None)
-        return Budget(**stricter)
-
 
 _NAMES: Final = tuple(one.name for one in fields(Budget))
 
@@ -85,7 +67,9 @@ def request_cost(price: PricePerMillion, used: UsageReported) -> float:
 
 
 class BudgetMeter:
-    """Counts what one agent uses against its budget."""
+    """Counts what one task uses against its budget. `now` gives the seconds that count: those that
+    were spent waiting for the user do not.
+    """
 
     def __init__(
         self, budget: Budget, price: PricePerMillion | None, now: Callable[[], float]
@@ -96,7 +80,6 @@ class BudgetMeter:
         self._price = price
         self._now = now
         self._started = now()
-        self._waited_s = 0.0
         self._warned: set[str] = set()
         self.usage = Usage(usd=None if price is None else 0.0)
         self.steps = 0
@@ -108,25 +91,18 @@ class BudgetMeter:
         self._check("minutes", self._minutes())
         self._check("steps", self.steps)
         room = max_output_tokens
-        if self._budget.tokens is not None:
-            left = self._budget.tokens - self.usage.tokens - input_tokens
+        for kind, left in self._tokens_left(input_tokens).items():
+            if left < min(MIN_OUTPUT_TOKENS, max_output_tokens):
+                raise messages.BUDGET_USED_UP.error(kind=kind, limit=self._limit(kind))
             room = min(room, left)
-        if self._budget.usd is not None and self._price is not None:
-            left_usd = self._budget.usd - (self.usage.usd or 0.0)
-            left_usd -= input_tokens * self._price.input / 1e6
-            if self._price.output > 0:
-                room = min(room, int(left_usd * 1e6 / self._price.output))
-        if room < min(MIN_OUTPUT_TOKENS, max_output_tokens):
-            kind = "tokens" if self._budget.tokens is not None else "usd"
-            raise messages.BUDGET_USED_UP.error(kind=kind, limit=self._limit(kind))
         self.steps += 1
         return room
 
-    def refuse_call(self) -> Problem | None:
+    def charge_call(self) -> Problem | None:
         """Count one call; the problem if it exceeds the budget."""
         limit = self._budget.calls
         if limit is not None and self.usage.calls >= limit:
-            return messages.BUDGET_USED_UP.fill(kind="calls", limit=f"{limit:,}")
+            return messages.BUDGET_USED_UP.fill(kind="calls", limit=self._limit("calls"))
         self.usage = replace(self.usage, calls=self.usage.calls + 1)
         return None
 
@@ -161,17 +137,20 @@ class BudgetMeter:
                 found.append((kind, amount, float(limit)))
         return found
 
-    @contextmanager
-    def waiting_for_user(self) -> Iterator[None]:
-        """Time inside the block is not counted."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self._waited_s += self._now() - began
+    def _tokens_left(self, input_tokens: int) -> dict[str, int]:
+        """How long an answer each limit leaves room for, after an input of this size."""
+        left: dict[str, int] = {}
+        if self._budget.tokens is not None:
+            left["tokens"] = self._budget.tokens - self.usage.tokens - input_tokens
+        if self._budget.usd is not None and self._price is not None:
+            usd = self._budget.usd - (self.usage.usd or 0.0)
+            usd -= input_tokens * self._price.input / 1e6
+            output = self._price.output / 1e6
+            left["usd"] = int(usd / output) if output else (2**31 if usd >= 0 else -1)
+        return left
 
     def _minutes(self) -> float:
-        return (self._now() - self._started - self._waited_s) / _MINUTE_S
+        return (self._now() - self._started) / _MINUTE_S
 
     def _check(self, kind: str, used: float) -> None:
         limit = getattr(self._budget, kind)
@@ -179,4 +158,5 @@ class BudgetMeter:
             raise messages.BUDGET_USED_UP.error(kind=kind, limit=self._limit(kind))
 
     def _limit(self, kind: str) -> str:
-        return f"{getattr(self._budget, kind):,g}"
+        limit = getattr(self._budget, kind)
+        return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"

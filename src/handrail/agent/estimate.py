@@ -5,8 +5,14 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from handrail.agent.codec import encode_message
-from handrail.core.ports.models import ModelRequest, Picture, ResultBlock
+from handrail.core.ports.models import (
+    Block,
+    CallBlock,
+    Message,
+    ModelRequest,
+    Picture,
+    ResultBlock,
+)
 
 _BYTES_PER_TOKEN: Final = 4
 # What providers charge for an image of the largest size that is sent.
@@ -21,6 +27,8 @@ class TokenEstimate:
 
     def __init__(self) -> None:
         self._factor = 1.0
+        # Messages only grow in number: each is measured once.
+        self._measured: list[tuple[Message, float]] = []
 
     def count(self, request: ModelRequest) -> int:
         """The estimated input tokens of a request."""
@@ -39,12 +47,28 @@ class TokenEstimate:
         return False
 
     def _raw(self, request: ModelRequest) -> float:
-        size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in request.system)
+        size = sum(_bytes(part.text) for part in request.system)
         size += sum(len(json.dumps(tool)) for tool in request.tools)
-        pictures = 0
-        for message in request.messages:
-            for block in message.blocks:
-                inner = block.blocks if isinstance(block, ResultBlock) else (block,)
-                pictures += sum(isinstance(one, Picture) for one in inner)
-            size += len(json.dumps(encode_message(message)["blocks"]))
-        return size / _BYTES_PER_TOKEN + pictures * _PICTURE_TOKENS
+        return size / _BYTES_PER_TOKEN + self._messages(request.messages)
+
+    def _messages(self, messages: tuple[Message, ...]) -> float:
+        known = self._measured
+        for number, message in enumerate(messages):
+            if number < len(known) and known[number][0] is message:
+                continue
+            del known[number:]
+            known.append((message, sum(map(_block_tokens, message.blocks))))
+        return sum(tokens for _, tokens in known[: len(messages)])
+
+
+def _block_tokens(block: Block) -> float:
+    if isinstance(block, Picture):
+        return _PICTURE_TOKENS
+    if isinstance(block, ResultBlock):
+        return sum(map(_block_tokens, block.blocks))
+    text = f"{block.name}{block.arguments_json}" if isinstance(block, CallBlock) else block.text
+    return _bytes(text) / _BYTES_PER_TOKEN
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

@@ -107,17 +107,20 @@ class StepLoop:
     emit: Callable[[Event], None]
     take_steering: Callable[[], Sequence[str]]
     run_hooks: RunLifecycleHooks
+    # Model responses of this task so far, over all calls of `run`.
+    steps: int = 0
 
     async def run(self) -> TaskEnd:
         """Work until the model answers without calls, or a limit ends the task."""
         cut_off = 0
-        for number in range(1, self.limits.max_steps + 1):
+        while self.steps < self.limits.max_steps:
+            self.steps += 1
             for text in self.take_steering():
                 self.conversation.append(
                     Message("user", (TextBlock(text),)), self.conversation.turn
                 )
             try:
-                turn = await self._step(number)
+                turn = await self._step(self.steps)
             except ProblemRaised as raised:
                 return end_with(raised.problem)
             if turn.results and self.turns.aborted:
@@ -147,10 +150,10 @@ class StepLoop:
                 self.model.stream(request), self.conversation, turn_number, progress.report
             )
         except ModelFailed as failed:
-            self.meter.add_request(progress.usage_or(estimate))
+            self._charge(progress, failed.usage or progress.usage_or(estimate))
             raise self._failure(failed) from failed
         used = progress.usage_or(estimate)
-        self.meter.add_request(used)
+        self._charge(progress, used)
         self._check_truncation(request, used)
         self.emit(ModelResponded(self.agent, number, turn.finish.value, _usage_dict(used)))
         facts = {"model": self.model.name, "finish": turn.finish.value, "tokens": str(used.output)}
@@ -165,6 +168,11 @@ class StepLoop:
         if (kind_over := self.meter.overdrawn()) is not None:
             raise messages.BUDGET_OVERDRAWN.error(kind=kind_over)
         return turn
+
+    def _charge(self, progress: _StepProgress, used: UsageReported) -> None:
+        """Charge the request, and the attempts before it that failed after they had begun."""
+        for usage in (*progress.failed_attempts, used):
+            self.meter.add_request(usage)
 
     async def _before_request(self, request: ModelRequest, estimate: int) -> None:
         """Ask the hooks; raises `blocked` if one of them stops the request. Hooks see sizes and the
@@ -201,7 +209,7 @@ class StepLoop:
         if turn.finish is Finish.REFUSED:
             return end_with(messages.MODEL_REFUSED.fill(reason=turn.reason), turn.message.text)
         if turn.finish in (Finish.LENGTH, Finish.PAUSED, Finish.CUT):
-            text = _PAUSED if turn.finish is Finish.PAUSED else _GO_ON
+            text = _GO_ON if turn.finish is Finish.LENGTH else _PAUSED
             self.conversation.append(Message("user", (TextBlock(text),)), self.conversation.turn)
             return None
         return TaskEnd(turn.message.text)
@@ -229,33 +237,36 @@ class _StepProgress:
         self._step = step
         self._emit = emit
         self._usage: UsageReported | None = None
-        self._output_bytes = 0
+        self._output_chars = 0
+        self.failed_attempts: list[UsageReported] = []
 
     def report(self, event: ModelEvent) -> None:
         """Pass an event on."""
         agent, step = self._agent, self._step
         match event:
             case TextDelta(text):
-                self._output_bytes += len(text)
+                self._output_chars += len(text)
                 self._emit(ModelText(agent, step, text))
             case ThinkingDelta(text):
-                self._output_bytes += len(text)
+                self._output_chars += len(text)
                 self._emit(ModelThinking(agent, step, text))
             case CallOpened(_, id, name):
                 self._emit(ModelCall(agent, step, id, name, complete=False))
             case CallClosed(_, id, name, arguments_json):
-                self._output_bytes += len(arguments_json)
+                self._output_chars += len(arguments_json)
                 self._emit(ModelCall(agent, step, id, name, complete=True))
             case UsageReported():
                 self._usage = event
-            case ModelRetry(attempt, code, wait_s):
+            case ModelRetry(attempt, code, wait_s, usage):
+                if usage is not None:
+                    self.failed_attempts.append(usage)
                 self._emit(ModelRetried(agent, step, attempt, code, wait_s))
 
     def usage_or(self, input_estimate: int) -> UsageReported:
         """The provider's last report, or an estimate."""
         if self._usage is not None:
             return self._usage
-        return UsageReported(input_estimate, self._output_bytes // 4, estimated=True)
+        return UsageReported(input_estimate, self._output_chars // 4, estimated=True)
 
 
 def _usage_dict(used: UsageReported) -> dict[str, int | bool]:

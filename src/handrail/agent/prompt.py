@@ -13,7 +13,7 @@ from typing import Final
 
 from handrail.core.ports.agents import InstructionFile
 from handrail.core.ports.models import SystemPart
-from handrail.core.results import ToolResult
+from handrail.core.results import FileRead, ToolResult
 from handrail.engine.runtime import Runtime
 
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
@@ -67,8 +67,8 @@ def _repository_text(file: InstructionFile) -> str:
 
 def _content(result: ToolResult) -> str:
     for modifier in result.modifiers:
-        if hasattr(modifier, "content"):
-            return str(modifier.content)
+        if isinstance(modifier, FileRead):
+            return modifier.content
     return result.text
 
 

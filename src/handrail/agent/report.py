@@ -78,8 +78,9 @@ class ReportBuilder:
     def _add_command(self, result: ToolResult, facts: CommandFacts, at_ns: int) -> None:
         exit_code = result.meta.get("exit_code")
         self._commands.append(ReportedCommand(facts.command, exit_code, result.call_id))
+        # A later run of the same command decides, also if it failed.
+        self._verified = [one for one in self._verified if one.command != facts.command]
         if result.ok and exit_code == 0 and facts.runs_tests:
-            self._verified = [one for one in self._verified if one.command != facts.command]
             self._verified.append(_Success(facts.command, at_ns))
 
 

@@ -49,7 +49,7 @@ class TurnRunner:
 
     rt: Runtime
     agent: str
-    refuse_call: Callable[[], Problem | None]
+    charge_call: Callable[[], Problem | None]
     listener: Listener | None = None
 
     @property
@@ -67,7 +67,7 @@ class TurnRunner:
         """Read a message, keep it, run its calls, keep their results. Calls that only read begin
         while the message is read; all others after the message is on disk. Raises `ModelFailed`.
         """
-        streamed = self.rt.model_calls.stream(self.agent, self.listener, self.refuse_call)
+        streamed = self.rt.model_calls.stream(self.agent, self.listener, self.charge_call)
         try:
             done = await self._read(events, streamed, f"{conversation.id}.{turn}", report)
             message = done.message

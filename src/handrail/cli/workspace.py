@@ -85,6 +85,16 @@ def load_settings(options: Namespace) -> Settings:
     ).settings
 
 
+def is_set(options: Namespace, setting: str) -> bool:
+    """Return whether a settings file sets this; raises `invalid_arguments` if one is invalid."""
+    from handrail.assembly.settings_files import load_from
+    from handrail.config.layers.sources import Layer
+
+    loaded = load_from(workspace_directory(options), config_path(options), _overrides(options))
+    source = loaded.sources.get(setting)
+    return source is not None and source.layer is not Layer.DEFAULT
+
+
 def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
     """Return a runtime for `async with`, in the session of the command line."""
     from handrail.assembly.runtime_opener import open as open_runtime

@@ -52,6 +52,8 @@ class Approval:
         self._grants = grants
         self._one_at_a_time = asyncio.Lock()
         self.aborted = False
+        # Seconds that calls have waited for answers of the user.
+        self.waited_s = 0.0
 
     def check_not_aborted(self, prepared: PreparedCall) -> None:
         """Raise `cancelled` if the user has aborted the run."""
@@ -78,7 +80,12 @@ class Approval:
                     replies.append(await _reply(approver, request))
 
         state.timer.suspend()
-        await release_slot_while(wait(self._approver))
+        now = asyncio.get_running_loop().time
+        began = now()
+        try:
+            await release_slot_while(wait(self._approver))
+        finally:
+            self.waited_s += now() - began
         if not replies:
             return
         state.clearance.asked = True

@@ -67,6 +67,8 @@ def test_escapes_of_the_model_do_not_reach_the_terminal(handrail, script):
         "run", "--once", "--model", script({"text": "\x1b]0;title\x07 \u202e ok"}), TASK
     )
 
+    assert done.code == 0
+    assert "ok" in done.out
     assert "\x1b]" not in done.out
     assert "\u202e" not in done.out
 
@@ -84,21 +86,23 @@ def test_a_runaway_model_ends_at_its_budget(handrail, script):
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("words", "code", "named"),
     [
-        (["--once"], 2),
-        (["--once", "--model", "no-such-model", TASK], 2),
-        (["--once", "--budget", "tokens=many", TASK], 2),
-        (["--once", "--budget", "usd=1", "--model", "ollama:m", TASK], 2),
-        (["--once", "--resume", "no-such-session", TASK], 1),
-        (["--once", "--continue", TASK], 1),
+        (["--once"], 2, "task"),
+        (["--once", TASK], 2, "no model is configured"),
+        (["--once", "--model", "no-such-model", TASK], 2, "no-such-model"),
+        (["--once", "--budget", "tokens=many", TASK], 2, "tokens=many"),
+        (["--once", "--budget", "usd=1", "--model", "ollama:m", TASK], 2, "price"),
+        (["--once", "--resume", "no-such-session", TASK], 1, "no-such-session"),
+        (["--once", "--continue", TASK], 1, "no session"),
     ],
 )
 @pytest.mark.threat("A04")
-def test_wrong_words_are_explained(handrail, words, code):
+def test_wrong_words_are_explained(handrail, words, code, named):
     done = handrail("run", *words)
 
     assert done.code == code
+    assert named in done.err
     assert "hint" in done.err
 
 
@@ -182,3 +186,27 @@ def test_instruction_files_are_asked_about_once(terminal, workspace, script):
 
     assert b"Use them as instructions" in first.screen
     assert b"Use them as instructions" not in second.screen
+
+
+def test_a_mode_of_the_settings_is_kept(handrail, workspace, script, own_home):
+    config = own_home / "config" / "handrail" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('mode = "default"\n')
+
+    done = handrail("run", "--once", "--model", script(EDIT, {"text": "not allowed"}), TASK)
+
+    assert "mode default" in done.out
+    assert workspace.joinpath("a.txt").read_text() == "one\ntwo\n"
+
+
+def test_the_receipt_undoes_its_own_task_alone(handrail, workspace, script):
+    first = {"calls": [{"name": "write_file", "arguments": {"path": "b.txt", "content": "b\n"}}]}
+    handrail("run", "--once", "--model", script(first, {"text": "made"}), "first")
+    done = handrail("run", "--once", "-c", "--model", script(READ, EDIT, {"text": "ok"}), "second")
+    [undo] = [line for line in done.out.splitlines() if line.startswith("undo ")]
+
+    undone = handrail(*undo.split()[2:])
+
+    assert undone.code == 0, undone.err
+    assert workspace.joinpath("a.txt").read_text() == "one\ntwo\n"
+    assert workspace.joinpath("b.txt").exists()

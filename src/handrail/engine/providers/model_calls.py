@@ -52,6 +52,11 @@ class ModelCalls:
         """What runs each call id once."""
         return self.services.runner
 
+    @property
+    def user_wait_s(self) -> float:
+        """How long calls of this runtime have waited for answers of the user."""
+        return self.services.policy.approval.waited_s
+
     def stream(
         self, agent: str, on_event: Listener | None = None, refuse: CountCall = lambda: None
     ) -> StreamedCalls:

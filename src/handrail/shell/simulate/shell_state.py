@@ -99,6 +99,10 @@ class ShellState:
         """Change the directory."""
         self.cwd = UNKNOWN if UNKNOWN in path else self.absolute(path)
 
+    def content(self, path: str) -> str | None:
+        """The content of a file that the command has written."""
+        return self.files.get(self.absolute(path))
+
     def write(self, path: str, text: str, *, appends: bool = False) -> None:
         """Record the content of a file that the command writes."""
         target = self.absolute(path)

@@ -225,7 +225,7 @@ class CommandSimulator:
         if DOWNLOADED in name:
             self.remote.append(source)
         for text in commands_in_variables(variables):
-            self._text(own.files.get(text, text), source, own.fork(), _inner(frame, name))
+            self._text(own.content(text) or text, source, own.fork(), _inner(frame, name))
         body = state.functions.get(name)
         if body is not None:
             return self._function(name, body, fields[1:], state, frame)
@@ -246,7 +246,7 @@ class CommandSimulator:
         self, fields: Sequence[str], source: str, state: ShellState, frame: _Frame
     ) -> str | None:
         stdin = frame.stdin.peek() if frame.stdin is not None else None
-        written = "".join(text for one in fields[1:] if (text := state.files.get(one)))
+        written = "".join(text for one in fields[1:] if (text := state.content(one)))
         for text in embedded_commands(fields, stdin or written):
             self._text(text, source, state.fork(), _inner(frame, fields[0]))
         target = downloaded_file(fields)

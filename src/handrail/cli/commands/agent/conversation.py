@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from handrail.cli.commands.agent.line_reader import LineReader
-from handrail.cli.commands.agent.run import undo_command
+from handrail.cli.commands.agent.run import TASK_EXIT_CODES
 from handrail.cli.exit_codes import ExitCode
 from handrail.cli.render import output
 from handrail.cli.render.screen import TextStyle, one_line, paint
@@ -56,6 +56,8 @@ class TerminalConversation:
         self._leaving = asyncio.Event()
         # Typed while the model worked, to be taken up after the task.
         self._later: deque[str] = deque()
+        self._at_end = False
+        self._last = ExitCode.DONE
 
     async def run(self, first: str | None, *, resume: bool) -> ExitCode:
         """Work on `first`, or on the unfinished task, then on what is typed."""
@@ -69,9 +71,7 @@ class TerminalConversation:
                     break
             elif line.strip():
                 await self._task(line)
-            if self._leaving.is_set():
-                return ExitCode.ABORTED
-        return ExitCode.DONE
+        return ExitCode.ABORTED if self._leaving.is_set() else self._last
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -88,6 +88,8 @@ class TerminalConversation:
             if self._later:
                 yield self._later.popleft()
                 continue
+            if self._at_end:
+                return
             self._reader.show(_PROMPT)
             line = asyncio.ensure_future(self._reader.next_line())
             leaving = asyncio.ensure_future(self._leaving.wait())
@@ -112,20 +114,28 @@ class TerminalConversation:
             result = await self._work
         except asyncio.CancelledError:
             self._view.line(paint("stopped; what was done stays recorded", TextStyle.CAUTION))
+            self._last = ExitCode.ABORTED
             return
         except Exception as error:  # noqa: BLE001 - one failed task must not end the conversation
             self._report(error)
+            self._last = ExitCode.FAILED
             return
         finally:
             steering.cancel()
             self._work = None
             self._later.extend(agent.take_steering())
-        self._view.receipt(result, undo_command(agent.session))
+        self._last = TASK_EXIT_CODES[result.status]
+        self._view.receipt(result, agent.session)
         if result.problem is not None:
             output.print_problem(result.problem)
 
     async def _steer(self) -> None:
-        while (line := await self._reader.next_line()) is not None:
+        while True:
+            line = await self._reader.next_line()
+            if line is None:
+                # The end of input: the task is finished, nothing more can be typed.
+                self._at_end = True
+                return
             if line.startswith("/"):
                 self._later.append(line)
             elif line.strip():

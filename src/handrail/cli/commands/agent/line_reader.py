@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from handrail.core.ports.machine import Approver
 
 _LOOK_S: Final = 0.1
+_TRY_S: Final = 0.003
 _MAX_LINE: Final = 64 * 1024
 
 
@@ -47,7 +48,10 @@ class LineReader:
 
     async def pause(self) -> None:
         """Stop reading until `go_on`."""
-        await asyncio.to_thread(self._lock.acquire)
+        # The reader lets go of the lock between two looks. No thread waits for it: a question that
+        # is cancelled meanwhile must not leave it locked.
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - held by a thread
+            await asyncio.sleep(_TRY_S)
 
     def go_on(self) -> None:
         """Read again."""

@@ -35,7 +35,7 @@ examples:
   git diff | handrail run "Review this change" --once
   handrail run -c "And update the docs"
   handrail run --once --model script:task.jsonl "Try it"   # no network, no key"""
-_CODES: Final[Mapping[str, ExitCode]] = {
+TASK_EXIT_CODES: Final[Mapping[str, ExitCode]] = {
     "done": ExitCode.DONE,
     "failed": ExitCode.FAILED,
     "refused": ExitCode.REFUSED,
@@ -76,8 +76,9 @@ def run(options: Namespace) -> int:
 
     task = _read_task(options)
     session = choose_session(options)
-    interactive = sys.stdin.isatty() and sys.stdout.isatty() and not (options.once or options.json)
-    if task is None and not interactive and not options.resume:
+    one_task = options.once or options.json or options.quiet or options.output_schema is not None
+    interactive = sys.stdin.isatty() and sys.stdout.isatty() and not one_task
+    if task is None and not interactive and (options.output_schema or not options.resume):
         raise messages.NO_TASK.error(field="task")
     return asyncio.run(_run(options, task, session, interactive=interactive))
 
@@ -117,10 +118,10 @@ async def _work(
     elif options.quiet:
         output.print_line(safe_text(result.text))
     else:
-        view.receipt(result, undo_command(session))
+        view.receipt(result, session)
     if result.problem is not None and not options.json:
         output.print_problem(result.problem)
-    return _CODES[result.status]
+    return TASK_EXIT_CODES[result.status]
 
 
 async def _one_task(
@@ -141,10 +142,10 @@ async def _one_task(
 def _open(options: Namespace, session: str, reader: LineReader | None) -> Any:
     from handrail.cli.commands.agent.line_reader import PausingApprover
     from handrail.cli.commands.agent.script_answers import ScriptApprover
-    from handrail.cli.workspace import choose_approver, load_settings, open_session
+    from handrail.cli.workspace import choose_approver, is_set, open_session
 
     options.session = session
-    if options.mode is None and load_settings(options).mode == "default":
+    if options.mode is None and not is_set(options, "mode"):
         # Asks where the sandbox of this machine does not enforce enough.
         options.mode = "sandboxed"
     approver = choose_approver(options)
@@ -188,11 +189,6 @@ def _heading(options: Namespace, rt: Runtime, session: str) -> str:
     scripted = " (scripted)" if str(model).startswith(("script:", "replay:")) else ""
     text = f"session {session} · {one_line(model)}{scripted} · mode {rt.session.mode}"
     return paint(text, TextStyle.FAINT)
-
-
-def undo_command(session: str) -> str:
-    """The command that undoes the last task of a session."""
-    return f"handrail undo --since start --session {session}"
 
 
 def _read_task(options: Namespace) -> str | None:

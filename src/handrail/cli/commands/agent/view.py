@@ -36,6 +36,8 @@ class RunView:
         self._stream = stream or sys.stdout
         self._at_line_start = True
         self._output_lines = 0
+        # The first call of the task that changed a file.
+        self._first_change: str | None = None
 
     def on_event(self, event: Event) -> None:
         """Print an event; unknown ones are ignored."""
@@ -49,10 +51,17 @@ class RunView:
         self._end_line()
         print(text, file=self._stream, flush=True)
 
-    def receipt(self, result: AgentResult, undo: str) -> None:
+    def receipt(self, result: AgentResult, session: str) -> None:
         """Print what a task has done: files, verification, usage, how to undo it."""
+        undo = f"handrail undo --since {self._first_change or 'start'} --session {session}"
         for line in receipt_lines(result, undo):
             self.line(line)
+
+    def _on_agent_start(self, event: Event) -> None:
+        self._first_change = None
+
+    def _on_file_changed(self, event: Event) -> None:
+        self._first_change = self._first_change or str(event.to_dict()["call_id"])
 
     def _on_model_text(self, event: Event) -> None:
         for piece in safe_text(str(event.to_dict()["text"])).splitlines(keepends=True):
