@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs_bubblewrap
 
 ROOT = Path(__file__).parents[2]
 # Files entered, switches between packages.
-MAXIMA = {"read": (22, 21), "edit": (49, 84), "command": (45, 41)}
+MAXIMA = {"read": (21, 14), "edit": (42, 78), "command": (43, 42)}
 
 
 @pytest.fixture(scope="module")

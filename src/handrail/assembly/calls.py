@@ -15,15 +15,13 @@ from handrail.core.context import Session
 from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.undo import UndoService
-from handrail.engine.batch.locks import Locks
-from handrail.engine.batch.path_leases import PathLeases
+from handrail.engine.batch.locks import Locks, PathLeases
 from handrail.engine.call_policy import AgentPolicy
 from handrail.engine.executors.direct_executor import DeferredExecutors, DirectExecutor, Executor
-from handrail.engine.executors.freshness import Freshness
 from handrail.engine.failures import FailureTranslator
 from handrail.engine.hooking.call_hooks import CallHooks
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.planning.planner import CallPlanner
+from handrail.engine.planning.planner import CallPlanner, Freshness
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.dead_letters import DeadLetters

@@ -17,8 +17,8 @@ from handrail.core.context import Session
 from handrail.core.ports.machine import Approver
 from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.engine.approval import Approval
+from handrail.engine.batch.locks import PathLeases
 from handrail.engine.batch.loop_guard import LoopGuard
-from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.host.clock import SystemClock

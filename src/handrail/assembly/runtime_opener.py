@@ -40,7 +40,7 @@ from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
 from handrail.engine.batch.batch_runner import BatchRunner
-from handrail.engine.batch.path_leases import PathLeases
+from handrail.engine.batch.locks import PathLeases
 from handrail.engine.call_policy import AgentPolicy, UserPolicy
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus

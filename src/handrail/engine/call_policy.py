@@ -24,7 +24,7 @@ from handrail.policy.modes import QUEUED
 from handrail.policy.policy_input import PolicyInput
 
 if TYPE_CHECKING:
-    from handrail.engine.batch.path_leases import PathLeases
+    from handrail.engine.batch.locks import PathLeases
     from handrail.policy.denials.read_denials import ReadDenials
     from handrail.policy.guardrails.guard import Guardrails
     from handrail.policy.guardrails.limits import QuotaOutcome

@@ -13,7 +13,7 @@ from handrail.core.results import ToolResult
 from handrail.core.verdicts import Effect
 from handrail.engine import messages
 from handrail.engine.call_state import CallState
-from handrail.engine.executors.freshness import Freshness
+from handrail.engine.planning.planner import Freshness
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.recorder import Recorder

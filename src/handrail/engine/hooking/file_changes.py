@@ -19,7 +19,7 @@ from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.engine.call_state import CallState
-from handrail.engine.executors.freshness import Freshness
+from handrail.engine.planning.planner import Freshness
 
 # As many files as hooks are run for, and no more of them than is held in memory with ease.
 MAX_TRACKED_FILES: Final = 50

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from handrail.core.dead_letters import DeadLetter, LetterMove, LetterState, NewLetter
-from handrail.core.text.redact import redact
-from handrail.store.chain.encoding import encode_json, storable
+from handrail.store.chain.encoding import encode_json, redact, storable
 from handrail.store.sqlite.connection import Database
 from handrail.store.sqlite.errors import explain_error, problem_error
 

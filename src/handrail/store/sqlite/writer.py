@@ -19,8 +19,13 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.text.redact import may_hold_secrets
-from handrail.store.chain.encoding import EncodedRow, SealedRow, seal_row, storable
+from handrail.store.chain.encoding import (
+    EncodedRow,
+    SealedRow,
+    may_hold_secrets,
+    seal_row,
+    storable,
+)
 from handrail.store.chain.ledger import ChainGuard, LedgerWriter
 from handrail.store.sqlite.connection import Database
 from handrail.store.sqlite.errors import explain_error, problem_error, unavailable_problem

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core.text.redact import may_hold_secrets, redact
+from handrail.store.chain.encoding import may_hold_secrets, redact
 
 A40 = "Aa1" * 14
 # Put together here, so that no scanner takes this file for a leak.
