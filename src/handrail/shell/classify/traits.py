@@ -54,5 +54,11 @@ def _apply_dangerous_traits(
         context.danger(messages.SHOWS_PROCESSES.format(program=program.name))
     if "endless" in program.traits:
         context.danger(messages.ENDLESS_PROGRAM.format(program=program.name))
-    if "bare" in program.traits and not given:
+    # `declare -x` prints as much as `declare`; for `set` flags are arguments.
+    has_flags = program.grammar.style != "none"
+    if "bare" in program.traits and all(has_flags and _is_option(one) for one in given):
         context.danger(program.why or f"{program.name} alone")
+
+
+def _is_option(argument: Argument) -> bool:
+    return argument.text is not None and argument.text.startswith("-") and argument.text != "-"

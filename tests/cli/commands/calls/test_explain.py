@@ -1,5 +1,6 @@
 import io
 import json
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -148,6 +149,23 @@ def test_lines_are_answered_in_order_and_a_bad_one_in_its_place(handrail, standa
     assert told == ["safe", "error", "error", "dangerous", "error", "error", "blocked"]
     assert set(done.lines[0]) == {"class", "reasons", "effects"}
     assert set(done.lines[1]) == {"error"}
+
+
+def test_a_path_that_cannot_be_resolved_ends_only_its_own_line(
+    handrail, standard_input, monkeypatch
+):
+    def realpath(path, **more):
+        if "unreadable" in str(path):
+            raise PermissionError
+        return found(path, **more)
+
+    found = os.path.realpath
+    monkeypatch.setattr("os.path.realpath", realpath)
+    standard_input(b'{"command": "cat unreadable"}\n{"command": "ls"}\n')
+
+    told = [line.get("class", "error") for line in handrail("explain", "--jsonl", "-").lines]
+
+    assert told == ["error", "safe"]
 
 
 def test_lines_may_come_from_a_file(handrail, workspace):

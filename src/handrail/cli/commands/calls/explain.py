@@ -99,9 +99,9 @@ def _explain_lines(analyzer: CommandAnalyzer, root: Path, lines: Iterable[bytes]
 def _explain_line(analyzer: CommandAnalyzer, root: Path, line: bytes) -> dict[str, Any]:
     try:
         command, env, cwd = _parse_line(line)
+        return analyzer.analyze(command, cwd=_cwd(root, cwd), env=env).to_dict()
     except ProblemRaised as raised:
         return {"error": raised.problem.message}
-    return analyzer.analyze(command, cwd=_cwd(root, cwd), env=env).to_dict()
 
 
 def _parse_line(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
