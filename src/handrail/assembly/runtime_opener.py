@@ -22,6 +22,7 @@ from handrail.assembly.resolved_settings import ResolvedSettings, resolve_settin
 from handrail.assembly.rules import canonical_names, pattern_obstacle
 from handrail.assembly.session import (
     SessionKeeper,
+    SessionSuspension,
     answered_in,
     begin_session,
     next_turn,
@@ -136,6 +137,10 @@ class RuntimeOpener:
     calls_together_s: float = 0.0
     # Told what a crash had left, if anything.
     hears: Callable[[Sequence[RecoveredCall]], None] | None = None
+    # The id of a session without a name that another runtime of this process has saved.
+    continued: str | None = None
+    # Saves the session of the opened runtime, to be continued.
+    suspension: SessionSuspension | None = None
 
     @property
     def settings(self) -> Settings:
@@ -190,7 +195,8 @@ async def _begin(
     opening: RuntimeOpener, mode: Mode, machine: Machine, clock: Clock
 ) -> SessionParts:
     settings, store, named = opening.settings, machine.store, opening.session is not None
-    session, resumed = await begin_session(opening.session, settings, mode, machine)
+    name = opening.session or opening.continued
+    session, resumed = await begin_session(name, settings, mode, machine)
     blobs = open_blobs(machine.home) if settings.journal else None
     plans = open_plan_mode(machine, session, clock, named=named)
     track_changes(machine, settings, blobs, clock, session.id)
@@ -246,14 +252,10 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     guardrails = policy.services.guardrails
     keeper = SessionKeeper(begun.session, machine.store, guardrails) if named else None
 
-    async def close() -> None:
-        if keeper is not None:
-            await keeper.save()
-        await machine.ends.aclose()
-
+    opening.suspension = SessionSuspension(begun, machine, policy)
     commands, settings, plans = machine.commands, opening.settings, begun.plans
     first = await next_turn(begun.session, machine.store) if begun.resumed else 1
-    ledger = answered_in(begun.session, machine.store, named=named)
+    ledger = answered_in(begun.session, machine.store, named=named or begun.resumed)
     ids = CallIds(ledger.prefix, first, policy.services.grants)
     timers = DeadlineTimer(clock, settings.heartbeat_s, partial(_beat, bus))
     options = recorder_options(settings, policy.services.denials, named=named)
@@ -271,11 +273,17 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
             BackgroundJobs(None if commands is None else commands.processes),
             begun.letters,
             open_agent_services(machine, clock, ModelSource(settings, opening.model), hooks),
-            close,
+            partial(_close, keeper, machine),
         ),
         ToolServices(registry, catalog, preparer),
         CallServices(runner, batches, policy, plans.mode, timers, bus),
     )
+
+
+async def _close(keeper: SessionKeeper | None, machine: Machine) -> None:
+    if keeper is not None:
+        await keeper.save()
+    await machine.ends.aclose()
 
 
 async def _attach_hooks(

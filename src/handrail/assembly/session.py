@@ -21,6 +21,8 @@ from handrail.policy.modes import Mode
 from handrail.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
+    from handrail.assembly.calls import SessionParts
+    from handrail.engine.call_policy import AgentPolicy
     from handrail.policy.guardrails.guard import Guardrails
 
 
@@ -106,9 +108,61 @@ class SessionKeeper:
         with suppress(ProblemRaised):
             await save_reads(self._store, self._session)
 
+    async def save_unrecorded(self) -> None:
+        """Save the same for a session without a name, whose rows do not have what was read;
+        raises `ProblemRaised` if the store fails.
+        """
+        from handrail.engine.recording.read_state_codec import save_reads
+
+        self._keep()
+        await save_reads(self._store, self._session, recorded=False)
+
     def _keep(self) -> None:
         self._store.save_state(self._session.id, "directory", self._session.whereabouts.directory)
         save_counts(self._guardrails, self._session, self._store)
+
+
+class SessionSuspension:
+    """Saves a session without a name, so that another runtime of this process can continue it."""
+
+    def __init__(self, parts: SessionParts, machine: Machine, policy: AgentPolicy) -> None:
+        self._session = parts.session
+        self._plans = parts.plans.mode
+        self._leases = parts.reserved
+        self._machine = machine
+        self._policy = policy
+        # Whether the session had jobs when it was last to be saved.
+        self.has_jobs = False
+
+    async def save(self) -> bool:
+        """Save the session and return True, or return False if closing the runtime would lose
+        something: a job, a grant, a lease, an abort, a plan, or a record in memory.
+
+        Raises `ProblemRaised` if the store fails.
+        """
+        self.has_jobs = await self._find_jobs()
+        if self.has_jobs or self._has_transient_state():
+            return False
+        guardrails = self._policy.services.guardrails
+        await SessionKeeper(self._session, self._machine.store, guardrails).save_unrecorded()
+        return True
+
+    def _has_transient_state(self) -> bool:
+        return bool(
+            self._machine.home.directory is None
+            or self._policy.services.grants.active()
+            or self._policy.approval.aborted
+            or self._leases.held
+            or self._plans.active
+            or self._plans.queue.items()
+            or self._plans.text
+        )
+
+    async def _find_jobs(self) -> bool:
+        commands = self._machine.commands
+        if commands is None or not commands.in_use:
+            return False
+        return any(job.session == self._session.id for job in await commands.processes().jobs())
 
 
 async def next_turn(session: Session, store: SqliteStore) -> int:

@@ -338,6 +338,11 @@ class PathLeases:
             await self._leases.release(one.owner, [one.token])
         return [one for one in found if one not in dead]
 
+    @property
+    def held(self) -> bool:
+        """Whether paths are reserved here."""
+        return bool(self._given)
+
     async def aclose(self) -> None:
         """Give back what was reserved here."""
         for owner in set(self._given.values()):

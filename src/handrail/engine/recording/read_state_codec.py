@@ -73,11 +73,17 @@ async def load_reads(store: Store, session: str, kept: Mapping[str, Any]) -> Sav
     return saved
 
 
-async def save_reads(store: Store, session: Session) -> None:
-    """Keep what a session has read, so that its rows up to now need not be read again."""
+async def save_reads(store: Store, session: Session, *, recorded: bool = True) -> None:
+    """Keep what a session has read, so that its rows up to now need not be read again. `recorded`
+    False: the rows do not have it, and all of it is taken from memory.
+    """
     saved = await load_reads(store, session.id, await store.load_state(session.id))
-    for agent, state in session.read_states.items():
-        saved.add(agent, state.outside_calls)
+    states = session.read_states.items()
+    if recorded:
+        for agent, state in states:
+            saved.add(agent, state.outside_calls)
+    else:
+        saved = SavedReads({agent: dict(state.items()) for agent, state in states}, saved.seq)
     store.save_state(session.id, _KEY, saved.to_state())
 
 

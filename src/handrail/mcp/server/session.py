@@ -9,29 +9,29 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 import anyio
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp_types import LoggingLevel
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import ListRootsRequest, ListRootsResult, LoggingLevel
+from pydantic import ValidationError
 
 from handrail.core.call import safe_call_id
 from handrail.core.events import Event, ToolRegistered, ToolUnregistered
+from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.mcp.server.config import ServerConfig, restrict_tools
 from handrail.mcp.server.elicitation import ClientApprover
 from handrail.mcp.server.pending import PendingMcpCall
 
 if TYPE_CHECKING:
+    from handrail.assembly.runtime_opener import RuntimeOpener
     from handrail.engine.runtime import Runtime
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
-
-from mcp import MCPError
-from mcp.server.context import ServerRequestContext
-from mcp.shared.message import ServerMessageMetadata
-from mcp_types import ListRootsRequest, ListRootsResult
-from pydantic import ValidationError
 
 # Limit on concurrent calls of one client.
 MAX_CALLS: Final = 1000
@@ -58,6 +58,8 @@ class ClientSession:
         self._nonce = os.urandom(4).hex()
         self._own_ids = own_ids
         self._runtime: Runtime | None = None
+        self._opener: RuntimeOpener | None = None
+        self._continued: str | None = None
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._in_flight: dict[str, PendingMcpCall] = {}
@@ -69,6 +71,17 @@ class ClientSession:
     def busy(self) -> bool:
         """Whether calls of this client are running."""
         return bool(self._tasks)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the runtime is open, or being opened."""
+        return self._runtime is not None or self._opening.locked()
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether jobs of this client kept its runtime open when it was last to be suspended."""
+        opener = self._opener
+        return opener is not None and opener.suspension is not None and opener.suspension.has_jobs
 
     @property
     def crowded(self) -> bool:
@@ -90,6 +103,7 @@ class ClientSession:
         offer = self.offer
         opening = offer.open(approver=self.approver, directories=roots, session=offer.session)
         opening.calls_together_s = _MODEL_S
+        opening.continued = self._continued
         runtime = await opening
         try:
             restrict_tools(runtime, offer)
@@ -101,7 +115,29 @@ class ClientSession:
             raise
         if self._closed:
             await runtime.aclose()
+        self._opener = opening
         return runtime
+
+    async def suspend(self) -> bool:
+        """Close the runtime; the next call opens another one that continues the session.
+
+        Returns False if the runtime stays open, because calls are running or because closing it
+        would lose jobs, grants or other state that is not in the store.
+        """
+        async with self._opening:
+            runtime, opener = self._runtime, self._opener
+            if runtime is None or opener is None or opener.suspension is None:
+                return True
+            try:
+                if self.busy or self._closed or not await opener.suspension.save():
+                    return False
+            except ProblemRaised:
+                return False
+            self._continued = runtime.session.id
+            # The client refers to its last request.
+            self._runtime = self._opener = self.client = None
+            await runtime.aclose()
+        return True
 
     def call_id(self, request_id: object, key: str | None) -> str:
         """Return the call id: from the client's key, else from the request id, else a new one."""
