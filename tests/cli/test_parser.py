@@ -133,3 +133,38 @@ def test_a_name_that_does_not_exist_is_refused_by_every_command(handrail, comman
     assert (before.code, after.code) == (2, 2)
     assert "'bogus'" in before.err
     assert before.err == after.err
+
+
+def shown_tools(done):
+    return {tool["name"] for tool in done.lines}
+
+
+@pytest.mark.finding("F35")
+def test_commands_are_enabled_and_disabled_for_one_invocation(handrail, workspace):
+    config = workspace / "own.toml"
+    config.write_text("commands = false\n")
+    settings = ("--config", config)
+    usual = shown_tools(handrail("tools", "--json"))
+    without = shown_tools(handrail("tools", "--json", "--no-commands"))
+    by_setting = shown_tools(handrail("tools", "--json", *settings))
+    allowed = shown_tools(handrail("--allow-commands", "tools", "--json", *settings))
+
+    assert "run_command" in usual
+    assert "run_command" not in without
+    assert by_setting == without
+    assert allowed == usual
+
+
+@pytest.mark.finding("F35")
+def test_a_command_is_refused_without_commands(handrail, workspace):
+    calls = workspace / "calls.jsonl"
+    calls.write_text('{"name": "run_command", "arguments": {"command": "echo x"}}\n')
+
+    call = handrail("--no-commands", "call", "--json", "run_command", "command=echo x")
+    [batched] = handrail("batch", "--json", "--no-commands", calls).lines
+    shown = handrail("config", "show", "--json", "--no-commands").lines
+    served = handrail("serve", "--client", "generic", "--no-commands")
+
+    assert call.json["problem"]["code"] == batched["problem"]["code"] == "unavailable"
+    assert [one["value"] for one in shown if one["setting"] == "commands"] == [False]
+    assert "--no-commands" in served.out

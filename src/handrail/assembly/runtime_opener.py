@@ -87,6 +87,7 @@ def open(
     config: str | Path | Mapping[str, Any] | None = None,
     durability: str | None = None,
     sandbox: str | None = None,
+    commands: bool | None = None,
     tools: Iterable[Tool[Any]] = (),
     model: str | Model | None = None,
 ) -> RuntimeOpener:
@@ -108,6 +109,7 @@ def open(
         "dry_run": dry_run,
         "durability": durability,
         "sandbox": sandbox,
+        "commands": commands,
     }
     loaded = load_from(root, config, overrides)
     for notice in loaded.notices:

@@ -66,8 +66,11 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "store": None,
     "config": None,
     "dry_run": None,
+    "commands": None,
     "json": False,
 }
+# The options that replace settings of the same name.
+SETTING_OPTIONS: Final = ("mode", "dialect", "dry_run", "commands")
 _NEGATIVE: Final = re.compile(r"-\d*\.?\d+")
 _EPILOG: Final = """\
 Without a command: print an overview of this workspace.
@@ -261,4 +264,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     add("--store", metavar="FILE", help="file of the record, or :memory:")
     add("--config", metavar="FILE", help="settings file to use instead of your own")
     add("--dry-run", action="store_true", help="show what would change without changing it")
+    allow = {"dest": "commands", "action": "store_const"}
+    add("--allow-commands", const=True, help="enable commands and code", **allow)
+    add("--no-commands", const=False, help="disable commands and code", **allow)
     add("--json", action="store_true", help="print JSON, one object per line")

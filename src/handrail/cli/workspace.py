@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
+from handrail.cli.parser import SETTING_OPTIONS
 from handrail.cli.render import output
 from handrail.core.problems import Problem, ProblemRaised
 
@@ -248,4 +249,4 @@ def new_call_id() -> str:
 
 
 def _overrides(options: Namespace) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
+    return {name: getattr(options, name) for name in SETTING_OPTIONS}

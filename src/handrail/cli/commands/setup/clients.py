@@ -71,6 +71,8 @@ def serve_arguments(options: Namespace) -> list[str]:
     for flag in ("read_only", "text_only", "dry_run"):
         if getattr(options, flag):
             words.append(f"--{flag.replace('_', '-')}")
+    if options.commands is not None:
+        words.append("--allow-commands" if options.commands else "--no-commands")
     return words
 
 

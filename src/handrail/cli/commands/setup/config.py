@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode
-from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.parser import SETTING_OPTIONS, Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
@@ -64,7 +64,7 @@ def load_layers(options: Namespace, trusted: Callable[[str], bool] | None = None
     from handrail.assembly.settings_files import load_from
     from handrail.cli.workspace import config_path, workspace_directory
 
-    given = {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
+    given = {name: getattr(options, name) for name in SETTING_OPTIONS}
     return load_from(workspace_directory(options), config_path(options), given, trusted)
 
 

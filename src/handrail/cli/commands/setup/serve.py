@@ -178,6 +178,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
             mode=options.mode,
             dialect=options.dialect,
             dry_run=options.dry_run,
+            commands=options.commands,
             store=options.store,
             config=config,
             approver=approver,
