@@ -13,6 +13,8 @@ _MAX_PORT: Final = 65535
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _WILD: Final = "*."
+# The longest name of a host.
+_MAX_HOST: Final = 253
 
 
 class HostEntry(NamedTuple):
@@ -42,8 +44,8 @@ def split_host(text: str) -> tuple[str, int | None]:
     and without a final dot. Raises ValueError.
     """
     found = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^\[\]:@/\s]+))(?::([0-9]{1,5}))?", text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a host")
+    if found is None or len(found[1] or found[2]) > _MAX_HOST:
+        raise ValueError(f"{text[:_MAX_HOST]!r} is not a host")
     port = None if found[3] is None else int(found[3])
     if port is not None and not 0 < port <= _MAX_PORT:
         raise ValueError(f"{text!r} has no valid port")
@@ -84,4 +86,6 @@ class HostList:
 
 
 def _matches(entry: HostEntry, host: str) -> bool:
-    return host.endswith(f".{entry.name}") if entry.below else host == entry.name
+    if entry.below:
+        return host.endswith(f".{entry.name}") and _NAME.fullmatch(host) is not None
+    return host == entry.name

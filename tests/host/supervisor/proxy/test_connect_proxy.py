@@ -103,7 +103,8 @@ def test_another_host_is_refused_and_named(opened):
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "::1", "fe80::1", "fd00::1",
-     "::ffff:127.0.0.1", "64:ff9b::7f00:1", "224.0.0.1", "0.0.0.0", "100.64.0.1"],
+     "::ffff:127.0.0.1", "64:ff9b::7f00:1", "224.0.0.1", "0.0.0.0", "100.64.0.1", "fec0::1",
+     "::127.0.0.1", "::ffff:0:7f00:1", "64:ff9b:1::7f00:1", "2002:7f00:1::1"],
 )  # fmt: skip
 def test_a_listed_name_that_leads_to_this_network_is_refused(opened, address):
     proxy = opened("example.org", resolve=lambda host, port: [address])
@@ -112,6 +113,25 @@ def test_a_listed_name_that_leads_to_this_network_is_refused(opened, address):
 
     assert said.startswith(b"HTTP/1.1 403")
     assert proxy.records == (("example.org", 443, messages.HOST_IS_LOCAL),)
+
+
+@pytest.mark.parametrize(
+    "host", ["a..example.org", ".example.org", f"{'a' * 64}.example.org", "evil.com#.example.org"]
+)
+def test_what_is_no_name_matches_no_pattern(opened, host):
+    proxy = opened("*.example.org", resolve=lambda host, port: pytest.fail("resolved"))
+
+    assert ask(proxy, connect(443, host)).startswith(b"HTTP/1.1 403")
+    assert proxy.records == ((host, 443, messages.HOST_NOT_LISTED),)
+
+
+def test_a_name_that_cannot_be_encoded_is_refused(opened):
+    def resolve(host, port):
+        raise UnicodeError("label too long")
+
+    proxy = opened("example.org", resolve=resolve)
+
+    assert ask(proxy, connect(443, "example.org")).startswith(b"HTTP/1.1 403")
 
 
 def test_a_name_that_changes_its_address_is_resolved_once(opened, monkeypatch):
@@ -146,6 +166,7 @@ def test_a_name_that_changes_its_address_is_resolved_once(opened, monkeypatch):
         b"GET http://user@example.org/ HTTP/1.1\r\n\r\n",
         b"CONNECT example.org:99999 HTTP/1.1\r\n\r\n",
         b"CONNECT exa mple.org:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT " + b"a." * 200 + b"example.org:443 HTTP/1.1\r\n\r\n",
         b"nonsense\r\n\r\n",
         b"GET http://example.org/ HTTP/1.1\r\n",
         b"GET http://example.org/ HTTP/1.1\r\nA: " + b"x" * 40_000,

@@ -28,6 +28,14 @@ _BACKLOG: Final = 64
 
 # Addresses of IPv4 as a gateway of an IPv6 network translates them.
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+# Further ways to write an address of IPv4 (compatible, translated, local translation, 6to4), and
+# addresses of a site; not all versions of Python know them.
+_LOCAL: Final = tuple(
+    map(
+        ipaddress.IPv6Network,
+        ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "2002::/16", "fec0::/10"),
+    )
+)
 
 Resolve = Callable[[str, int], Sequence[str]]
 
@@ -120,7 +128,7 @@ class ConnectProxy:
             return messages.HOST_NOT_LISTED
         try:
             addresses = self._resolve(host, port)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             return messages.HOST_NOT_RESOLVED.format(error=error)
         if not self._allowed.names(host, port):
             addresses = [one for one in addresses if _is_public(one)]
@@ -163,6 +171,8 @@ def _is_public(text: str) -> bool:
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address) and address in _TRANSLATED:
         address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if any(address in network for network in _LOCAL):
+        return False
     return address.is_global and not address.is_multicast
 
 
