@@ -15,7 +15,7 @@ from handrail.core.ports.models import (
     ModelEvent,
     ModelLimits,
     ModelRequest,
-    Text,
+    TextBlock,
     TextDelta,
 )
 
@@ -38,7 +38,7 @@ class ReadsThenAnswers:
             return
         answer = f"I have read {len(str(last.blocks))} characters."
         yield TextDelta(answer)
-        yield MessageDone(Finish.END, Message("assistant", (Text(answer),)))
+        yield MessageDone(Finish.END, Message("assistant", (TextBlock(answer),)))
 
     async def aclose(self) -> None:
         """Nothing to close."""

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from tests.models.speaking import model_on
+from tests.support.waiting import wait_until_async
 
 import handrail
 from handrail.assembly.agent_services import trust_instructions
@@ -115,8 +116,7 @@ async def test_two_agents_of_one_process_cannot_work_in_one_conversation(workspa
         model = model_on(provider, "anthropic")
         async with handrail.open(workspace, model=model) as rt:
             first = asyncio.ensure_future(rt.agent(session="one").run("a task"))
-            while not provider.requests:
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: provider.requests)
             with pytest.raises(ProblemRaised, match="in use") as refused:
                 await rt.agent(session="one").run("another")
             assert (await asyncio.wait_for(first, 20)).status == "done"
@@ -148,8 +148,10 @@ async def test_a_second_process_is_refused_until_the_first_is_gone(workspace, tm
         sys.executable, "-c", HOLDER, str(workspace), str(script), stdout=asyncio.subprocess.PIPE
     )
     try:
-        while b"model_request" not in await asyncio.wait_for(holder.stdout.readline(), 30):
-            pass
+        async with asyncio.timeout(30):
+            async for line in holder.stdout:
+                if b"model_request" in line:
+                    break
         async with FakeProvider([says("mine now")]) as provider:
             model = model_on(provider, "anthropic")
             async with handrail.open(workspace, session="s", model=model) as rt:

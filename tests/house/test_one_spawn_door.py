@@ -17,7 +17,14 @@ SUPERVISOR = [
     SOURCE / "host" / "supervisor" / name
     for name in ("start.py", "runner/main.py", "runner/launch.py")
 ]
+# Copies of a process that is one of ours already; they run no other program: the probe that races
+# with itself, and the one that opens a socket in the network of a command.
+COPIES = [
+    SOURCE / "host" / "sandbox" / "probe" / "probe_child.py",
+    SOURCE / "host" / "supervisor" / "proxy" / "connect_gate.py",
+]
 DOORS = [
+    *COPIES,
     *(SOURCE / "host" / "processes" / name for name in ("spawn.py", "user_program.py")),
     *SUPERVISOR,
 ]

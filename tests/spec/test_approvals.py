@@ -144,7 +144,7 @@ async def test_what_is_no_question_is_not_read_as_one(open_runtime, broken):
         await rt.call("write_file", write("a")["arguments"])
     shape = {**asked[0].to_dict(), **broken} if broken else broken
 
-    with pytest.raises(ValueError, match="no question"):
+    with pytest.raises(ValueError, match="not an approval request"):
         handrail.ApprovalRequest.from_dict(shape)
 
 

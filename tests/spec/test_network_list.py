@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 from tests.support.confined import USERS, confined, folder_of, python_of
 from tests.support.machine import SANDBOXES
+from tests.support.waiting import join_threads
 
 # Prints what came of each attempt: the answer, or the name of the error.
 ATTEMPTS = """
@@ -92,7 +93,7 @@ def web_server(elsewhere=None):
     finally:
         server.shutdown()
         server.server_close()
-        thread.join()
+        join_threads(thread)
 
 
 @pytest.mark.parametrize("backend", SANDBOXES)

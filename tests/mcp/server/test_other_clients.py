@@ -74,7 +74,7 @@ def test_a_client_on_another_sdk_lists_calls_and_approves_over_stdio(typescript,
 
     assert "read_file" in said["tools"]
     assert (said["text"], said["data"]["path"]) == ("hello", "a.txt")
-    assert (said["asked"], said["written"]) == (["no", "yes"], False)
+    assert (said["asked"], said["written"]) == (["no", "yes", "always"], False)
     assert (root / "b.txt").read_text() == "x\n"
 
 
@@ -84,7 +84,11 @@ def test_a_client_on_another_sdk_lists_calls_and_approves_over_http(typescript, 
 
     said = typescript("http", server.url, call, approval)
 
-    assert (said["text"], said["asked"], said["written"]) == ("hello", ["no", "yes"], False)
+    assert (said["text"], said["asked"], said["written"]) == (
+        "hello",
+        ["no", "yes", "always"],
+        False,
+    )
     assert (root / "b.txt").read_text() == "x\n"
 
 

@@ -225,7 +225,7 @@ def _show_record(options: Namespace, calls: int) -> None:
     output.print_line(
         _title(len(STEPS) + 3, f"All {calls} calls are recorded, including refused ones.")
     )
-    options.limit, options.path, options.turn = calls, None, None
+    options.limit, options.path, options.turn, options.follow = calls, None, None, False
     log.run(options)
     output.print_line()
     output.print_line(_title(len(STEPS) + 4, "The record is protected by a hash chain."))

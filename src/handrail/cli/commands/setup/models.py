@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ACTIONS: Final = ("list", "test")
 _EPILOG: Final = """\
 list        list the models of your settings and the known services
-test NAME   send a model a short request: a name of the list, SERVICE:MODEL or script:FILE"""
+test NAME   send a model a short request; NAME as in `handrail run --model`"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
