@@ -68,6 +68,10 @@ class ReadState:
         self._records[absolute] = record
         self._note_change(absolute, record)
         if known is None or record.whole or not _same_content(known, record):
+            if text is not None and self._texts.get(absolute) == (text,):
+                # The same text again; it is the newest now.
+                self._texts[absolute] = self._texts.pop(absolute)
+                return
             self._drop_texts(absolute)
         if text is not None:
             self.add_text(absolute, text)

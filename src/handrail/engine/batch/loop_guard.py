@@ -161,7 +161,7 @@ class LoopGuard:
             self._forget(call.agent)
             return None
         # A refusal is no outcome of the call, and does not prolong the refusal.
-        if self._is_refused(call.agent, call.key):
+        if self.refused and self._is_refused(call.agent, call.key):
             return None
         past = self._agents.get(call.agent)
         if past is None:

@@ -242,7 +242,8 @@ def parse_wanted_lines(args: ReadFileParams) -> WantedLines:
     """The lines that the arguments name, in either of the two ways."""
     first = args.offset or 1
     if args.line_range is None:
-        return WantedLines(first, args.limit)
+        whole = first == 1 and args.limit == LIMIT
+        return _EVERYTHING if whole else WantedLines(first, args.limit)
     start, end = parse_range(args.line_range)
     count = end - start + 1
     # A value equal to its default counts as not given: some models send every argument.
