@@ -93,6 +93,7 @@ class SessionPool:
             raise MCPError(INTERNAL_ERROR, "too many clients are connected; try again later")
         oldest = min(idle, key=self._used.__getitem__)
         del self._used[oldest]
+        self._kept.pop(oldest, None)
         ending = asyncio.create_task(self._sessions.pop(oldest).aclose())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
