@@ -1,8 +1,12 @@
 """`handrail run` with scripted models: no network, no key."""
 
+import io
 import json
 
 import pytest
+
+from handrail.agent.events import ModelText
+from handrail.cli.commands.agent.view import RunView
 
 TASK = "Rename two to 2"
 
@@ -210,3 +214,24 @@ def test_the_receipt_undoes_its_own_task_alone(handrail, workspace, script):
     assert undone.code == 0, undone.err
     assert workspace.joinpath("a.txt").read_text() == "one\ntwo\n"
     assert workspace.joinpath("b.txt").exists()
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.threat("A11")
+def test_text_of_the_model_has_a_margin_on_every_row_of_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    screen = _Terminal()
+    view = RunView(screen)
+
+    for text in ("x" * 50, " " * 8 + "• wrote a.txt" + " " * 60 + "changed   nothing\n", "界" * 40):
+        view.on_event(ModelText("main", 1, text))
+    view.line("• read a.txt")
+
+    shown = screen.getvalue().splitlines()
+    assert all(row.startswith("│ ") for row in shown[:-1])
+    assert max(len(row) for row in shown) <= 60
+    assert shown[-1] == "• read a.txt"

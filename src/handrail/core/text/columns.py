@@ -32,16 +32,16 @@ def rows(text: str, width: int) -> Iterator[str]:
 def _folded(line: str, width: int) -> Iterator[str]:
     start = used = 0
     for at, char in enumerate(line):
-        used += _at_most(char)
+        used += most_columns(char)
         if used > width:
             space = line.rfind(" ", start, at) + 1
             end = space if space and line[start:space].strip() else at
             yield line[start:end]
-            start, used = end, sum(map(_at_most, line[end : at + 1]))
+            start, used = end, sum(map(most_columns, line[end : at + 1]))
     yield line[start:]
 
 
-def _at_most(char: str) -> int:
+def most_columns(char: str) -> int:
     """How many columns any terminal gives a character: they do not agree on symbols, on what
     is wide only among wide letters, and on marks that belong onto another letter.
     """

@@ -263,7 +263,8 @@ class StreamReader(ABC):
         """Note why the message ended."""
         word = reason[:100] if isinstance(reason, str) else ""
         finish = known.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
-        self.progress += 1
+        # Once: an ending that is repeated without end must not keep the stream alive.
+        self.progress += self.ending is None
         self.ending = StreamEnding(finish, word)
         return self.ending
 

@@ -17,6 +17,7 @@ from handrail.cli.render.screen import (
     terminal_width,
     truncate,
 )
+from handrail.core.text.columns import most_columns, rows
 from handrail.core.text.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ MODEL_MARGIN: Final = "│ "
 _OUTPUT_MARGIN: Final = "  ┆ "
 _MOST_OUTPUT_LINES: Final = 20
 _MOST_CHANGES: Final = 6
+# The width of the first column of a receipt.
+_LABEL: Final = 10
+_TAB: Final = 8
 
 
 class RunView:
@@ -35,6 +39,8 @@ class RunView:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._at_line_start = True
+        # The column of the next character of the model's text.
+        self._column = 0
         self._output_lines = 0
         # The first call of the task that changed a file.
         self._first_change: str | None = None
@@ -55,7 +61,10 @@ class RunView:
         """Print what a task has done: files, verification, usage, how to undo it."""
         undo = f"handrail undo --since {self._first_change or 'start'} --session {session}"
         for line in receipt_lines(result, undo):
-            self.line(line)
+            first, *rest = rows(line, terminal_width() - _LABEL) if self._folds() else [line]
+            self.line(first)
+            for more in rest:
+                self.line(" " * _LABEL + more)
 
     def _on_agent_start(self, event: Event) -> None:
         self._first_change = None
@@ -67,7 +76,8 @@ class RunView:
         for piece in safe_text(str(event.to_dict()["text"])).splitlines(keepends=True):
             if self._at_line_start:
                 self._stream.write(MODEL_MARGIN)
-            self._stream.write(piece)
+                self._column = len(MODEL_MARGIN)
+            self._stream.write(self._fold(piece) if self._folds() else piece)
             self._at_line_start = piece.endswith("\n")
 
     def _on_model_retry(self, event: Event) -> None:
@@ -103,6 +113,25 @@ class RunView:
         if facts["status"] not in ("ok", "planned"):
             reason = facts["code"] or facts["status"]
             self.line(paint(f"  {facts['tool']}: {reason}", TextStyle.BAD))
+
+    def _folds(self) -> bool:
+        return self._stream.isatty()
+
+    def _fold(self, text: str) -> str:
+        """The text with a margin wherever the terminal would begin a new row by itself: there it
+        could be taken for a line of Handrail.
+        """
+        width, folded = terminal_width(), ""
+        for char in text:
+            if char == "\t":
+                self._column += _TAB - self._column % _TAB
+            else:
+                self._column += most_columns(char)
+            if self._column > width and char != "\n":
+                folded += f"\n{MODEL_MARGIN}"
+                self._column = _TAB if char == "\t" else len(MODEL_MARGIN) + most_columns(char)
+            folded += char
+        return folded
 
     def _end_line(self) -> None:
         if not self._at_line_start:
