@@ -24,7 +24,6 @@ from handrail.core.ports.models import (
     UsageReported,
 )
 from handrail.models.client import RetryPolicy
-from handrail.models.wires.formats import FORMATS
 from handrail.testing import FakeProvider, ProviderFault, ScriptedCall, ScriptedMessage
 
 CALLS = (
@@ -330,15 +329,3 @@ class _BytesTransport:
 
     async def aclose(self):
         return
-
-
-@pytest.mark.threat("A02")
-def test_an_ending_that_is_repeated_is_no_progress():
-    reader = FORMATS["anthropic"].reader()
-    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-    reader.read(end)
-    progress = reader.progress
-
-    reader.read(end)
-
-    assert reader.progress == progress

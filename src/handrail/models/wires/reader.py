@@ -263,8 +263,7 @@ class StreamReader(ABC):
         """Note why the message ended."""
         word = reason[:100] if isinstance(reason, str) else ""
         finish = known.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
-        # Once: an ending that is repeated without end must not keep the stream alive.
-        self.progress += self.ending is None
+        self.progress += 1
         self.ending = StreamEnding(finish, word)
         return self.ending
 

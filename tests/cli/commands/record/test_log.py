@@ -130,8 +130,8 @@ def test_the_state_of_a_file_is_true_after_undo_redo_and_undo(handrail):
 
     assert [row.partition(" write ")[2].strip() for row in rows] == [
         "undid c1",
-        "redid c1, undone later",
-        "undid c1, redone later",
+        "redid c1, undone",
+        "undid c1, redone",
         "undone",
         "current",
     ]

@@ -122,4 +122,4 @@ def _state_word(one: UndoableChange) -> str:
     text = f"{'redid' if redo else 'undid'} {truncate(one_line(', '.join(one.calls)), 40)}"
     if one.standing:
         return text
-    return f"{text}, {'undone' if redo else 'redone'} later"
+    return f"{text}, {'undone' if redo else 'redone'}"
