@@ -12,7 +12,6 @@ import functools
 import inspect
 import threading
 from collections.abc import (
-    AsyncIterator,
     Callable,
     Coroutine,
     Iterable,
@@ -21,16 +20,14 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Future
+from concurrent.futures import wait as wait_for_futures
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from handrail.assembly import runtime_opener
-from handrail.core.agent_results import AgentResult
-from handrail.core.events import Event, Listener
-from handrail.core.ports.agents import RunningAgent
-from handrail.core.ports.models import Block
+from handrail.core.events import Listener
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
@@ -41,6 +38,7 @@ from handrail.engine.runtime import Runtime
 from handrail.history.recovery.recovered_call import RecoveredCall
 
 if TYPE_CHECKING:
+    from handrail.agent.sync_agent import SyncAgent
     from handrail.engine.providers.streamed_turn import StreamedTurn
 
 T = TypeVar("T")
@@ -137,7 +135,9 @@ class SyncRuntime:
 
     def agent(self, **options: Any) -> SyncAgent:
         """An agent whose methods block; takes the options of `handrail.Agent`."""
-        return SyncAgent(self._runtime.agent(**options), self)
+        from handrail.agent.sync_agent import SyncAgent
+
+        return SyncAgent(self._runtime.agent(**options), self.wait)
 
     def tool_messages(self, results: Sequence[ToolResult], provider: Provider) -> list[Any]:
         """Results as the messages of a provider."""
@@ -212,13 +212,27 @@ class SyncRuntime:
                 "wait for itself; make the tool async and await the runtime instead"
             )
         done: Future[T] = Future()
-        task = asyncio.run_coroutine_threadsafe(_drive(work, done), self._loop)
+        tasks: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            tasks.append(self._loop.create_task(_drive(work, done)))
+
+        def cancel() -> None:
+            if tasks:
+                # After its first step: a task that never began would not say how it ended.
+                self._loop.call_soon(tasks[0].cancel)
+            else:
+                work.close()
+                done.cancel()
+
         try:
+            # Inside the block: Ctrl-C may come before the work was handed over, or right after.
+            self._loop.call_soon_threadsafe(begin)
             return done.result()
         except KeyboardInterrupt:
-            task.cancel()
+            self._loop.call_soon_threadsafe(cancel)
             # Until the interruption is on record.
-            done.exception(timeout=_PATIENCE_S)
+            wait_for_futures([done], timeout=_PATIENCE_S)
             raise
 
     def _inside_own_call(self) -> bool:
@@ -293,57 +307,6 @@ class SyncTurn:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._turn, name)
-
-
-class SyncAgent:
-    """An agent whose methods block; see `handrail.Agent`."""
-
-    def __init__(self, agent: RunningAgent, door: SyncRuntime) -> None:
-        self._agent = agent
-        self._door = door
-
-    def run(
-        self,
-        task: str | Sequence[Block],
-        *,
-        output: Any = None,
-        on_event: Listener | None = None,
-    ) -> AgentResult:
-        """Work on a task until it is done. `on_event` is called in the runtime's own thread."""
-        return self._door.wait(self._agent.run(task, output=output, on_event=on_event))
-
-    def resume(self, *, on_event: Listener | None = None) -> AgentResult:
-        """Continue the unfinished task of this session."""
-        return self._door.wait(self._agent.resume(on_event=on_event))
-
-    def stream(self, task: str | Sequence[Block], *, output: Any = None) -> Iterator[Event]:
-        """Work on a task; yields its events as they come, the last one is `agent_end`."""
-        events = self._agent.stream(task, output=output)
-        try:
-            while (event := self._door.wait(_next_event(events))) is not None:
-                yield event
-        finally:
-            self._door.wait(_close_events(events))
-
-    def new(self) -> SyncAgent:
-        """An agent with the same options and an empty conversation."""
-        return SyncAgent(self._agent.new(), self._door)
-
-    def __getattr__(self, name: str) -> Any:
-        """`session`, `turn`, `messages`, `usage`, and `steer`, which does not block."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._agent, name)
-
-
-async def _next_event(events: AsyncIterator[Event]) -> Event | None:
-    return await anext(events, None)
-
-
-async def _close_events(events: AsyncIterator[Event]) -> None:
-    close = getattr(events, "aclose", None)
-    if close is not None:
-        await close()
 
 
 class _Part:

@@ -199,3 +199,33 @@ def test_a_closed_door_says_so_and_events_reach_a_listener(workspace):
     assert told == ["tool_call_start", "tool_call_end"]
     with pytest.raises(ProblemRaised, match="closed"):
         rt.call("list_files")
+
+
+def test_ctrl_c_right_after_the_hand_over_cancels_the_call_too(workspace, monkeypatch):
+    with handrail.sync.open(workspace.root, store=":memory:") as rt:
+        loop = rt._loop
+        hand_over = loop.call_soon_threadsafe
+        interrupted = []
+
+        def interrupt_once(callback, *args, **named):
+            handle = hand_over(callback, *args, **named)
+            if not interrupted:
+                interrupted.append(True)
+                raise KeyboardInterrupt
+            return handle
+
+        @handrail.tool(reads_only=True)
+        async def slow() -> str:
+            """Waits for ever."""
+            await asyncio.Event().wait()
+            return ""
+
+        rt.register(slow)
+        monkeypatch.setattr(loop, "call_soon_threadsafe", interrupt_once)
+        with pytest.raises(KeyboardInterrupt):
+            rt.call("slow", id="s")
+        [record] = rt.wait(rt.runtime.store.calls(call_id="s"))
+        after = rt.call("list_files")
+
+    assert record.completed["status"] == "interrupted"
+    assert after.ok

@@ -1,0 +1,67 @@
+"""An agent for code without `async`: `handrail.sync` makes it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from typing import Any
+
+from handrail.core.agent_results import AgentResult
+from handrail.core.events import Event, Listener
+from handrail.core.ports.agents import RunningAgent
+from handrail.core.ports.models import Block
+
+# Runs a coroutine in the thread of the runtime and waits for its result.
+Wait = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+class SyncAgent:
+    """An agent whose methods block; see `handrail.Agent`."""
+
+    def __init__(self, agent: RunningAgent, wait: Wait) -> None:
+        self._agent = agent
+        self._wait = wait
+
+    def run(
+        self,
+        task: str | Sequence[Block],
+        *,
+        output: Any = None,
+        on_event: Listener | None = None,
+    ) -> AgentResult:
+        """Work on a task until it is done. `on_event` is called in the runtime's own thread."""
+        done: AgentResult = self._wait(self._agent.run(task, output=output, on_event=on_event))
+        return done
+
+    def resume(self, *, on_event: Listener | None = None) -> AgentResult:
+        """Continue the unfinished task of this session."""
+        done: AgentResult = self._wait(self._agent.resume(on_event=on_event))
+        return done
+
+    def stream(self, task: str | Sequence[Block], *, output: Any = None) -> Iterator[Event]:
+        """Work on a task; yields its events as they come, the last one is `agent_end`."""
+        events = self._agent.stream(task, output=output)
+        try:
+            while (event := self._wait(_next_event(events))) is not None:
+                yield event
+        finally:
+            self._wait(_close_events(events))
+
+    def new(self) -> SyncAgent:
+        """An agent with the same options and an empty conversation."""
+        return SyncAgent(self._agent.new(), self._wait)
+
+    def __getattr__(self, name: str) -> Any:
+        """`session`, `turn`, `messages`, `usage`, and `steer`, which does not block."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._agent, name)
+
+
+async def _next_event(events: AsyncIterator[Event]) -> Event | None:
+    return await anext(events, None)
+
+
+async def _close_events(events: AsyncIterator[Event]) -> None:
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()
