@@ -1,6 +1,7 @@
 """The pages are true: their code runs, their links lead somewhere, the generated ones are current."""
 
 import dataclasses
+import importlib
 import re
 import subprocess
 import sys
@@ -67,6 +68,7 @@ def test_every_setting_and_every_command_has_its_line_in_the_pages():
 def test_every_public_name_has_its_line_in_the_python_reference():
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     methods = [name for name in vars(handrail.Runtime) if not name.startswith("_")]
+    importlib.import_module("handrail.agent.events")
     events = [event.type for event in Event.__subclasses__()]
     fields = [
         field.name
