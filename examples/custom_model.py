@@ -1,47 +1,24 @@
-"""A model of your own: anything that streams the events of one message per request."""
+"""A model of your own: `reply` answers one request with text, calls or both."""
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 
 import handrail
-from handrail.core.ports.models import (
-    CallBlock,
-    CallClosed,
-    CallOpened,
-    Finish,
-    Message,
-    MessageDone,
-    ModelEvent,
-    ModelLimits,
-    ModelRequest,
-    TextBlock,
-    TextDelta,
-)
+from handrail.core.ports.models import ModelRequest
+from handrail.models.custom import CustomModel, CustomReply
 
 
-class ReadsThenAnswers:
+class ReadsThenAnswers(CustomModel):
     """Reads a file, then says how long it is."""
 
     name = "reads-then-answers"
-    wire = "custom"
-    limits = ModelLimits()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """One message."""
+    async def reply(self, request: ModelRequest) -> CustomReply:
+        """The next message."""
         last = request.messages[-1]
         if last.role == "user":
-            call = CallBlock("1", "read_file", '{"path": "notes.txt"}')
-            yield CallOpened(0, call.id, call.name)
-            yield CallClosed(0, call.id, call.name, call.arguments_json)
-            yield MessageDone(Finish.CALLS, Message("assistant", (call,)))
-            return
-        answer = f"I have read {len(str(last.blocks))} characters."
-        yield TextDelta(answer)
-        yield MessageDone(Finish.END, Message("assistant", (TextBlock(answer),)))
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
+            return CustomReply(calls=(("read_file", {"path": "notes.txt"}),))
+        return CustomReply(f"I have read {len(str(last.blocks))} characters.")
 
 
 async def main(workspace: str) -> None:
