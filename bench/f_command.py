@@ -84,8 +84,9 @@ async def _long(rt: handrail.Runtime, scale: Scale) -> list[Figure]:
 
     def limit() -> int:
         with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE, bufsize=0) as one:
-            assert one.stdout is not None
-            return sum(map(len, iter(lambda: one.stdout.read(CHUNK), b"")))
+            output = one.stdout
+            assert output is not None
+            return sum(len(chunk) for chunk in iter(lambda: output.read(CHUNK), b""))
 
     await rt.call("run_command", {"command": "true"})
     everybody = [os.getpid(), *_below(os.getpid())]

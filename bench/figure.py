@@ -83,18 +83,19 @@ async def interleave(
     times: Times = {name: [] for name in candidates}
     names = list(candidates)
     for name in names:
-        await _time(candidates[name], block)
+        await time_block(candidates[name], block)
     gc.collect()
     for turn in range(rounds):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
-            times[name].append(await _time(candidates[name], block))
+            times[name].append(await time_block(candidates[name], block))
             if settle is not None and turn % settle_every == 0:
                 await settle()
     return times
 
 
-async def _time(candidate: Candidate, block: int) -> float:
+async def time_block(candidate: Candidate, block: int) -> float:
+    """Seconds per call of so many calls."""
     if inspect.iscoroutinefunction(candidate):
         start = time.perf_counter()
         for _ in range(block):

@@ -52,7 +52,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
                     *((tools["read_file"], {"file_path": f"/{path}"}) for path in texts),
                     *((tools["grep"], {"pattern": word, "path": "/"}) for word in words),
                 ]
-                return await asyncio.gather(*(asyncio.to_thread(*job) for job in jobs))
+                return await asyncio.gather(*(asyncio.to_thread(run, given) for run, given in jobs))
 
             candidates[peers.DEEPAGENTS] = other
         times = await interleave(candidates, rounds=scale.rounds)

@@ -19,7 +19,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     workspace.mkdir()
     async with handrail.open(workspace, store=":memory:") as rt:
         for number in range(COUNT - len(rt.declare("openai"))):
-            rt.register(handrail.tool(work, name=f"work_{number}"))
+            rt.register(handrail.tool(name=f"work_{number}")(work))
         declared = rt.declare("openai")
         assert len(declared) == COUNT, f"{len(declared)} tools instead of {COUNT}"
         cached = [json.dumps(each).encode() for each in declared]

@@ -9,8 +9,10 @@ limits, and the strictest answer counts.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import handrail
 from bench.figure import REPEATING, Figure, Scale, figure, interleave
@@ -42,7 +44,7 @@ RULES = [
     *(("deny", "run_command", f"deploy{n} now:*") for n in range(30)),
     *(("allow", "run_command", f"check{n} all:*") for n in range(30)),
 ]
-GUARDRAILS = {
+GUARDRAILS: dict[str, Any] = {
     "protected_files": [f"generated{n}/**" for n in range(5)],
     "sensitive_files": [f"*.key{n}" for n in range(5)],
     "blocked_commands": [rf"publish{n}\s+--now" for n in range(5)],
@@ -74,7 +76,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     )
     grounds = PathBase((ROOT,), "/home/person")
     guardrails = Guardrails(parse_guardrails(GUARDRAILS, str), grounds)
-    clearance = Clearance(Mode.BYPASS, [guardrails], lambda: True, rules)
+    clearance = Clearance(Mode.BYPASS, [guardrails], tuple, rules)
     subjects = [subject_of(tool, argument) for tool, argument, _ in CALLS]
     for (tool, argument, wanted), subject in zip(CALLS, subjects, strict=True):
         verdict = rules.judge(subject)
@@ -118,7 +120,7 @@ async def beside_a_call(
     return figure("k", "policy / read_file call", times, bar=0.33, goal=0.1, unit="µs")
 
 
-def bare_check():
+def bare_check() -> Callable[[str, str], str | None]:
     table: dict[str, list[tuple[str, str]]] = {}
     for effect, tool, pattern in RULES:
         family = next((one for one in (WRITERS, READERS) if tool in one), (tool,))
@@ -129,7 +131,9 @@ def bare_check():
     read = GUARDRAILS["sensitive_files"]
     kept = {name: [*read, *GUARDRAILS["protected_files"]] for name in WRITERS}
     kept |= dict.fromkeys(READERS, read)
-    limits = dict.fromkeys(WRITERS, ("max_files_modified", "max_lines_changed"))
+    limits: dict[str, tuple[str, ...]] = dict.fromkeys(
+        WRITERS, ("max_files_modified", "max_lines_changed")
+    )
     limits["run_command"] = ("max_commands_executed",)
     counts = dict.fromkeys(("max_commands_executed", "max_files_modified", "max_lines_changed"), 0)
 

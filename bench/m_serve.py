@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from bench.figure import Figure, Scale, figure, interleave
 
@@ -54,10 +55,10 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
             _client(program, served, era) as ours,
         ):
 
-            async def limit(client=trivial) -> object:
+            async def limit(client: Any = trivial) -> object:
                 return await client.call_tool("read", {"path": next(turn)})
 
-            async def read(client=ours) -> object:
+            async def read(client: Any = ours) -> object:
                 result = await client.call_tool("read_file", {"path": next(turn)})
                 assert not result.is_error, result
                 return result
@@ -105,6 +106,7 @@ def _http_server(
 ) -> Iterator[tuple[subprocess.Popen[str], str, dict[str, str]]]:
     words = [*command, "--http", "127.0.0.1:0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
         try:
             address, token, _ = (process.stdout.readline().strip() for _ in range(3))
             secret = Path(token.rpartition(" in ")[2]).read_text().strip()
@@ -137,7 +139,7 @@ def _request(number: int, method: str, params: object) -> dict[str, object]:
 
 
 @asynccontextmanager
-async def _client(command: str, words: list[str], era: str) -> AsyncIterator:
+async def _client(command: str, words: list[str], era: str) -> AsyncIterator[Any]:
     from mcp import Client, StdioServerParameters
 
     server = StdioServerParameters(command=command, args=words, env=dict(os.environ))

@@ -5,6 +5,7 @@ to run with its record, to undo and to redo. What is limit and what ours are the
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import handrail
@@ -34,15 +35,16 @@ async def _steps(folder: Path, files: int) -> list[float]:
     taken = []
     # Without a sandbox: what is measured is the growth of undo, on every machine.
     config = {**REPEATING, "sandbox": "none", "accept_no_sandbox": True}
-    settings = {"store": folder / "store.db", "mode": "sandboxed", "config": config}
-    async with handrail.open(root, **settings) as rt:
+    store = folder / "store.db"
+    async with handrail.open(root, store=store, mode="sandboxed", config=config) as rt:
         # What is set up for the first command is not what grows.
         await rt.call("run_command", {"command": "touch first"})
-        for step in (
+        steps: list[Callable[[], Awaitable[handrail.ToolResult]]] = [
             lambda: rt.call("run_command", {"command": "rm -rf data"}),
             rt.undo,
             rt.redo,
-        ):
+        ]
+        for step in steps:
             started = time.perf_counter()
             result = await step()
             taken.append(time.perf_counter() - started)

@@ -1,19 +1,29 @@
-"""p. System calls that are made for a command under Landlock, beside the command unconfined."""
+"""p. System calls that are made for a command under Landlock: what one costs, and real programs
+beside the same programs under the same rules without such calls.
+"""
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench import tree
 from bench.f_command import open_backend
-from bench.figure import Candidate, Figure, NotMeasured, Row, Scale, figure, interleave
+from bench.figure import Figure, NotMeasured, Row, Scale, figure, interleave
 from handrail.core.ports.processes import Confinement, Launch
+from handrail.host.sandbox.backends.apply import restrict_thread
+from handrail.host.sandbox.backends.landlock_grants import open_without_links
+from handrail.host.sandbox.local_sandbox import LocalSandbox
+from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.client import SupervisedProcesses
+from handrail.host.supervisor.runner.launch import OutputPipes, start_program
+from handrail.host.supervisor.tracing.syscall_tracer import has_service
 
 _CALLS = 2_000
 _WHEEL_FILES = 200
@@ -33,74 +43,100 @@ _GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org")
 async def measure(folder: Path, scale: Scale) -> list[Row]:
     workspace = folder / "workspace"
     workspace.mkdir()
-    sandboxes = {name: open_backend(workspace, name) for name in ("none", "landlock")}
-    opened = {name: sandbox for name, sandbox in sandboxes.items() if sandbox is not None}
-    if len(opened) < len(sandboxes):
+    sandbox = open_backend(workspace, "landlock")
+    if sandbox is None:
         return [NotMeasured("p", "a mediated call", "landlock")]
-    programs = {name: SupervisedProcesses(one.recipe, None) for name, one in opened.items()}
+    programs = SupervisedProcesses(sandbox.recipe, None)
     try:
         return [
-            await _per_call(programs["landlock"], workspace, scale),
-            await _install(programs, workspace, scale),
-            await _status(programs, workspace, scale),
+            await _per_call(programs, workspace, scale),
+            await _install(sandbox, workspace, scale),
+            await _status(sandbox, workspace, scale),
         ]
     finally:
-        for name, sandbox in opened.items():
-            await programs[name].aclose()
-            sandbox.close()
+        await programs.aclose()
+        sandbox.close()
 
 
 async def _per_call(programs: SupervisedProcesses, workspace: Path, scale: Scale) -> Figure:
     argv = (sys.executable, "-c", _CHMOD)
-    told = [float(await _run(programs, workspace, argv)) * 1e6 for _ in range(scale.rounds)]
-    taken = statistics.median(told)
+    measured = [float(await _run(programs, workspace, argv)) * 1e6 for _ in range(scale.rounds)]
+    taken = statistics.median(measured)
     return Figure("p", "a mediated chmod", 0, taken, 0, 300, 150, "µs", absolute=True)
 
 
-async def _install(
-    programs: dict[str, SupervisedProcesses], workspace: Path, scale: Scale
-) -> Figure:
+async def _install(sandbox: LocalSandbox, workspace: Path, scale: Scale) -> Figure:
     wheel = _wheel(workspace)
     pip = (sys.executable, "-m", "pip", "--no-cache-dir", "--disable-pip-version-check", "install")
     argv = (*pip, "-q", "--no-index", "--no-deps", "--upgrade", "--target", "installed", str(wheel))
-    return await _beside(f"pip install of {_WHEEL_FILES} files", programs, workspace, argv, scale)
+    what = f"pip install of {_WHEEL_FILES} files"
+    return await _beside(what, sandbox, _launch(workspace, argv), scale)
 
 
-async def _status(
-    programs: dict[str, SupervisedProcesses], workspace: Path, scale: Scale
-) -> Figure:
+async def _status(sandbox: LocalSandbox, workspace: Path, scale: Scale) -> Figure:
     repository = workspace / "repository"
     files = max(scale.files, _LARGE_TREE)
     tree.grow(repository, files)
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "all")):
         subprocess.run([*_GIT, *words], cwd=repository, check=True, capture_output=True)
     argv = ("/usr/bin/git", "-C", str(repository), "status", "--short")
-    return await _beside(f"git status of {files:,} files", programs, workspace, argv, scale)
+    what = f"git status of {files:,} files"
+    return await _beside(what, sandbox, _launch(workspace, argv), scale)
 
 
-async def _beside(
-    what: str,
-    programs: dict[str, SupervisedProcesses],
-    workspace: Path,
-    argv: Sequence[str],
-    scale: Scale,
-) -> Figure:
-    def candidate(name: str) -> Candidate:
-        async def run() -> object:
-            return await _run(programs[name], workspace, argv)
-
-        return run
-
+async def _beside(what: str, sandbox: LocalSandbox, launch: Launch, scale: Scale) -> Figure:
+    """Both under the same Landlock rules, without a supervisor: one with the service that makes
+    system calls, one without.
+    """
+    recipe = sandbox.recipe(launch)
+    assert has_service(recipe)
     times = await interleave(
-        {"limit": candidate("none"), "ours": candidate("landlock")}, rounds=scale.rounds
+        {"limit": lambda: _run_unmediated(recipe), "ours": lambda: _run_mediated(recipe)},
+        rounds=scale.rounds,
     )
-    return figure("p", f"{what} in landlock / unconfined", times, bar=1.3, goal=1.15)
+    return figure("p", f"{what}, mediated / unmediated", times, bar=1.3, goal=1.15)
+
+
+def _run_mediated(recipe: Recipe) -> None:
+    with open(os.devnull, "wb") as nowhere:
+        started = start_program(recipe, OutputPipes(nowhere.fileno(), nowhere.fileno()))
+        try:
+            assert started.process.wait(120) == 0
+        finally:
+            started.release()
+
+
+def _run_unmediated(recipe: Recipe) -> None:
+    codes: list[int] = []
+
+    def run() -> None:
+        # Rights are dropped for good, so in a thread.
+        restrict_thread(recipe, open_without_links)
+        with subprocess.Popen(
+            recipe.argv,
+            cwd=recipe.cwd,
+            env=recipe.env,
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+            start_new_session=True,
+        ) as process:
+            codes.append(process.wait(120))
+
+    with open(os.devnull, "r+b") as nowhere:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert codes == [0]
+
+
+def _launch(workspace: Path, argv: Sequence[str]) -> Launch:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(workspace)}
+    return Launch(tuple(argv), str(workspace), env, Confinement((str(workspace),)), 120)
 
 
 async def _run(programs: SupervisedProcesses, workspace: Path, argv: Sequence[str]) -> str:
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(workspace)}
-    confinement = Confinement((str(workspace),))
-    ended = await programs.run(Launch(tuple(argv), str(workspace), env, confinement, 120))
+    ended = await programs.run(_launch(workspace, argv))
     assert ended.exit_code == 0, ended
     return ended.stdout.head.decode()
 

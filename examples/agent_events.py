@@ -1,4 +1,7 @@
-"""The events of a task as they come: text of the model, calls, the end."""
+"""The events of a task as they come: text of the model, calls, the end.
+
+Usage: HANDRAIL_MODEL=ollama:MODEL python agent_events.py DIRECTORY, or any other name of a model.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""A task from start to end, and what came of it."""
+"""A task from start to end, and what came of it.
+
+Usage: HANDRAIL_MODEL=ollama:MODEL python agent_in_ten_lines.py DIRECTORY, or any other name of a model.
+"""
 
 import asyncio
 import os

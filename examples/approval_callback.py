@@ -1,4 +1,7 @@
-"""Your code answers the questions: edits of notes are fine, everything else is refused."""
+"""Your code answers the questions: edits of notes are fine, everything else is refused.
+
+Usage: HANDRAIL_MODEL=ollama:MODEL python approval_callback.py DIRECTORY, or any other name of a model.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""A model of your own: `reply` answers one request with text, calls or both."""
+"""A model of your own: `reply` answers one request with text, calls or both.
+
+Usage: python custom_model.py DIRECTORY
+"""
 
 import asyncio
 import sys

@@ -1,4 +1,7 @@
-"""A function of your own becomes a tool: its types say what it reads."""
+"""A function of your own becomes a tool: its types say what it reads.
+
+Usage: HANDRAIL_MODEL=ollama:MODEL python custom_tool.py DIRECTORY, or any other name of a model.
+"""
 
 import asyncio
 import os

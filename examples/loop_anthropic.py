@@ -1,4 +1,7 @@
-"""A loop of your own with the `anthropic` package."""
+"""A loop of your own with the `anthropic` package.
+
+Usage: ANTHROPIC_API_KEY=KEY ANTHROPIC_MODEL=MODEL python loop_anthropic.py DIRECTORY
+"""
 
 import asyncio
 import os

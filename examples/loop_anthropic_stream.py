@@ -1,4 +1,7 @@
-"""The loop with streaming, with the `anthropic` package."""
+"""The loop with streaming, with the `anthropic` package.
+
+Usage: ANTHROPIC_API_KEY=KEY ANTHROPIC_MODEL=MODEL python loop_anthropic_stream.py DIRECTORY
+"""
 
 import asyncio
 import os

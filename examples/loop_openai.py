@@ -1,4 +1,7 @@
-"""A loop of your own with the `openai` package: ask, run the calls, send their results back."""
+"""A loop of your own with the `openai` package: ask, run the calls, send their results back.
+
+Usage: OPENAI_API_KEY=KEY OPENAI_MODEL=MODEL python loop_openai.py DIRECTORY
+"""
 
 import asyncio
 import os

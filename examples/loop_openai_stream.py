@@ -1,4 +1,7 @@
-"""The loop with streaming: calls that only read run while the model still writes."""
+"""The loop with streaming: calls that only read run while the model still writes.
+
+Usage: OPENAI_API_KEY=KEY OPENAI_MODEL=MODEL python loop_openai_stream.py DIRECTORY
+"""
 
 import asyncio
 import os

@@ -1,4 +1,7 @@
-"""A chat backend: many conversations share one runtime, its record and its permissions."""
+"""A chat backend: many conversations share one runtime, its record and its permissions.
+
+Usage: HANDRAIL_MODEL=ollama:MODEL python many_conversations.py DIRECTORY, or any other name of a model.
+"""
 
 import asyncio
 import os

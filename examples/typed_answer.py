@@ -1,4 +1,7 @@
-"""An answer of a type: the last message of the model is validated, and repaired if it must be."""
+"""An answer of a type: the last message of the model is validated, and repaired if it must be.
+
+Usage: HANDRAIL_MODEL=ollama:MODEL python typed_answer.py DIRECTORY, or any other name of a model.
+"""
 
 import asyncio
 import os

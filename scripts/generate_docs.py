@@ -178,7 +178,13 @@ def _preset(view: View) -> str:
 
 
 def _effect(tool: Tool[Any]) -> str:
-    return "only reads" if tool.only_reads else "changes files"
+    if tool.only_reads:
+        return "only reads"
+    if tool.fetches_only:
+        return "only fetches"
+    if not tool.changes_files:
+        return "changes only the session"
+    return "changes files" if tool.plans else "may change anything"
 
 
 def _quote(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Install the public MCP programs that the tests use, below `.node-tools/`, which git ignores.
+"""Install the public programs and libraries for Node that the tests use, below `.node-tools/`, which git ignores.
 
 They need a newer Node than most machines have; it comes with the development packages, and
 so does npm, which takes its registry from the machine's own configuration.
@@ -15,9 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / ".node-tools"
 PACKAGES = {
+    "@agentclientprotocol/sdk": "2.4.0",
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/sdk": "1.32.2",
+    "@modelcontextprotocol/server-everything": "2026.8.31",
+    "@modelcontextprotocol/server-filesystem": "2026.8.31",
 }
 TIMEOUT_S = 600
 

@@ -2,22 +2,37 @@
 is skipped in CI.
 """
 
+import json
 import os
 import signal
 import threading
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support import machine
+from tests.support import machine, sandbox_use
+from tests.support.postgres_server import running_server
 
 CLEANUP_TIMEOUT_S = 60
+LONGEST_BYTES_ID = 24
 
 # How fast a loaded machine draws examples or runs one says nothing about the code under test.
 settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("handrail")
 
 
+def pytest_addoption(parser):
+    group = parser.getgroup("sandbox")
+    group.addoption("--note-sandbox-tests", help="write which tests depend on bubblewrap to a file")
+    group.addoption("--only-sandbox-tests", help="of noted folders, only the tests in that file")
+
+
 def pytest_configure(config):
+    if config.option.note_sandbox_tests:
+        config.pluginmanager.register(sandbox_use.SandboxNotes(config.option.note_sandbox_tests))
+    # Workers of a parallel run are given the width of the terminal; tests set their own.
+    os.environ.pop("COLUMNS", None)
+    # Tests start many Pythons; without compiled files each would compile every module again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # A shell starts background jobs with Ctrl-C ignored, which tests of Ctrl-C would inherit.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,7 +40,26 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{need.marker}: needs {need.what}")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_report_header():
+    """What this environment leaves out."""
+    lines = []
+    if not machine.frameworks_installed():
+        lines.append(
+            "without the tests of other frameworks (tests/adapters/frameworks): make test-adapters"
+        )
+    if not machine.ray_installed():
+        lines.append("without the tests on a Ray cluster (tests/scale/on_ray): make test-ray")
+    return lines
+
+
+def pytest_make_parametrize_id(val):
+    """Long bytes are named by their length: their content may differ between workers."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) and len(val) > LONGEST_BYTES_ID else None
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.option.only_sandbox_tests:
+        sandbox_use.leave_out_independent(config, items)
     machine.prepare_items(items)
 
 
@@ -67,6 +101,25 @@ def pytest_runtest_teardown():
 
 def _fail_teardown(signum, frame):
     pytest.fail(f"Timeout (>{CLEANUP_TIMEOUT_S} s) in the teardown of a failed test")
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, one for each process of a parallel run."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write the script of a model; returns its name."""
+
+    def write(*lines):
+        path = tmp_path / "model.jsonl"
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        return f"script:{path}"
+
+    return write
 
 
 @pytest.fixture

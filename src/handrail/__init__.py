@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from handrail.assembly.runtime_opener import open
     from handrail.core.agent_results import AgentReport, AgentResult, Usage
     from handrail.core.approval import Answer, ApprovalRequest, Reply
+    from handrail.core.arguments.params import Params
     from handrail.core.call import ToolCall
     from handrail.core.context import ToolContext
     from handrail.core.effects import Effects
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from handrail.core.paths import ReadPath, TreePath, WritePath
     from handrail.core.plan import Change, Plan
     from handrail.core.ports.machine import Approver
+    from handrail.core.ports.questions import QuestionReply, QuestionRequest
     from handrail.core.problems import Problem, ProblemRaised
     from handrail.core.results import (
         FileRead,
@@ -31,16 +33,17 @@ if TYPE_CHECKING:
         Status,
         ToolResult,
     )
-    from handrail.core.tool import Group, Params, Tool
+    from handrail.core.tool import Group, Tool
     from handrail.core.verdicts import Effect, Risk, Verdict
-    from handrail.engine.functions.function_tool import tool
+    from handrail.dialects.tool_sets import tool_set
+    from handrail.engine.function_tool import tool
     from handrail.engine.hooking.callbacks import Hook, HookCall, Opinion, Rewrite
     from handrail.engine.planning.dry_run import PlannedAction
     from handrail.engine.registry import DuplicateToolError, Registry, ToolNotFoundError
     from handrail.engine.runtime import Runtime
     from handrail.planmode.item import PlanItem, PlanStatus
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "open": "handrail.assembly.runtime_opener",
@@ -64,6 +67,8 @@ _PUBLIC = {
     "Change": "handrail.core.plan",
     "Plan": "handrail.core.plan",
     "Approver": "handrail.core.ports.machine",
+    "QuestionReply": "handrail.core.ports.questions",
+    "QuestionRequest": "handrail.core.ports.questions",
     "Problem": "handrail.core.problems",
     "ProblemRaised": "handrail.core.problems",
     "FileRead": "handrail.core.results",
@@ -73,13 +78,14 @@ _PUBLIC = {
     "Status": "handrail.core.results",
     "ToolResult": "handrail.core.results",
     "Group": "handrail.core.tool",
-    "Params": "handrail.core.tool",
+    "Params": "handrail.core.arguments.params",
     "Tool": "handrail.core.tool",
     "Effects": "handrail.core.effects",
     "Effect": "handrail.core.verdicts",
     "Risk": "handrail.core.verdicts",
     "Verdict": "handrail.core.verdicts",
-    "tool": "handrail.engine.functions.function_tool",
+    "tool": "handrail.engine.function_tool",
+    "tool_set": "handrail.dialects.tool_sets",
     "Hook": "handrail.engine.hooking.callbacks",
     "HookCall": "handrail.engine.hooking.callbacks",
     "Opinion": "handrail.engine.hooking.callbacks",
@@ -122,6 +128,8 @@ __all__ = [
     "PlannedAction",
     "Problem",
     "ProblemRaised",
+    "QuestionReply",
+    "QuestionRequest",
     "QueueCommand",
     "ReadPath",
     "Registry",
@@ -143,6 +151,7 @@ __all__ = [
     "__version__",
     "open",
     "tool",
+    "tool_set",
 ]
 
 if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""The one synchronous door: the same runtime, called from any thread.
+"""The synchronous API: the same runtime, called from any thread.
 
 The runtime lives on an event loop in a thread of its own, so this also works where a loop
 is already running (Jupyter). Ctrl-C cancels the call and leaves the runtime usable. What has
@@ -32,10 +32,10 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.batch.scheduler import Ordering
-from handrail.engine.call_state import current_session
+from handrail.engine.call_state import current_call
 from handrail.engine.providers.provider_messages import Provider
 from handrail.engine.runtime import Runtime
-from handrail.history.recovery.recovered_call import RecoveredCall
+from handrail.history.recovered_call import RecoveredCall
 
 if TYPE_CHECKING:
     from handrail.agent.sync_agent import SyncAgent
@@ -45,7 +45,7 @@ T = TypeVar("T")
 _PATIENCE_S = 10.0
 # Parts of the runtime with methods that belong to its loop; the others are plain values.
 _PARTS: Final = frozenset(
-    {"dead_letters", "grants", "jobs", "plan_queue", "planning", "registry", "store"}
+    {"dead_letters", "grants", "jobs", "plan_queue", "planning", "registry", "store", "todos"}
 )
 
 
@@ -70,12 +70,7 @@ class SyncRuntime:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def call(
@@ -144,11 +139,11 @@ class SyncRuntime:
         return self._runtime.tool_messages(results, provider)
 
     def undo(self, call: str | None = None, **named: Any) -> ToolResult:
-        """Take back what was changed; see `Runtime.undo`."""
+        """Undo changes; see `Runtime.undo`."""
         return self.wait(self._runtime.undo(call, **named))
 
     def redo(self, call: str | None = None, **named: Any) -> ToolResult:
-        """Bring back what was undone; see `Runtime.redo`."""
+        """Redo what was undone; see `Runtime.redo`."""
         return self.wait(self._runtime.redo(call, **named))
 
     def cancel(self, id: str) -> bool:
@@ -161,7 +156,7 @@ class SyncRuntime:
 
     @property
     def aborted(self) -> bool:
-        """Whether the person has ended everything; see `Runtime.aborted`."""
+        """Whether the user has ended everything; see `Runtime.aborted`."""
         return self._runtime.aborted
 
     @property
@@ -170,12 +165,12 @@ class SyncRuntime:
         return self._runtime.recovered
 
     def subscribe(self, listener: Listener) -> None:
-        """Be told of every event, in the runtime's own thread."""
+        """Call the listener for every event, in the runtime's own thread."""
         self._runtime.subscribe(listener)
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime behind this door; its coroutines belong to its own loop."""
+        """The runtime of this object; its coroutines belong to its own loop."""
         return self._runtime
 
     def __getattr__(self, name: str) -> Any:
@@ -201,14 +196,14 @@ class SyncRuntime:
             self._stop()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine of the runtime behind this door and wait for it."""
+        """Run a coroutine of the runtime of this object and wait for it."""
         if self._loop.is_closed():
             work.close()
             raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
         if threading.current_thread() is self._thread or self._inside_own_call():
             work.close()
             raise RuntimeError(
-                "the synchronous door was used inside a tool call of the same runtime: it would "
+                "the synchronous API was used inside a tool call of the same runtime: it would "
                 "wait for itself; make the tool async and await the runtime instead"
             )
         done: Future[T] = Future()
@@ -236,7 +231,8 @@ class SyncRuntime:
             raise
 
     def _inside_own_call(self) -> bool:
-        return hasattr(self, "_runtime") and current_session.get() is self._runtime.session
+        call = current_call.get()
+        return call is not None and hasattr(self, "_runtime") and call[0] is self._runtime.session
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -258,11 +254,11 @@ class SyncRuntime:
 class SyncTurn:
     """A `StreamedTurn` that is read in the calling thread; iterate over it for the events."""
 
-    def __init__(self, events: Iterable[Any], turn: StreamedTurn, door: SyncRuntime) -> None:
+    def __init__(self, events: Iterable[Any], turn: StreamedTurn, owner: SyncRuntime) -> None:
         self._events = events
         self._iterator = iter(events)
         self._turn = turn
-        self._door = door
+        self._owner = owner
         self._ended = False
 
     def __enter__(self) -> Self:
@@ -275,7 +271,7 @@ class SyncTurn:
         trace: TracebackType | None,
     ) -> None:
         try:
-            self._door.wait(self._turn.__aexit__(kind, error, trace))
+            self._owner.wait(self._turn.__aexit__(kind, error, trace))
         finally:
             close = getattr(self._events, "close", None)
             if callable(close):
@@ -291,9 +287,9 @@ class SyncTurn:
             event = next(self._iterator)
         except StopIteration:
             self._ended = True
-            self._door.wait(self._turn.end())
+            self._owner.wait(self._turn.end())
             raise
-        self._door.wait(self._turn.feed(event))
+        self._owner.wait(self._turn.feed(event))
         return event
 
     def drain(self) -> Self:
@@ -312,24 +308,24 @@ class SyncTurn:
 class _Part:
     """A part of the runtime whose methods block."""
 
-    def __init__(self, part: Any, door: SyncRuntime) -> None:
+    def __init__(self, part: Any, owner: SyncRuntime) -> None:
         self._part = part
-        self._door = door
+        self._owner = owner
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         found = getattr(self._part, name)
-        return _blocking(found, self._door) if inspect.ismethod(found) else found
+        return _blocking(found, self._owner) if inspect.ismethod(found) else found
 
     def __dir__(self) -> list[str]:
         return dir(self._part)
 
     def __repr__(self) -> str:
-        return f"<{type(self._part).__name__} of a synchronous door>"
+        return f"<{type(self._part).__name__} of a synchronous runtime>"
 
 
-def _blocking(method: Callable[..., Any], door: SyncRuntime) -> Callable[..., Any]:
+def _blocking(method: Callable[..., Any], owner: SyncRuntime) -> Callable[..., Any]:
     """The method, run in the thread of the runtime, and waited for."""
 
     async def run(call: Callable[[], Any]) -> Any:
@@ -338,7 +334,7 @@ def _blocking(method: Callable[..., Any], door: SyncRuntime) -> Callable[..., An
 
     @functools.wraps(method)
     def wait(*args: Any, **named: Any) -> Any:
-        return door.wait(run(functools.partial(method, *args, **named)))
+        return owner.wait(run(functools.partial(method, *args, **named)))
 
     return wait
 

@@ -1,5 +1,7 @@
 """An agent does a task through the front door, with a provider on loopback in every wire format."""
 
+import asyncio
+import inspect
 import json
 
 import pytest
@@ -7,6 +9,8 @@ from tests.models.speaking import WIRES, model_on
 
 import handrail
 import handrail.sync
+from handrail.core.problems import ProblemRaised
+from handrail.models.retries import RetryPolicy
 from handrail.testing import FakeProvider, ProviderFault, calls, says, together
 
 TASK = "Fix the greeting"
@@ -79,9 +83,46 @@ async def test_a_refused_call_reaches_the_model_and_the_report(workspace):
             result = await rt.agent().run(TASK)
         await model.aclose()
 
+    assert (result.status, result.problem.code) == ("needs_person", "needs_approval")
+    assert result.text == "not allowed"
     assert [one.code for one in result.report.refused] == ["needs_approval"]
     assert "needs approval" in json.dumps(provider.requests[-1].body["messages"])
     assert workspace.joinpath("app.py").read_text().endswith('"helo"\n')
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_task_that_needed_a_user_goes_on_where_one_answers(workspace, tmp_path, wire):
+    store = tmp_path / "record.db"
+    replies = [EDIT, says("nobody is there"), EDIT, says("fixed")]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, wire)
+        async with handrail.open(workspace, model=model, store=store) as rt:
+            alone = await rt.agent(session="kept", max_steps=2).run(TASK)
+        async with handrail.open(
+            workspace, model=model, store=store, approver="events", session="s"
+        ) as rt:
+            answers = []
+
+            def answer(event):
+                if event.type == "question":
+                    answers.append(asyncio.ensure_future(rt.reply(event.question_id, "yes")))
+
+            result = await rt.agent(session="kept").resume(on_event=answer)
+        await model.aclose()
+
+    assert (alone.status, result.status) == ("needs_person", "done")
+    assert len(answers) == 1
+    assert "hello" in workspace.joinpath("app.py").read_text()
+
+
+async def test_that_a_user_is_needed_comes_before_a_limit(workspace):
+    async with FakeProvider([EDIT, EDIT]) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model) as rt:
+            result = await rt.agent(max_steps=1).run(TASK)
+        await model.aclose()
+
+    assert result.status == "needs_person"
 
 
 async def test_a_budget_of_calls_and_steps_is_never_exceeded(workspace):
@@ -95,8 +136,8 @@ async def test_a_budget_of_calls_and_steps_is_never_exceeded(workspace):
 
     assert (result.status, result.problem.code) == ("budget", "budget_exceeded")
     assert result.usage.calls == 2
-    assert len(provider.requests) == 4
-    assert [one.code for one in result.report.refused] == ["budget_exceeded"] * 2
+    assert len(provider.requests) == 3
+    assert [one.code for one in result.report.refused] == ["budget_exceeded"]
 
 
 async def test_max_steps_ends_the_task_and_says_so(workspace):
@@ -109,9 +150,20 @@ async def test_max_steps_ends_the_task_and_says_so(workspace):
     assert (result.status, len(provider.requests)) == ("max_steps", 2)
 
 
-async def test_a_failed_model_leaves_a_task_that_can_be_resumed(workspace):
+@pytest.mark.parametrize("steps", [0, -1])
+async def test_a_task_has_at_least_one_step(workspace, steps):
+    async with handrail.open(workspace, store=":memory:") as rt:
+        with pytest.raises(ProblemRaised) as raised:
+            rt.agent(max_steps=steps)
+
+    problem = raised.value.problem
+    assert (problem.code, problem.field) == ("invalid_arguments", "max_steps")
+
+
+async def test_a_failed_model_leaves_a_task_that_can_be_resumed(workspace, monkeypatch):
+    monkeypatch.setattr("handrail.agent.loop._PAUSES", RetryPolicy(first_wait_s=0.0))
     long = "x" * 400
-    replies = [EDIT, ProviderFault("cut", after=2_000), says(long), says("done after all")]
+    replies = [EDIT, *[ProviderFault("cut", after=2_000)] * 6, says(long), says("done after all")]
     async with FakeProvider(replies) as provider:
         model = model_on(provider, "anthropic")
         async with handrail.open(workspace, mode="accept-edits", model=model) as rt:
@@ -123,7 +175,7 @@ async def test_a_failed_model_leaves_a_task_that_can_be_resumed(workspace):
     assert (first.status, first.problem.code) == ("failed", "unavailable")
     assert (again.status, again.text) == ("done", long)
     assert workspace.joinpath("app.py").read_text().count("hello") == 2
-    assert first.usage.requests == 2
+    assert first.usage.requests == 7
 
 
 async def test_events_end_with_the_result(workspace):
@@ -176,3 +228,48 @@ def test_a_synchronous_agent_runs_and_streams(workspace, tmp_path):
     assert first.text == "one"
     assert (events[0].type, events[-1].result["text"]) == ("agent_start", "two")
     assert agent.turn == 2
+
+
+def test_a_synchronous_agent_blocks_in_every_documented_method():
+    from handrail.agent.sync_agent import SyncAgent
+
+    asynchronous = {
+        name for name, one in vars(handrail.Agent).items() if inspect.iscoroutinefunction(one)
+    }
+    # Conversations are loaded by the other methods.
+    missing = {name for name in asynchronous if name[0] != "_"} - set(vars(SyncAgent)) - {"load"}
+
+    assert not missing
+
+
+@pytest.mark.parametrize("effects", [handrail.Effects.PURE, handrail.Effects.OPEN_ENDED])
+async def test_a_call_that_the_user_stopped_is_not_run_again(workspace, effects):
+    started = []
+    running = asyncio.Event()
+
+    @handrail.tool(effects=effects)
+    async def wait_long(reason: str) -> str:
+        """Wait for a long time."""
+        started.append(reason)
+        running.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    replies = [calls("wait_long", reason="to be stopped"), says("I go on.")]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(
+            workspace, mode="bypass", model=model, tools=[wait_long], approver=lambda _: True
+        ) as rt:
+            agent = rt.agent()
+            task = asyncio.ensure_future(agent.run("wait"))
+            async with asyncio.timeout(10):
+                await running.wait()
+            task.cancel()
+            await asyncio.wait([task])
+            result = await agent.run("something else")
+        await model.aclose()
+
+    assert (result.status, started) == ("done", ["to be stopped"])
+    answers = [part for one in provider.requests[-1].body["messages"] for part in one["content"]]
+    assert "the user stopped the task" in json.dumps(answers)

@@ -9,7 +9,8 @@ from handrail.agent.estimate import TokenEstimate
 from handrail.core.ports.agents import PricePerMillion
 from handrail.core.ports.models import Message, ModelRequest, Picture, TextBlock, UsageReported
 from handrail.core.problems import ProblemRaised
-from handrail.testing import FakeProvider, ProviderFault, calls, says
+from handrail.models.scripted.replies import ReplyQueue
+from handrail.testing import FakeProvider, ProviderFault, ScriptedCall, ScriptedMessage, calls, says
 
 PRICE = PricePerMillion(input=2.0, output=10.0)
 
@@ -75,6 +76,24 @@ async def test_an_attempt_that_failed_after_it_began_is_charged(tmp_path):
 
     assert len(provider.requests) == 2
     assert (result.status, result.usage.requests) == ("done", 2)
+
+
+@pytest.mark.threat("A27")
+async def test_calls_of_a_stream_that_was_cut_off_are_not_charged(tmp_path):
+    names = [f"{number}.txt" for number in range(3)]
+    writes = tuple(ScriptedCall("write_file", {"path": one, "content": "x"}) for one in names)
+    message = ScriptedMessage("", writes)
+    whole = b"".join(ReplyQueue([message]).answer("anthropic", b"{}").chunks)
+    cut = ProviderFault("cut", after=whole.index(b"event: message_delta"))
+    async with FakeProvider([*[cut] * 3, message, says("done")]) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(tmp_path, model=model, mode="accept-edits") as rt:
+            result = await rt.agent(budget=handrail.Budget(calls=5)).run("a task")
+        await model.aclose()
+
+    assert len(provider.requests) == 5
+    assert (result.status, result.usage.calls) == ("done", 3)
+    assert all(tmp_path.joinpath(one).exists() for one in names)
 
 
 def test_a_picture_counts_as_a_picture_and_not_by_its_bytes():

@@ -1,16 +1,20 @@
 """The command line as a person or a script uses it: words in; exit code, output and errors out."""
 
+import fcntl
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import sys
+import termios
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import wait_until
 
 from handrail.cli.main import main
 
@@ -75,11 +79,20 @@ def check_snapshot():
 class Terminal:
     """A command that runs in a terminal of its own."""
 
-    def __init__(self, words, **environment):
+    def __init__(self, words, *, program=None, columns=None, **environment):
         self.screen = b""
+        program = program or PROGRAM
+        path = f"{PROGRAM.parent}:{os.environ['PATH']}"
         self._process, self._keyboard = pty.fork()
         if self._process == 0:
-            os.execve(PROGRAM, ["handrail", *words], {**os.environ, "TERM": "xterm", **environment})
+            if columns is not None:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+            changed = {"TERM": "xterm", "PATH": path, **environment}
+            os.execve(program, [Path(program).name, *words], {**os.environ, **changed})
+
+    @property
+    def pid(self) -> int:
+        return self._process
 
     def type(self, text: str) -> None:
         os.write(self._keyboard, text.encode())
@@ -87,6 +100,14 @@ class Terminal:
     def wait_for(self, text: str) -> None:
         while text.encode() not in self.screen:
             assert self._read(), f"ended without {text!r}:\n{self.screen.decode()}"
+
+    def wait_until(self, condition) -> None:
+        while not condition(self.screen):
+            assert self._read(), f"ended before that:\n{self.screen.decode()}"
+
+    def wait_for_prompt(self) -> None:
+        """Wait until the prompt of a conversation is the last thing on the screen."""
+        self.wait_until(lambda shown: shown.endswith(b"\n> "))
 
     def end(self) -> int:
         for _ in iter(self._read, False):
@@ -96,11 +117,29 @@ class Terminal:
         self._process = 0
         return os.waitstatus_to_exitcode(status)
 
+    def hang_up(self) -> int:
+        """Close the terminal as if its window was closed; the command must end in time."""
+        os.close(self._keyboard)
+        process, self._process = self._process, 0
+        ended = (0, 0)
+
+        def has_ended() -> bool:
+            nonlocal ended
+            ended = os.waitpid(process, os.WNOHANG)
+            return ended[0] == process
+
+        wait_until(has_ended)
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def kill(self) -> None:
+        """End the command as a crash would."""
+        os.kill(self._process, signal.SIGKILL)
+        self.end()
+
     def close(self) -> None:
         """End the command if a test failed before it ended."""
         if self._process:
-            os.kill(self._process, signal.SIGKILL)
-            self.end()
+            self.kill()
 
     def _read(self) -> bool:
         deadline = time.monotonic() + 30

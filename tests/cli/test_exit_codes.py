@@ -99,7 +99,7 @@ def test_6_is_a_record_that_cannot_be_used(handrail, tmp_path):
 def test_130_is_aborted_by_the_user(terminal):
     asked = terminal(["call", "write_file", "path=b.txt", "content=x"])
     asked.wait_for("Allow this once?")
-    asked.type("abort\n")
+    asked.type("\x03")
 
     assert asked.end() == 130
 

@@ -1,5 +1,7 @@
 import pytest
 
+from handrail.cli.commands.agent.session_choice import PICK
+
 
 @pytest.mark.parametrize(
     "words",
@@ -34,6 +36,12 @@ def test_common_options_stand_before_or_after_the_command(handrail, words):
         (("undo", "--call", "e1"), {"call": "e1"}),
         (("undo",), {"call": None}),
         (("redo", "e1", "--json"), {"call": "e1", "json": True}),
+        (("run", "--resume", "--mode", "plan"), {"resume": PICK, "mode": "plan", "task": None}),
+        (("run", "fix it", "--resume"), {"resume": PICK, "task": "fix it"}),
+        (("run", "fix", "--resume", "--mode", "plan"), {"resume": PICK, "task": "fix"}),
+        (("run", "--resume", "--", "-x"), {"resume": PICK, "task": "-x"}),
+        (("run", "--resume", "s", "fix it"), {"resume": "s", "task": "fix it"}),
+        (("run", "fix it", "--resume", "s"), {"resume": "s", "task": "fix it"}),
     ],
     ids=" ".join,
 )
@@ -51,7 +59,7 @@ def test_options_may_stand_anywhere_among_the_other_words(words, expected):
 def test_an_option_before_the_command_is_not_wiped_out_by_the_command(handrail, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    (other / "b.txt").write_text("there")
+    (other / "b.txt").write_text("there\n")
 
     done = handrail("-w", other, "call", "--json", "read_file", "path=b.txt")
 
@@ -116,13 +124,24 @@ def test_every_command_explains_itself(handrail):
     assert [name for name, done in helps.items() if "--workspace DIR" not in done.out] == []
 
 
-def test_help_lines_fit_eighty_columns(handrail, monkeypatch):
+@pytest.mark.parametrize("columns", [80, 48])
+def test_help_lines_fit_the_terminal(handrail, monkeypatch, columns):
     from handrail.cli.parser import COMMANDS
 
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(columns))
     texts = [handrail("--help").out, *(handrail(name, "--help").out for name in COMMANDS)]
 
-    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
+    # argparse keeps options that exclude each other on one line.
+    lines = [line for text in texts for line in text.splitlines() if " | --" not in line]
+    assert [line for line in lines if len(line) > columns] == []
+
+
+def test_the_second_column_of_a_help_text_keeps_its_place_when_it_is_wrapped(handrail, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "48")
+    lines = handrail("approvals", "--help").out.splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("  always ID "))
+
+    assert lines[first + 1].startswith(" " * lines[first].index("allow") + "everything")
 
 
 @pytest.mark.parametrize("command", ["log", "verify", "doctor", "gc"])

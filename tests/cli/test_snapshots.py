@@ -113,6 +113,10 @@ def test_the_doctor(check_snapshot):
         "kernel": {"openat2": "used"},
         "programs": {"rg": None, "shfmt": {"path": "/bin/shfmt", "used": False}},
         "commands": {"backend": "landlock", "passed_over": {"x": "y"}, "measured": measured},
+        "language_servers": [
+            {"name": "ty", "state": "available", "path": "/bin/ty", "version": "1.0", "reason": ""},
+            {"name": "x", "state": "not used", "path": None, "version": "", "reason": "a reason"},
+        ],
         "config": {"file": "/home/config.toml", "exists": False},
         "state": None,
         "store": {"path": "/state/store.db", "exists": False},
@@ -120,7 +124,14 @@ def test_the_doctor(check_snapshot):
         "notices": ["a notice"],
         "problems": [problem],
     }
-    healthy = {**report, "commands": None, "warnings": [], "notices": [], "problems": []}
+    healthy = {
+        **report,
+        "commands": None,
+        "language_servers": [],
+        "warnings": [],
+        "notices": [],
+        "problems": [],
+    }
 
     check_snapshot(
         "doctor", _joined(render_report(report)) + "\n" + _joined(render_report(healthy))
@@ -138,6 +149,7 @@ def test_the_overview(check_snapshot):
         "commands": None,
         "store": {"path": "/state/store.db", "exists": False, "bytes": 0, "problem": None},
         "last_session": None,
+        "model": None,
     }
 
     check_snapshot("overview", _joined(render_overview(facts)))

@@ -15,7 +15,7 @@ def never(digest):
 def test_without_any_file_everything_is_default(place):
     loaded = place.load()
 
-    assert loaded.settings == Settings.model_validate({})
+    assert loaded.settings == Settings()
     assert {str(source) for source in loaded.sources.values()} == {"default"}
     assert (loaded.digest, loaded.trusted, list(loaded.notices)) == (None, False, [])
 
@@ -220,6 +220,9 @@ def test_what_narrows_applies_at_once(place, line):
         ("commands = false", "commands = true"),
         ("sandbox = 'bubblewrap'", "sandbox = 'auto'"),
         ("dry_run = true", "dry_run = false"),
+        ("max_steps = 10", "max_steps = 11"),
+        ("budget = { tokens = 10, steps = 3 }", "budget = { tokens = 5 }"),
+        ("budget = { tokens = 10 }", "budget = { tokens = 11 }"),
     ],
 )
 def test_narrowing_is_measured_against_what_the_person_said(place, own, line):
@@ -369,7 +372,7 @@ def test_a_dot_env_file_is_never_loaded(place, monkeypatch):
     monkeypatch.setenv("HANDRAIL_MODE", "bypass")
     monkeypatch.chdir(place.root)
 
-    assert place.load().settings == Settings.model_validate({})
+    assert place.load().settings == Settings()
 
 
 def test_a_long_list_is_joined_in_reasonable_time(place):

@@ -108,13 +108,26 @@ def test_all_errors_are_told_at_once_but_not_without_end(place):
     place.project("mode = 1\n" + "".join(f"unknown_{n} = 1\n" for n in range(3000)))
     with pytest.raises(ProblemRaised) as many:
         place.load()
+    place.project("".join(f"unknown_{n} = 1\n" for n in range(10)))
+    with pytest.raises(ProblemRaised) as ten:
+        place.load()
     place.project("mode = 1\nnetwork = 'perhaps'\n")
     with pytest.raises(ProblemRaised) as two:
         place.load()
 
+    assert ten.value.problem.message.count("unknown_") == 10
+    assert " more" not in ten.value.problem.message
     assert many.value.problem.message.endswith("and 2990 more")
     assert ":1: mode: " in str(two.value)
     assert ":2: network: " in str(two.value)
+
+
+def test_two_files_of_one_layer_are_refused_by_name(place):
+    place.project("mode = 'plan'\n")
+    place.project("mode: yolo\n", "config.yaml")
+
+    with pytest.raises(ProblemRaised, match=r"both .*config\.toml and .*config\.yaml"):
+        place.load()
 
 
 def test_a_hostile_key_cannot_forge_a_line_or_fill_the_screen(place):

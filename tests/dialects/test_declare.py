@@ -9,9 +9,8 @@ from tests.dialects.builtin import entries
 
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Arg, View
-from handrail.dialects.declare import ToolDeclaration, declarations
+from handrail.dialects.declare import ToolDeclaration, declarations, fill
 from handrail.dialects.known import DIALECTS, find_vocabulary
-from handrail.dialects.prose import fill
 
 SCHEMA = {
     "type": "object",
@@ -129,7 +128,7 @@ def test_an_argument_that_the_view_fills_in_need_not_be_given():
 
     [declared] = declarations("anthropic", [ToolDeclaration(view, SCHEMA, "")])
 
-    assert "required" not in declared["input_schema"]
+    assert declared["input_schema"]["required"] == []
     assert declared["input_schema"]["properties"]["path"]["default"] == "."
 
 

@@ -5,15 +5,19 @@ Set HANDRAIL_UPDATE_SNAPSHOTS=1 to write the snapshots anew, then read the diff.
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 from tests.dialects.builtin import PARAMS, TOOLS, entries
 
+from handrail.core.problems import ProblemRaised
 from handrail.dialects.declare import PROVIDERS, declarations
 from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.dialects.spellings import ARGUMENTS, NAMES, SPELLINGS
 
+# A name of a tool or an argument that is no word of the language.
+NAME = re.compile(r"(?<![\w./-])[a-z]+(?:_[a-z]+)+(?![\w(])")
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 VIEWS = [
     pytest.param(dialect, view, id=f"{dialect.name}-{view.name}")
@@ -120,3 +124,47 @@ def test_the_spelling_tables_name_only_what_exists():
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_no_placeholder_is_left_in_what_a_model_reads(name, provider):
     assert "[[" not in json.dumps(declarations(provider, entries(find_vocabulary(name))))
+
+
+def _parts(schema, key):
+    """Every value of a key in a schema, at any depth."""
+    if isinstance(schema, list):
+        return [found for one in schema for found in _parts(one, key)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema[key]] if key in schema else []
+    return own + [found for one in schema.values() for found in _parts(one, key)]
+
+
+@pytest.mark.finding("F50", "F51")
+@pytest.mark.parametrize("name", DIALECTS)
+def test_no_description_names_what_the_dialect_does_not_show(name):
+    known = {word for word in {*TOOLS}.union(*PARAMS.values()) if "_" in word}
+    listed = entries(find_vocabulary(name))
+    shown = {entry.view.name for entry in listed}
+    wrong = []
+    for declared in declarations("openai", listed):
+        function = declared["function"]
+        schema = function["parameters"]
+        own = {word for properties in _parts(schema, "properties") for word in properties}
+        texts = [one for one in _parts(function, "description") if isinstance(one, str)]
+        named = {word for text in texts for word in NAME.findall(text)}
+        wrong += [(function["name"], word) for word in sorted(named & known - shown - own)]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("dialect", "view"), VIEWS)
+def test_what_a_view_requires_is_shown_and_in_its_example(dialect, view):
+    vocabulary = find_vocabulary(dialect.name)
+    shown = {arg.name for arg in view.shown_args(PARAMS[view.tool])}
+
+    assert set(view.required) <= shown & set(view.example)
+    for name in view.required:
+        given = {key: value for key, value in view.example.items() if key != name}
+        with pytest.raises(ProblemRaised) as raised:
+            vocabulary.translate(view, given)
+        assert (raised.value.problem.code, raised.value.problem.field) == (
+            "invalid_arguments",
+            name,
+        )

@@ -5,10 +5,10 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
+from handrail.core.arguments.params import Params
 from handrail.core.arguments.schema import model_from_schema
 from handrail.core.paths import ReadPath
 from handrail.core.problems import Problem
-from handrail.core.tool import Params
 from handrail.engine.prepare.coerce import coerce, explain_errors
 
 

@@ -2,11 +2,10 @@
 footprint does not grow with their number.
 """
 
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counting import count_calls
 
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.engine.batch.footprint_index import Waves, find_conflicts
@@ -128,18 +127,9 @@ def mix(count):
 
 def steps(work):
     """How many functions some work calls, our own and built-in ones."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(profile)
-    try:
+    with count_calls() as count:
         work()
-    finally:
-        sys.setprofile(None)
-    return count
+    return count.calls
 
 
 def pass_through(found):

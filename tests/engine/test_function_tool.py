@@ -25,7 +25,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Tool
 from handrail.core.verdicts import Risk
-from handrail.engine.functions.function_tool import FunctionTool, tool
+from handrail.engine.function_tool import FunctionTool, tool
 from handrail.engine.prepare.coerce import coerce
 
 

@@ -194,3 +194,28 @@ def test_a_class_in_place_of_an_instance_is_said_to_be_one():
 def test_one_tool_in_place_of_a_list_of_tools_is_an_error(tmp_path):
     with pytest.raises(TypeError, match="tools is a list"):
         handrail.open(tmp_path, store=":memory:", tools=named("one"))
+
+
+@pytest.mark.finding("F59")
+@pytest.mark.feature("A07", "A19", "C05")
+def test_schemas_are_listed_by_name_and_unknown_names_are_left_out():
+    @handrail.tool(reads_only=True)
+    def look(word: str) -> str:
+        """Looks a word up."""
+        return word
+
+    @handrail.tool(effects=handrail.Effects.OPEN_ENDED)
+    def act() -> str:
+        """Does something."""
+        return ""
+
+    registry = Registry.of([look, act])
+    [schema] = registry.get_schemas(["look", "nobody"])
+
+    assert schema["type"] == "function"
+    assert schema["function"]["name"] == "look"
+    assert list(schema["function"]["parameters"]["properties"]) == ["word"]
+    assert registry.missing(["look", "nobody"]) == ["nobody"]
+    assert [one["function"]["name"] for one in registry.get_schemas()] == ["act", "look"]
+    assert registry.get_schemas([]) == []
+    assert (registry.get("look").sensitive, registry.get("act").sensitive) == (False, True)

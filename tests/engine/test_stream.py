@@ -3,6 +3,8 @@
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -226,7 +228,16 @@ async def test_looking_ahead_reaches_out_nowhere(work, monkeypatch):
     reached = []
     import handrail.host.processes.spawn as spawn
 
-    for module, name in ((socket, "getaddrinfo"), (spawn, "run"), (spawn, "run_now")):
+    class Started(subprocess.Popen):
+        """The supervisor, which starts commands, language servers, MCP servers and browsers."""
+
+        def __init__(self, *args, **options):
+            reached.append("Popen")
+            raise FileNotFoundError
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    doors = ((socket, "getaddrinfo"), (spawn, "run"), (spawn, "run_now"))
+    for module, name in doors:
         monkeypatch.setattr(module, name, lambda *a, _name=name, **k: reached.append(_name))
 
     class Hook:
@@ -237,9 +248,15 @@ async def test_looking_ahead_reaches_out_nowhere(work, monkeypatch):
         call("run_command", command="curl http://example.invalid"),
         call("write_file", path="b.txt", content="x"),
         call("read_file", path="b.txt"),
+        call("lsp", operation="document_symbols", path="a.py"),
+        call("web_fetch", url="https://example.invalid/?secret"),
+        call("web_search", query="secret"),
+        call("screenshot", url="https://example.invalid/"),
+        call("mcp_call", tool="mcp__files__read", arguments={}),
     )
     given = events_of("anthropic", *calls)
-    async with opened(work) as rt:
+    server = {"command": sys.executable, "args": ["-c", "raise SystemExit"]}
+    async with opened(work, mcp={"servers": {"files": server}}) as rt:
         rt.hooks.append(Hook())
         with pytest.raises(ProblemRaised):
             async with rt.stream(source(given[:-2])) as turn:
@@ -301,10 +318,25 @@ STEPS = st.one_of(
 )
 
 
+BATCHES = (st.lists(STEPS, min_size=1, max_size=7), st.sampled_from(WIRES), st.integers(1, 60))
+
+
 @pytest.mark.feature("L10")
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(STEPS, min_size=1, max_size=7), st.sampled_from(WIRES), st.integers(1, 60))
+@given(*BATCHES)
 def test_results_and_bytes_are_those_of_one_by_one(tmp_path_factory, steps, wire, chunk):
+    check_like_one_by_one(tmp_path_factory, steps, wire, chunk)
+
+
+@pytest.mark.torture
+@settings(max_examples=1_000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(*BATCHES)
+def test_a_thousand_batches_are_those_of_one_by_one(tmp_path_factory, steps, wire, chunk):
+    check_like_one_by_one(tmp_path_factory, steps, wire, chunk)
+
+
+def check_like_one_by_one(tmp_path_factory, steps, wire, chunk):
+    """Results and files of a streamed message equal those of its calls made one after the other."""
     calls = [ScriptedCall(name, arguments, f"c{n}") for n, (name, arguments) in enumerate(steps)]
 
     async def run(folder, streamed):

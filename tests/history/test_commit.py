@@ -93,7 +93,11 @@ def test_old_contents_are_described_inline_or_kept_as_blobs(files, tmp_path):
 
     small, large, fresh = describe_changes(plan, blobs)
     commit(
-        plan, files, durable=True, token="t", announced=lambda: BlobRetention(blobs, frozenset([1]))
+        plan,
+        files,
+        durable=True,
+        token="t",
+        wait_for_intent=lambda: BlobRetention(blobs, frozenset([1])),
     )
 
     assert (small["image"], large["image"], fresh["image"]) == ("inline", "blob", "absent")
@@ -120,7 +124,7 @@ def test_if_one_file_changes_at_the_last_moment_the_others_are_put_back(files, l
     class Sly:
         """Files, but somebody writes to one of them once all is staged."""
 
-        def stage(self, one, temp, *, durable, announce):
+        def stage(self, one, temp, *, durable, wait_for_intent):
             staged = files.stage(one, temp, durable=durable)
             if one.path == "d":
                 fill(files, **{name: b"theirs"})
@@ -141,7 +145,7 @@ def test_if_the_old_content_cannot_be_kept_nothing_changes(files, tmp_path):
 
     with pytest.raises((ProblemRaised, OSError)):
         keeping = BlobRetention(DirectoryBlobs(tmp_path / "blobs"), frozenset([0]))
-        commit(plan, files, durable=False, token="t", announced=lambda: keeping)
+        commit(plan, files, durable=False, token="t", wait_for_intent=lambda: keeping)
 
     assert tree(files) == {"a": b"a" * (INLINE_BYTES + 1)}
 
@@ -206,7 +210,7 @@ def test_room_is_counted_for_the_plan_as_a_whole(files, tmp_path):
         files,
         durable=False,
         token="t",
-        announced=lambda: BlobRetention(blobs, frozenset([0])),
+        wait_for_intent=lambda: BlobRetention(blobs, frozenset([0])),
     )
 
     assert [one["image"] for one in described] == ["blob", "none"]
@@ -233,7 +237,7 @@ def test_a_replaced_file_that_others_can_still_write_is_copied(files, tmp_path, 
             files,
             durable=False,
             token="t",
-            announced=lambda: BlobRetention(blobs, frozenset([0])),
+            wait_for_intent=lambda: BlobRetention(blobs, frozenset([0])),
         )
         with open(tmp_path / "other", "ab") if how == "link" else writer as late:
             late.write(b"late")

@@ -9,7 +9,12 @@ import pytest
 
 from handrail.core.ports.snapshots import LONG_LINK, ObservedWrites, SnapshotLimits
 from handrail.history.command_effects import effects_report, report_builder
-from handrail.history.command_effects.attribution import OTHERS, UNSEEN, CommandInterval, Evidence
+from handrail.history.command_effects.effects_report import (
+    OTHERS,
+    UNSEEN,
+    CommandInterval,
+    Evidence,
+)
 from handrail.history.command_effects.report_builder import EffectStorage, build_report
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.snapshots.local_snapshots import LocalSnapshots

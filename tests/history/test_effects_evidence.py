@@ -4,7 +4,7 @@ import pytest
 
 from handrail.core.places import Form
 from handrail.core.ports.snapshots import EntryChange, FileState, ObservedWrites
-from handrail.history.command_effects.attribution import (
+from handrail.history.command_effects.effects_report import (
     AFTER,
     BEFORE,
     BOTH,

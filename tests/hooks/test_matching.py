@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.hooks.matching import file_patterns, tool_matcher
+from handrail.hooks.spec import file_patterns, tool_matcher
 
 BASH = {"run_command", "Bash", "shell"}
 EDIT = {"edit_file", "Edit", "editFile"}

@@ -6,9 +6,8 @@ import pytest
 
 from handrail.core.verdicts import Effect
 from handrail.engine.hooking.dispatcher import read_json
-from handrail.hooks.matching import tool_matcher
 from handrail.hooks.output import MAX_STDOUT_BYTES, HookProcessResult, parse_hook_output
-from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
+from handrail.hooks.spec import HookEvent, HookSpec, HookStyle, tool_matcher
 
 
 def said(stdout="", *, exit_code=0, stderr="", style=HookStyle.OWN, event="pre_tool_use", **more):
@@ -70,6 +69,24 @@ def test_any_other_exit_has_failed(code):
 
     assert answer.failure == f"it ended with exit code {code}"
     assert answer.message == "Traceback"
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "confined", "is_mentioned"),
+    [(Effect.ALLOW, True, True), (Effect.DENY, True, False), (Effect.ALLOW, False, False)],
+)
+def test_the_sandbox_is_mentioned_where_it_decides_what_a_failure_means(
+    on_failure, confined, is_mentioned
+):
+    spec = HookSpec(
+        "h", HookEvent.PRE_TOOL_USE, "x", "here", tool_matcher("*"), on_failure=on_failure
+    )
+    process = HookProcessResult(1, b"", b"", 0, confined=confined)
+
+    answer = parse_hook_output(spec, process, read_json)
+
+    assert ("in the sandbox" in answer.failure) is is_mentioned
+    assert answer.hindered is confined
 
 
 @pytest.mark.parametrize(

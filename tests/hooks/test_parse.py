@@ -4,13 +4,13 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.hooks.claude_format import (
+from handrail.hooks.fields import HookParseContext, SettingLocation
+from handrail.hooks.parse import (
     ClaudeSettingsFile,
     claude_settings_files,
     parse_claude_settings,
+    parse_hooks,
 )
-from handrail.hooks.fields import HookParseContext, SettingLocation
-from handrail.hooks.parse import parse_hooks
 from handrail.hooks.spec import HookEvent, HookStyle
 
 KNOWN = frozenset(
@@ -45,6 +45,11 @@ def test_the_defaults_of_a_hook():
     assert (spec.name, spec.on_failure, spec.may_allow) == ("true", Effect.DENY, False)
     assert spec.unconfined is False
     assert parse({"pre_tool_use": [{"command": "true", "enabled": False}]}).specs == ()
+
+
+def test_a_hook_without_a_name_has_the_first_three_words_of_its_command():
+    assert one({"command": "python  check.py --strict --all"}).name == "python check.py --strict"
+    assert one({"command": "make", "name": "lint"}).name == "lint"
 
 
 @pytest.mark.parametrize("name", ["pre_tool_use", "PreToolUse"])
@@ -84,8 +89,6 @@ def test_the_old_post_edit_is_a_hook_after_edits():
         ({"pre_tool_use": {"command": "x"}}, "must be a list"),
         ({"pre_tool_use": ["x"]}, "a hook is a table"),
         ({"pre_tool_us": [{"command": "x"}]}, "did you mean 'pre_tool_use'"),
-        ({"context_compress": [{"command": "x"}]}, "belongs to the agent loop"),
-        ({"ContextCompress": [{"command": "x"}]}, "belongs to the agent loop"),
         ({"Stop": [{"command": "x"}]}, "belongs to the agent loop"),
         ({"pre_tool_use": [{"command": "x", "timout": 3}]}, "did you mean 'timeout'"),
         ({"pre_tool_use": [{"command": "x", "timeout": 301}]}, "must be 1 to 300 seconds"),

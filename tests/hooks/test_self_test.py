@@ -3,9 +3,8 @@
 import pytest
 
 from handrail.core.commands import UnreadableCommand
-from handrail.hooks.matching import tool_matcher
 from handrail.hooks.self_test import SelfTestEnvironment, check_hook_command, outside_paths
-from handrail.hooks.spec import HookEvent, HookSpec
+from handrail.hooks.spec import HookEvent, HookSpec, tool_matcher
 from handrail.policy.protected_names import protected_reason
 
 THERE = {"/w/scripts/check.sh", "/w/.handrail/hooks/check.sh", "/h/hooks/a.py", "/opt/lint"}

@@ -12,7 +12,7 @@ import pytest
 
 import handrail
 from handrail.cli.parser import COMMANDS
-from handrail.config.model import Settings
+from handrail.config.model import SETTING_NAMES
 from handrail.core.events import Event
 from handrail.core.problems import CODES
 
@@ -53,6 +53,15 @@ def test_a_page_does_not_talk_down_or_promise_later(page):
     assert re.findall(r"(?i)\b(simply|just|easily|obviously|coming soon|todo)\b", prose) == []
 
 
+def test_pictures_are_small_and_shown():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pictures = sorted((ROOT / "docs" / "pictures").iterdir())
+
+    assert pictures
+    assert [one.name for one in pictures if f"pictures/{one.name})" not in text] == []
+    assert [one.name for one in pictures if one.stat().st_size > 150_000] == []
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < README_LINES
 
@@ -61,7 +70,7 @@ def test_every_setting_and_every_command_has_its_line_in_the_pages():
     settings = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     commands = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
-    assert [name for name in Settings.model_fields if f"| `{name}` |" not in settings] == []
+    assert [name for name in SETTING_NAMES if f"| `{name}` |" not in settings] == []
     assert [name for name in COMMANDS if f"| `handrail {name}` |" not in commands] == []
 
 

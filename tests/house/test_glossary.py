@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.support.sources import source_trees
+
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = re.findall(
     r"^\| ([^|`]+) \| (.+) \|$", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
@@ -14,8 +16,8 @@ WORDS = {word: meaning for word, meaning in ROWS if word not in ("word", "---")}
 def test_every_class_in_the_glossary_exists():
     classes = {
         node.name
-        for path in (ROOT / "src" / "handrail").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for tree in source_trees().values()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
     }
     named = {

@@ -34,6 +34,39 @@ def test_node():
 def test_anywhere():
     pass
 """
+SANDBOXES = """
+import subprocess, sys, pytest
+from handrail.host.sandbox.local_sandbox import open_sandbox
+
+@pytest.fixture(scope="module")
+def shared():
+    return subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True).stdout
+
+@pytest.fixture
+def simple():
+    return 1
+
+def test_chosen(tmp_path):
+    assert open_sandbox([str(tmp_path)]).backend
+
+def test_forced(tmp_path):
+    assert open_sandbox([str(tmp_path)], backend="none").backend == "none"
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_fork(forks):
+    import os
+    if forks and os.fork() == 0:
+        os._exit(0)
+
+def test_first(shared):
+    assert shared
+
+def test_second(shared):
+    assert shared
+
+def test_neither(simple):
+    assert subprocess.run(["true"]).returncode == 0
+"""
 HANGING = """
 import subprocess, time, pytest
 
@@ -62,7 +95,8 @@ def folder(tmp_path):
     """An empty suite with this project's conftest."""
     support = tmp_path / "tests" / "support"
     support.mkdir(parents=True)
-    shutil.copy(TESTS / "support" / "machine.py", support)
+    for name in ("machine.py", "postgres.py", "postgres_server.py", "sandbox_use.py", "waiting.py"):
+        shutil.copy(TESTS / "support" / name, support)
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = -rfE\n")
     return tmp_path
@@ -118,6 +152,22 @@ def test_a_program_that_cannot_run_is_missing(tmp_path, content, monkeypatch):
         program.chmod(0o755)
 
     assert not machine._succeeds(str(program))
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["alone", "workers"])
+def test_tests_that_depend_on_bubblewrap_are_noted_and_only_they_are_repeated(folder, workers):
+    for place in ("spec", "host"):
+        folder.joinpath("tests", place).mkdir()
+        folder.joinpath("tests", place, f"test_{place}.py").write_text(SANDBOXES)
+    notes = folder / "notes"
+
+    *_, first = run(folder, {}, [*workers, f"--note-sandbox-tests={notes}"])
+    *_, second = run(folder, {}, [*workers, f"--only-sandbox-tests={notes}"])
+
+    noted = [line.rpartition("::")[2] for line in notes.read_text().splitlines() if "spec" in line]
+    assert noted == ["test_chosen", "test_first", "test_fork", "test_second"]
+    assert first.startswith("14 passed in ")
+    assert "12 passed" in second
 
 
 @pytest.mark.finding("F26", "F30")

@@ -13,8 +13,8 @@ EXPECTED = {
     "run": [
         "self.recorder.begin",
         "self.recorder.record",
-        "self.failures.capture",
         "self._attempt",
+        "self.failures.translate",
         "self.planner.apply_modifiers",
         "state.prepared.principal.policy.count_for_loop_guard",
         "self.hooks.after",
@@ -32,7 +32,7 @@ EXPECTED = {
     ],
 }
 # Public: what hooks are given, and a tool, which sets the attributes that every tool has.
-PUBLIC = {"hooking/callbacks.py: HookCall", "functions/function_tool.py: FunctionTool"}
+PUBLIC = {"hooking/callbacks.py: HookCall", "function_tool.py: FunctionTool"}
 # Where the principal of a call is chosen.
 CHOOSES_PRINCIPAL = "prepare/preparer.py"
 

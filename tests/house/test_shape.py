@@ -1,21 +1,18 @@
 """How big a file and a function may be, and what an `__init__.py` may hold."""
 
 import ast
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "handrail"
-TREES = {
-    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(SOURCE.rglob("*.py"))
-}
+from tests.support.sources import SOURCE, source_trees
+
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 MAX_OPENING_LINES = 5
 
 
 def test_every_file_stays_within_the_wall():
-    lengths = {name: (SOURCE / name).read_text(encoding="utf-8").count("\n") for name in TREES}
+    lengths = {
+        name: (SOURCE / name).read_text(encoding="utf-8").count("\n") for name in source_trees()
+    }
 
     assert {name: lines for name, lines in lengths.items() if lines > MAX_FILE_LINES} == {}
 
@@ -23,7 +20,7 @@ def test_every_file_stays_within_the_wall():
 def test_functions_fit_on_a_screen():
     lengths = {
         f"{name}:{node.name}": node.end_lineno - node.lineno + 1
-        for name, tree in TREES.items()
+        for name, tree in source_trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
@@ -32,7 +29,7 @@ def test_functions_fit_on_a_screen():
 
 
 def test_a_module_opens_with_a_few_lines_on_what_lives_here():
-    openings = {name: ast.get_docstring(tree) or "" for name, tree in TREES.items()}
+    openings = {name: ast.get_docstring(tree) or "" for name, tree in source_trees().items()}
     lengths = {
         name: len([line for line in text.splitlines() if line.strip()])
         for name, text in openings.items()
@@ -44,7 +41,7 @@ def test_a_module_opens_with_a_few_lines_on_what_lives_here():
 def test_a_package_file_holds_only_imports_and_tables():
     strangers = {
         f"{name}: {ast.unparse(node).splitlines()[0]}"
-        for name, tree in TREES.items()
+        for name, tree in source_trees().items()
         if name.endswith("__init__.py")
         for node in tree.body[1:]
         if not _is_table(node) and not (name == "__init__.py" and _belongs_to_the_face(node))

@@ -1,12 +1,53 @@
-"""What a process loads: a read needs neither the shell analyzer nor the sandbox, MCP or hooks."""
+"""What a process loads: opening a workspace needs no pydantic, and a read needs neither the shell
+analyzer nor the sandbox, MCP, hooks, models, batches or events.
+"""
 
+import gc
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-HEAVY = ("handrail.shell", "handrail.host.sandbox", "handrail.mcp", "handrail.hooks")
+import handrail
+from handrail.cli.main import main
+
+HEAVY = (
+    "anyio",
+    "handrail.agent",
+    "handrail.core.agent_results",
+    "handrail.core.arguments.schema",
+    "handrail.core.commands",
+    "handrail.core.failed_calls",
+    "handrail.core.events",
+    "handrail.core.ports.models",
+    "handrail.core.ports.processes",
+    "handrail.core.ports.snapshots",
+    "handrail.engine.batch.batch_runner",
+    "handrail.engine.providers",
+    "handrail.engine.user_actions",
+    "handrail.hooks",
+    "handrail.host.sandbox",
+    "handrail.host.supervisor.client",
+    "handrail.mcp",
+    "handrail.models",
+    "handrail.planmode.item",
+    "handrail.shell",
+    "handrail.telemetry",
+    "opentelemetry",
+)
+OPEN = """
+import asyncio, json, sys
+import handrail
+
+async def main(root):
+    async with handrail.open(root):
+        pass
+    print(json.dumps({"status": "ok", "modules": sorted(sys.modules)}))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
 READ = """
 import asyncio, json, sys
 import handrail
@@ -27,6 +68,16 @@ print(json.dumps({"status": "ok" if code == 0 else "failed", "modules": sorted(s
 """
 
 
+ENDED = """
+import atexit, gc, sys
+from handrail.cli.main import main
+
+atexit.register(lambda: print(gc.get_freeze_count() > 10_000, gc.get_threshold()[0]))
+sys.argv = ["handrail", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
 def loaded(code, folder, *arguments):
     """What a new process that runs this code has imported at its end."""
     done = subprocess.run(
@@ -40,12 +91,14 @@ def loaded(code, folder, *arguments):
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["status"] == "ok"
-    return {name for name in told["modules"] if name.startswith("handrail")}
+    return set(told["modules"])
 
 
-def heavy(modules):
+def heavy(modules, unwanted=HEAVY):
     return sorted(
-        name for name in modules if any(name == one or name.startswith(f"{one}.") for one in HEAVY)
+        name
+        for name in modules
+        if any(name == one or name.startswith(f"{one}.") for one in unwanted)
     )
 
 
@@ -57,6 +110,10 @@ def folder(tmp_path, monkeypatch):
     root.mkdir()
     (root / "a.txt").write_text("one\n")
     return root
+
+
+def test_opening_a_workspace_loads_no_pydantic(folder):
+    assert heavy(loaded(OPEN, folder, str(folder)), (*HEAVY, "pydantic", "pydantic_core")) == []
 
 
 def test_a_read_loads_neither_shell_nor_sandbox_nor_mcp_nor_hooks(folder):
@@ -84,3 +141,47 @@ def test_a_read_of_the_command_line_loads_as_little(folder):
 )
 def test_what_the_settings_need_is_loaded_when_a_workspace_is_opened(folder, config, needed):
     assert needed in loaded(READ, folder, str(folder), json.dumps(config))
+
+
+def test_a_short_command_hardly_searches_for_garbage(folder):
+    command = [sys.executable, "-c", ENDED, "call", "read_file", "path=a.txt"]
+
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True, timeout=120
+    )
+
+    assert done.stdout.splitlines()[-1] == "True 100000", done.stderr
+
+
+def test_a_command_inside_another_program_leaves_its_garbage_collection_alone(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = (gc.get_threshold(), gc.get_freeze_count())
+
+    assert main(["call", "read_file", "path=a.txt"]) == 0
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+
+
+_NEVER_NEEDED = {
+    "asyncio",
+    "dataclasses",
+    "handrail.core.problems",
+    "logging",
+    "platform",
+    "pydantic",
+    "shutil",
+    "traceback",
+}
+
+
+def test_the_supervisor_loads_only_what_starting_a_program_needs():
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); import handrail.host.supervisor.runner.main;"
+        " print(*sys.modules)"
+    )
+    home = str(Path(handrail.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, home], capture_output=True, text=True, check=True
+    )
+
+    modules = set(done.stdout.split())
+    assert modules.isdisjoint(_NEVER_NEEDED)

@@ -51,7 +51,7 @@ def test_the_loops_pass_strict_type_checks(tmp_path):
             "--strict",
             "--config-file=",
             "--cache-dir",
-            tmp_path / "c",
+            ROOT / ".mypy_cache" / "loops",
             page,
         ],
         cwd=ROOT / "src",

@@ -43,7 +43,7 @@ def test_the_wheel_carries_prose_schema_types_and_nothing_of_the_repository(whee
 
     shipped = {name for name in names if name.startswith("handrail/")}
 
-    assert {name.split("/")[0] for name in names} == {"handrail", "handrail-0.1.0.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"handrail", "handrail-0.2.0.dist-info"}
     assert shipped == {
         path.relative_to(source).as_posix()
         for path in source.rglob("*")

@@ -1,7 +1,8 @@
 """Models on a fake provider, and what is asked of them."""
 
-from handrail.core.ports.models import Message, ModelRequest, SystemPart, TextBlock
-from handrail.models.client import Endpoint, RetryPolicy, WireModel
+from handrail.core.ports.models import Message, ModelLimits, ModelRequest, SystemPart, TextBlock
+from handrail.models.client import Endpoint, WireModel
+from handrail.models.retries import RetryPolicy
 from handrail.models.transport import HttpTransport
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.requests import WireOptions
@@ -19,7 +20,9 @@ async def no_sleep(_seconds):
     return
 
 
-def model_on(server, wire, *, key=KEY, retries=None, headers=None, transport=None):
+def model_on(
+    server, wire, *, key=KEY, retries=None, headers=None, transport=None, stream_retries=5
+):
     async def read_key():
         return key
 
@@ -29,7 +32,8 @@ def model_on(server, wire, *, key=KEY, retries=None, headers=None, transport=Non
         WireOptions("scripted"),
         Endpoint(server.base_url(wire), read_key, headers or {}),
         transport or HttpTransport(),
-        retries=retries or RetryPolicy(sleep=no_sleep, idle_s=20),
+        ModelLimits(stream_retries=stream_retries),
+        retries=retries or RetryPolicy(sleep=no_sleep, idle_s=60),
     )
 
 

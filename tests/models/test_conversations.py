@@ -1,12 +1,18 @@
 """The check before every request: what we render passes, what a provider refuses does not."""
 
 import copy
+import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.models.reading_back import facts, listed, read_back, through_the_store
 from tests.models.speaking import TOOL, WIRES
 
+from handrail.agent.conversation import KeptConversation
+from handrail.agent.projection import ConversationEntry
+from handrail.agent.session_file import export_conversation, import_conversation
+from handrail.core.call import is_call_id
 from handrail.core.ports.models import (
     CallBlock,
     Message,
@@ -19,6 +25,7 @@ from handrail.core.ports.models import (
     TextBlock,
     ThinkingBlock,
 )
+from handrail.core.problems import ProblemRaised
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.requests import WireOptions
 
@@ -52,8 +59,12 @@ def conversations(draw):
     return ModelRequest((SystemPart("s", cache=True),), tuple(messages), (TOOL,), 99)
 
 
+BLANK = Message("user", (TextBlock("\r"),))
+
+
 @pytest.mark.parametrize("wire", WIRES)
 @given(request=conversations(), sees=st.booleans())
+@example(request=ModelRequest((), (BLANK,)), sees=True)
 def test_every_conversation_is_rendered_as_a_valid_one(wire, request, sees):
     body = FORMATS[wire].render(request, WireOptions("m", sees))
 
@@ -71,11 +82,6 @@ def talk(wire):
         Message("user", (TextBlock("go on"),)),
     )
     return FORMATS[wire].render(ModelRequest((), messages), OPTIONS)
-
-
-def listed(wire, body):
-    names = {"openai-responses": "input", "gemini": "contents"}
-    return body[names.get(wire, "messages")]
 
 
 def parts(message):
@@ -182,3 +188,117 @@ def test_a_result_without_its_call_cannot_be_rendered(wire):
 
     with pytest.raises(ModelFailed, match="follows no such call"):
         FORMATS[wire].render(request, OPTIONS)
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
+VALUES = st.dictionaries(st.sampled_from(["path", "a b"]), WORDS | st.integers(), max_size=2)
+
+
+@st.composite
+def sessions(draw):
+    """Journals without pictures: what each wire must carry in full."""
+    messages = [Message("user", (TextBlock(draw(WORDS)),))]
+    for _ in range(draw(st.integers(1, 5))):
+        ids = draw(st.lists(IDS, unique=True, max_size=3))
+        calls = [CallBlock(one, "read_file", json.dumps(draw(VALUES))) for one in ids]
+        said = [TextBlock(draw(WORDS))] if draw(st.booleans()) or not calls else []
+        thought = [ThinkingBlock(draw(WORDS))] if draw(st.booleans()) else []
+        messages.append(Message("assistant", (*thought, *said, *calls)))
+        if calls:
+            shown = [
+                ResultBlock(one, (TextBlock(draw(WORDS)),)) for one in draw(st.permutations(ids))
+            ]
+            messages.append(Message("tool", tuple(shown)))
+        for _ in range(draw(st.integers(0 if calls else 1, 2))):
+            messages.append(Message("user", (TextBlock(draw(WORDS)),)))
+    return tuple(messages)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@given(messages=sessions())
+def test_a_journal_says_the_same_on_every_wire(wire, messages):
+    kept = through_the_store(messages)
+    body = FORMATS[wire].render(ModelRequest((), kept), OPTIONS)
+
+    assert kept == messages
+    FORMATS[wire].check(body)
+    assert read_back(wire, json.loads(json.dumps(body))) == facts(messages)
+
+
+@given(messages=sessions())
+def test_an_exported_session_says_the_same(messages):
+    turns = list(range(len(messages)))
+    entries = [ConversationEntry(*one) for one in zip(messages, turns, strict=True)]
+    kept = KeptConversation(None, entries, {}, None, turns)
+    exported = json.loads(json.dumps(export_conversation(kept)))
+    odd = any(not is_call_id(call.id) for message in messages for call in message.calls)
+    try:
+        imported = import_conversation(exported, "new", _Sink(), 1)
+    except ProblemRaised:
+        assert odd
+        return
+
+    left = len(messages) - bool(messages[-1].calls)
+    assert facts(imported.messages) == facts(messages[:left])
+
+
+ODD = [None, True, -1, 1e308, "", "y" * 300, "\x1b[2J", [], {}, "user", "tool", "c1", "{", "null"]
+
+
+@st.composite
+def tampered_files(draw):
+    """Exported sessions that somebody has edited by hand."""
+    chance = draw(st.randoms(use_true_random=False))
+    calls = [{"call": f"c{n}", "name": "read_file", "arguments": "{}"} for n in (1, 2)]
+    results = [{"result": f"c{n}", "text": "r", "is_error": False} for n in (1, 2)]
+    file = {
+        "format": "handrail-session",
+        "version": 1,
+        "title": "t",
+        "messages": [
+            {"turn": 0, "role": "user", "blocks": [{"text": "hi"}]},
+            {"turn": 1, "role": "assistant", "blocks": [{"text": "a"}, *calls]},
+            {"turn": 1, "role": "tool", "blocks": results},
+            {"turn": 2, "role": "assistant", "blocks": [{"text": "done"}]},
+        ],
+    }
+    for _ in range(draw(st.integers(1, 2))):
+        place = file
+        while True:
+            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+            if not keys:
+                break
+            key = chance.choice(keys)
+            if isinstance(place[key], dict | list) and chance.random() < 0.8:
+                place = place[key]
+                continue
+            match chance.choice(["replace", "delete", "repeat"]):
+                case "replace":
+                    place[key] = copy.deepcopy(chance.choice(ODD))
+                case "delete":
+                    del place[key]
+                case _ if isinstance(place, list):
+                    place.insert(chance.choice(keys), copy.deepcopy(place[key]))
+            break
+    return file
+
+
+@pytest.mark.threat("A19")
+@given(file=tampered_files())
+def test_a_session_file_of_a_stranger_is_refused_or_can_be_continued_on_every_wire(file):
+    try:
+        imported = import_conversation(file, "new", _Sink(), 1)
+    except ProblemRaised as raised:
+        assert raised.problem.code == "invalid_arguments"
+        return
+
+    messages = (*imported.messages, Message("user", (TextBlock("go on"),)))
+    for wire in WIRES:
+        FORMATS[wire].check(FORMATS[wire].render(ModelRequest((), messages), OPTIONS))
+
+
+class _Sink:
+    """A store that keeps nothing."""
+
+    def save_state(self, session, key, value):
+        return

@@ -14,7 +14,7 @@ from handrail.core.ports.models import (
     TextBlock,
 )
 from handrail.core.problems import ProblemRaised
-from handrail.models.client import RetryPolicy
+from handrail.models.retries import RetryPolicy
 from handrail.models.scripted.replay import RecordingTransport, replay_model
 from handrail.models.scripted.script_file import read_script
 from handrail.models.scripted.script_model import ScriptModel

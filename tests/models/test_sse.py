@@ -48,7 +48,7 @@ def test_an_event_over_the_limit_is_refused_before_it_is_complete(line_end):
         for _ in range(4):
             reader.feed(line)
 
-    assert (failed.value.code, failed.value.retryable) == ("cut", False)
+    assert (failed.value.code, failed.value.retryable) == ("over_limit", False)
 
 
 def test_comments_and_small_events_never_reach_the_limit():

@@ -23,7 +23,8 @@ from handrail.core.ports.models import (
     ThinkingDelta,
     UsageReported,
 )
-from handrail.models.client import RetryPolicy
+from handrail.models.retries import RetryPolicy
+from handrail.models.wires.formats import FORMATS
 from handrail.testing import FakeProvider, ProviderFault, ScriptedCall, ScriptedMessage
 
 CALLS = (
@@ -87,12 +88,12 @@ async def test_a_conversation_goes_on_with_what_came(wire):
 async def test_a_stream_cut_at_any_byte_never_gives_a_finish(wire):
     whole = await _stream_bytes(wire)
     transport = _BytesTransport()
-    policy = RetryPolicy(requests=0, streams=0, sleep=no_sleep)
+    policy = RetryPolicy(requests=0, sleep=no_sleep)
     async with FakeProvider() as server:
         finish_at = None
         for size in range(len(whole)):
             transport.data = whole[:size]
-            model = model_on(server, wire, transport=transport, retries=policy)
+            model = model_on(server, wire, transport=transport, retries=policy, stream_retries=0)
             try:
                 events = await collect(model)
             except ModelFailed as failed:
@@ -146,10 +147,10 @@ async def test_requests_are_retried_four_times(wire):
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("kind", ["hang", "ping"])
 async def test_a_stream_without_events_is_idle(wire, kind):
-    policy = RetryPolicy(requests=1, streams=1, idle_s=0.2, sleep=no_sleep)
+    policy = RetryPolicy(requests=1, idle_s=0.2, sleep=no_sleep)
     async with FakeProvider([ProviderFault(kind)] * 2) as server:
         with pytest.raises(ModelFailed) as failed:
-            await collect(model_on(server, wire, retries=policy))
+            await collect(model_on(server, wire, retries=policy, stream_retries=1))
 
     assert failed.value.code == "idle"
     assert len(server.requests) == 2
@@ -228,7 +229,7 @@ async def test_a_message_over_a_limit_fails(wire, message):
         with pytest.raises(ModelFailed) as failed:
             await collect(model_on(server, wire))
 
-    assert (failed.value.code, failed.value.retryable) == ("cut", False)
+    assert (failed.value.code, failed.value.retryable) == ("over_limit", False)
     assert len(server.requests) == 1
 
 
@@ -329,3 +330,107 @@ class _BytesTransport:
 
     async def aclose(self):
         return
+
+
+@pytest.mark.threat("A02")
+@pytest.mark.parametrize(
+    ("block", "delta"),
+    [
+        ({"type": "thinking", "thinking": "a"}, {"type": "signature_delta", "signature": ""}),
+        ({"type": "server_tool_use"}, {"type": "input_json_delta", "partial_json": ""}),
+        ({"type": "text", "text": "a"}, {"type": "text_delta", "text": ""}),
+    ],
+)
+def test_empty_pieces_do_not_keep_a_stream_alive(block, delta):
+    reader = FORMATS["anthropic"].reader()
+    reader.read({"type": "message_start", "message": {}})
+    reader.read({"type": "content_block_start", "index": 0, "content_block": block})
+    before = reader.progress
+
+    for _ in range(3):
+        reader.read({"type": "content_block_delta", "index": 0, "delta": delta})
+
+    assert reader.progress == before
+
+
+@pytest.mark.threat("A02")
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"type": "signature_delta", "signature": "x" * 1_000_000},
+        {"type": "citations_delta", "citation": {"cited_text": "x" * 1_000_000}},
+    ],
+)
+def test_signatures_and_citations_are_limited_too(delta):
+    reader = FORMATS["anthropic"].reader()
+    reader.read({"type": "message_start", "message": {}})
+    block = {"type": "text", "text": "a"}
+    reader.read({"type": "content_block_start", "index": 0, "content_block": block})
+
+    with pytest.raises(ModelFailed, match="text of more than"):
+        for _ in range(20):
+            reader.read({"type": "content_block_delta", "index": 0, "delta": delta})
+
+
+@pytest.mark.threat("A02")
+def test_items_of_unknown_kinds_are_limited_too():
+    reader = FORMATS["openai-responses"].reader()
+    item = {"type": "reasoning", "encrypted_content": "x" * 1_000_000}
+
+    with pytest.raises(ModelFailed, match="text of more than"):
+        for index in range(20):
+            reader.read({"type": "response.output_item.done", "output_index": index, "item": item})
+
+
+@pytest.mark.threat("A02")
+def test_reasoning_details_are_limited_too():
+    reader = FORMATS["openai-chat"].reader()
+    delta = {"reasoning_details": [{"data": "x" * 1_000_000}]}
+
+    with pytest.raises(ModelFailed, match="text of more than"):
+        for _ in range(20):
+            reader.read({"choices": [{"delta": delta}]})
+
+
+@pytest.mark.threat("A02")
+def test_blocks_of_unknown_kinds_are_limited_too():
+    reader = FORMATS["anthropic"].reader()
+    reader.read({"type": "message_start", "message": {}})
+    block = {"type": "later", "data": "x" * 1_000_000}
+
+    with pytest.raises(ModelFailed, match="text of more than"):
+        for index in range(20):
+            reader.read({"type": "content_block_start", "index": index, "content_block": block})
+            reader.read({"type": "content_block_stop", "index": index})
+
+
+def test_a_field_of_an_unknown_block_keeps_its_type():
+    reader = FORMATS["anthropic"].reader()
+    reader.read({"type": "message_start", "message": {}})
+    block = {"type": "later", "data": "x"}
+    reader.read({"type": "content_block_start", "index": 0, "content_block": block})
+
+    with pytest.raises(ModelFailed, match="data of a block changes its type"):
+        reader.read({"type": "content_block_delta", "index": 0, "delta": {"data": 7}})
+
+
+def test_a_repeated_ending_does_not_keep_a_stream_alive():
+    reader = FORMATS["anthropic"].reader()
+    reader.read({"type": "message_start", "message": {}})
+    ending = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+    reader.read(ending)
+    before = reader.progress
+
+    for _ in range(3):
+        reader.read(ending)
+
+    assert reader.progress == before
+
+
+@pytest.mark.parametrize("given", [{}, {"id": "call_7"}])
+def test_gemini_gets_an_id_back_only_if_it_gave_one(given):
+    reader = FORMATS["gemini"].reader()
+    part = {"functionCall": {"name": "read_file", "args": {"path": "b"}, **given}}
+    reader.read({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+
+    assert reader.raw_message(reader.pieces)["parts"] == [part]

@@ -27,7 +27,7 @@ accept-edits  allow  ask    ask    allow  allow  ask    ask    ask
 sandboxed     allow  ask    ask    allow  allow  allow  allow  ask
 auto-safe     allow  allow  ask    allow  ask    allow  ask    ask
 strict        allow  allow  deny   allow  deny   allow  deny   deny
-plan          allow  deny   deny   deny   deny   deny   deny   deny
+plan          allow  ask    ask    deny   deny   deny   deny   deny
 dont-ask      allow  deny   deny   deny   deny   deny   deny   deny
 bypass        allow  allow  allow  allow  allow  allow  allow  ask
 """
@@ -54,7 +54,7 @@ def stated(mode, kind, risk, effect, source, *, confined):
         return unruled
     if effect == "deny":
         return "deny"
-    if mode == "plan":
+    if mode == "plan" and kind != "read":
         # Only looking is done now; a rule can make that stricter, and not wider.
         return "ask" if effect == "ask" and unruled == "allow" else unruled
     if effect == "ask":

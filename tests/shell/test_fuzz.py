@@ -84,6 +84,13 @@ def test_mutants_differ_and_can_be_made_again():
         "git push",
         "tar xf a",
         "sort -o a b",
+        "IFS=_ ls",
+        "IFS=_; read a",
+        'echo $(wc -l < ")"; touch a)',
+        'echo "$(ls ")" | tee a)"',
+        "read() { ls; }; IFS=_ read a",
+        "rg --type py --pre x",
+        "rg --type=py --search-zip x",
         "sort -ofile b",
         "sort --outp=a b",
         "sort $(ls)",
@@ -199,7 +206,26 @@ def test_the_second_opinion_sees_what_does_more_than_look(command):
         "find . -name -delete",
         "rm --help",
         "printf '100%%n'",
+        "while IFS=_ read -r a b; do echo a; done",
+        "rg --type --pre x",
+        "rg --glob --search-zip x",
+        'echo "a: $(wc -l < "))")"; ls',
+        'echo $(echo "$(ls ")")" b)',
     ],
 )
 def test_the_second_opinion_lets_what_only_looks_pass(command):
     recheck(command)
+
+
+def test_the_second_opinion_knows_where_a_command_runs_until_it_moves():
+    places = {"PWD": "/home/u/app", "HOME": "/home/u"}
+    recheck('awk "{print \\"$PWD\\"}" a', places)
+    recheck('echo $(awk "{print \\"$HOME\\"}" a)', places)
+
+    for command in (
+        'awk "{print \\"$PWD\\"; system(\\"id\\")}" a',
+        'cd b && awk "{print \\"$PWD\\"}" a',
+        'while true; do awk "{print \\"$PWD\\"}" a; c\\d b; done',
+    ):
+        with pytest.raises(Suspicious):
+            recheck(command, places)

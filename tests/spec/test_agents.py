@@ -27,7 +27,7 @@ async def test_an_agent_sees_and_calls_what_its_list_names_in_any_vocabulary(
             [{"name": "write_file", "arguments": {"path": "b", "content": ""}}], agent="reviewer"
         )
 
-    assert shown == {"read_file", "grep", "job_output", "job_kill", "job_list"}
+    assert shown == {"read_file", "grep", "job_output", "job_kill", "job_list", "job_write"}
     assert asked == {"read_file"}
     assert "write_file" in main
     assert read.ok
@@ -273,11 +273,12 @@ async def test_a_read_only_profile_needs_no_configuration(workspace, open_runtim
         rt.limit_agent(agent, None, parent="main")
         below_main = await rt.call(*WRITES[0], agent=agent)
 
-    look = {"read_file", "list_files", "grep", "find_files"}
+    look = {"read_file", "list_files", "grep", "find_files", "lsp"}
     assert codes == {"unknown_tool"}
     assert read.ok
     assert found.ok
-    assert shown == look | ({"run_command"} if agent == "test" else set())
+    more = {"run_command"} if agent == "test" else {"web_fetch", "web_search"}
+    assert shown == look | more
     again = (limited, lifted, below_main)
     assert [one.problem.code for one in again] == ["unknown_tool"] * 3
     assert ran == []
@@ -374,3 +375,47 @@ async def test_the_test_agent_runs_tests(workspace, open_runtime):
 
     assert result.ok, result.text
     assert "passed" in result.text
+
+
+@pytest.mark.parametrize("profile", ["explore", "review", "plan", "test"])
+@pytest.mark.parametrize("mode", ["default", "accept-edits", "bypass"])
+async def test_a_child_with_a_read_only_profile_never_writes_under_any_name_or_mode(
+    workspace, open_runtime, profile, mode
+):
+    workspace.write("a.txt", "x\n")
+    attempts = [
+        ("write_file", {"path": "b", "content": ""}),
+        ("edit_file", {"path": "a.txt", "old_string": "x", "new_string": "y"}),
+        ("run_command", {"command": "echo x > b"}),
+        ("execute_code", {"language": "python", "code": "open('b', 'w')"}),
+        ("undo", {}),
+        ("lock_paths", {"globs": ["a.txt"]}),
+    ]
+    async with open_runtime(mode=mode) as rt:
+        rt.limit_agent("child-1", None, parent="main", profile=profile)
+        rt.limit_agent("child-1.child-2", ["*"], parent="child-1")
+        read = await rt.call("read_file", {"path": "a.txt"}, agent="child-1.child-2")
+        tried = [
+            await rt.call(name, arguments, agent=agent)
+            for agent in ("child-1", "child-1.child-2")
+            for name, arguments in attempts
+        ]
+
+    assert read.ok
+    assert {one.problem.code for one in tried} <= {"unknown_tool", "denied"}
+    assert set(workspace.tree()) == {"a.txt"}
+
+
+async def test_a_profile_is_a_table_or_a_built_in_name(open_runtime):
+    async with open_runtime(config={"agents": {"reader": {"tools": ["Read"]}}}) as rt:
+        rt.limit_agent("one", None, profile="reader")
+        with pytest.raises(ProblemRaised) as raised:
+            rt.limit_agent("two", None, profile="writer")
+        rt.limit_agent("main", None, profile="reader")
+        narrowed = names(rt.declare("mcp"))
+        rt.limit_agent("main", None)
+        lifted = names(rt.declare("mcp"))
+
+    assert raised.value.problem.field == "profile"
+    assert narrowed == {"read_file"}
+    assert len(lifted) > 1

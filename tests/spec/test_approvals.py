@@ -11,6 +11,7 @@ import handrail
 from handrail import Answer, Effect, PermissionGranted, Reply, Risk, Status, Verdict
 from handrail.engine.registry import ToolOrigin
 from handrail.host.terminal import approval_queue
+from handrail.policy.approval.grants import Scope
 
 
 def write(path, content="x\n"):
@@ -637,7 +638,7 @@ async def test_another_terminal_answers(workspace, open_runtime, given, code):
     assert record["answered_by"]["via"] == "approvals"
     assert record["answered_by"]["who"]
     assert granted == (["write_file(/a)"] if given == "always" else [])
-    assert list(asked.folder.parent.iterdir()) == []
+    assert [one.name for one in asked.slot.folder.parent.glob("*/*")] == ["answer.json"]
 
 
 async def test_what_is_run_in_the_sandbox_cannot_see_the_questions(workspace, open_runtime):
@@ -648,9 +649,11 @@ async def test_what_is_run_in_the_sandbox_cannot_see_the_questions(workspace, op
     ):
         call = asyncio.create_task(asking.call("write_file", write("a")["arguments"]))
         asked = await until_asked(workspace.root)
-        command = f"ls -a {asked.folder}; echo {{}} > {asked.folder}/answer.json; echo over"
+        command = (
+            f"ls -a {asked.slot.folder}; echo {{}} > {asked.slot.folder}/answer.json; echo over"
+        )
         looked = await rt.call("run_command", {"command": command})
-        still = approval_queue.is_pending(asked.folder)
+        still = approval_queue.is_pending(asked.slot.folder)
         approval_queue.answer_pending(asked, Answer.NO)
         result = await call
 
@@ -664,3 +667,20 @@ async def test_an_approver_by_a_name_that_is_none_is_refused_at_once(workspace):
         handrail.open(workspace.root, approver="approval")
 
     assert '"approvals"' in raised.value.problem.hint
+
+
+async def test_a_grant_for_a_turn_ends_with_the_turn(workspace, open_runtime):
+    def write(content):
+        return {"path": "a.txt", "content": content}
+
+    async with open_runtime(mode="default") as rt:
+        async with rt.turn():
+            rt.grants.grant("write_file", "a.txt", scope=Scope.TURN)
+            within = [await rt.call("write_file", write(text)) for text in ("one", "two")]
+        async with rt.turn():
+            after = await rt.call("write_file", write("three"))
+        alone = await rt.call("write_file", write("four"))
+
+    assert [one.ok for one in within] == [True, True]
+    assert {after.problem.code, alone.problem.code} == {"needs_approval"}
+    assert workspace.read("a.txt") == b"two"

@@ -184,7 +184,7 @@ async def test_a_tool_that_raises_is_a_result_and_the_next_call_works(workspace,
 
     assert failed.status is Status.FAILED
     assert failed.problem.code == "internal"
-    assert "ValueError: boom" in failed.text
+    assert "ValueError" in failed.text
     assert fine.ok
 
 

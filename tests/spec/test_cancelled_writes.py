@@ -10,7 +10,7 @@ from tests.support import internals
 import handrail
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.staged_change import StagedChange
-from handrail.store.sqlite.store import SqliteStore
+from handrail.store.sqlite.store import RecordStore
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def cancelled_once_announced(monkeypatch):
     """Ends every running call between the moment at which the thread that writes is told that
     the intent is on disk, and that at which the loop is.
     """
-    real = SqliteStore.commit
+    real = RecordStore.commit
 
     def install(rt):
         async def commit(store, row, durability, at_once=None):
@@ -31,7 +31,7 @@ def cancelled_once_announced(monkeypatch):
 
             await real(store, row, durability, once if row.kind == "intent" else at_once)
 
-        monkeypatch.setattr(SqliteStore, "commit", commit)
+        monkeypatch.setattr(RecordStore, "commit", commit)
 
     return install
 
@@ -68,7 +68,7 @@ async def test_what_is_torn_is_told(workspace, open_runtime, cancelled_once_anno
         [record] = await rt.store.calls(call_id="w")
 
     assert result.status is handrail.Status.UNKNOWN
-    assert "neither whole nor put back" in result.text
+    assert "nor reverted" in result.text
     assert record.completed is None
 
 

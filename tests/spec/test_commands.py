@@ -460,9 +460,9 @@ async def test_a_yes_to_a_command_that_needs_the_network_opens_it_for_that_one(
 
     assert fetched
     assert not reached.is_set()
-    assert "with network: opened" in asked[0].preview
+    assert "with network access" in asked[0].preview
     assert asked[0].effects["network"] is True
-    assert "without network:" in asked[1].preview
+    assert "without network access" in asked[1].preview
 
 
 @pytest.mark.feature("H07")

@@ -11,7 +11,8 @@ import pytest
 
 import handrail
 from handrail import Effect, Opinion, Risk, Verdict
-from handrail.core.tool import Params, Tool
+from handrail.core.arguments.params import Params
+from handrail.core.tool import Tool
 from handrail.policy.modes import Mode
 
 KINDS = ("look", "edit", "danger")

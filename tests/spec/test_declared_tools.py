@@ -1,5 +1,6 @@
 """A model may call what it was shown, and hears of nothing else."""
 
+import copy
 import itertools
 import json
 
@@ -163,8 +164,8 @@ async def test_no_hint_names_a_tool_that_was_not_shown(workspace, open_runtime):
     hints = [text.partition("Hint:")[2] for text in texts]
     assert not [name for name in others for hint in hints if name in hint]
     assert "write_file" not in caught.value.problem.hint
-    assert "list_files" not in limited.text
-    assert "list_files" in free.text
+    assert "find_files" not in limited.text
+    assert "find_files" in free.text
 
 
 async def test_one_text_in_place_of_a_list_of_names_is_an_error(open_runtime):
@@ -192,3 +193,19 @@ async def test_a_call_of_a_batch_without_a_name_is_said_to_lack_it(open_runtime)
             await rt.batch([{"nam": "grep"}])
         with pytest.raises(TypeError, match="has no arguments, but 'input'"):
             await rt.batch([{"name": "grep", "input": {}}])
+
+
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini", "mcp"])
+async def test_what_a_caller_changes_in_a_declaration_is_not_in_the_next_one(
+    open_runtime, provider
+):
+    async with open_runtime() as rt:
+        first = rt.declare(provider)
+        expected = copy.deepcopy(first)
+        for one in first:
+            one.get("function", {}).clear()
+            one.clear()
+        first.clear()
+
+        assert rt.declare(provider) == expected
+        assert len(expected) > 5

@@ -27,6 +27,13 @@ async def main():
 
 asyncio.run(main())
 """
+EXPLAIN = """
+import sys
+from handrail.cli.main import main
+
+for command in sys.argv[1:]:
+    main(["--json", "explain", command])
+"""
 COMMANDS = [
     "ls -la",
     "grep -n two a.txt | head -n 3",
@@ -69,12 +76,25 @@ def test_searches_use_ripgrep_and_simple_commands_run_unasked(project):
     assert overview["enforced"]["search"].startswith("ripgrep")
 
 
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory):
+    """A project, and what Handrail in its environment says of each command, in one process."""
+    root = tmp_path_factory.mktemp("explained") / "project"
+    root.mkdir()
+    (root / "a.txt").write_text("one\ntwo\n")
+    project = make_venv_workspace(root, root.with_name("state"))
+    done = project.run("-c", EXPLAIN, *COMMANDS)
+    assert done.returncode == 0, done.stderr
+    return root, dict(zip(COMMANDS, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_are_judged_as_with_an_environment_elsewhere(project, capsys, command):
-    main(["-w", str(project.root), "--json", "explain", command])
+def test_commands_are_judged_as_with_an_environment_elsewhere(explained, capsys, command):
+    root, answers = explained
+    main(["-w", str(root), "--json", "explain", command])
     elsewhere = json.loads(capsys.readouterr().out)
 
-    assert project.json("--json", "explain", command) == elsewhere
+    assert answers[command] == elsewhere
     assert "parse" not in json.dumps(elsewhere)
 
 

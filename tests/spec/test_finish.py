@@ -10,7 +10,7 @@ import pytest
 import handrail
 from handrail.core.footprint import NOTHING, OPEN_ENDED
 from handrail.core.ports.models import Finish
-from handrail.engine.providers.response_end import read_end
+from handrail.engine.providers.provider_messages import read_end
 
 
 def write(path):

@@ -158,6 +158,22 @@ async def test_a_batch_cannot_pass_a_limit_together(open_runtime, workspace):
     assert again.ok
 
 
+async def test_calls_that_a_person_approved_count_as_well(open_runtime, workspace):
+    calls = [
+        {"id": path, "name": "write_file", "arguments": {"path": path, "content": "x\n"}}
+        for path in "abc"
+    ]
+    asks = {"permissions": {"ask": ["write_file"]}}
+    async with open_runtime(
+        config=rails(max_files_modified=2) | asks, approver=lambda request: True
+    ) as rt:
+        results = await rt.batch(calls)
+        later = await rt.call("write_file", {"path": "d", "content": "x\n"})
+
+    assert sum(one.ok for one in results) == len(workspace.tree()) == 2
+    assert later.problem.code == "blocked"
+
+
 async def test_lines_are_counted_from_what_is_really_changed(open_runtime, workspace):
     old = "".join(f"line {number}\n" for number in range(200))
     workspace.write("a.txt", old)

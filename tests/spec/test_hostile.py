@@ -37,7 +37,7 @@ async def _garbage(value):
 @pytest.mark.feature("A17", "F01")
 @pytest.mark.parametrize(
     "value",
-    [None, "text", 5, Output(None), Output(b"x"), Output("x", meta=5), Output("x", modifiers=[1])],
+    [None, "text", 5, Output(None), Output(b"x"), Output("x", meta=5), Output("x", modifiers=(1,))],
 )
 async def test_what_is_no_output_is_a_failure_with_a_record(open_runtime, value):
     async with open_runtime() as rt:

@@ -23,7 +23,7 @@ async def test_a_call_repeated_without_progress_is_told_then_refused(open_runtim
 
 @pytest.mark.feature("X02")
 async def test_a_change_is_progress(workspace, open_runtime):
-    workspace.write("a.txt", "one")
+    workspace.write("a.txt", "one\n")
     async with open_runtime() as rt:
         for number in range(STOP_AT + 2):
             read = await rt.call("read_file", {"path": "a.txt"})
@@ -41,7 +41,7 @@ async def test_looking_at_a_job_again_and_again_is_no_circle(open_runtime):
 
 
 async def test_a_program_that_polls_can_switch_it_off(workspace, open_runtime):
-    workspace.write("a.txt", "one")
+    workspace.write("a.txt", "one\n")
     async with open_runtime(config={"loop_guard": "off"}) as rt:
         texts = {(await rt.call("read_file", {"path": "a.txt"})).text for _ in range(30)}
 

@@ -11,6 +11,8 @@ from tests.support.confined import USERS, confined, folder_of, python_of
 from tests.support.machine import SANDBOXES
 from tests.support.waiting import join_threads
 
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
+
 # Prints what came of each attempt: the answer, or the name of the error.
 ATTEMPTS = """
 import json, os, socket, sys, urllib.request
@@ -61,6 +63,11 @@ print(json.dumps({
     "again": again(),
     "mptcp": connect("127.0.0.1", other, protocol=262),
     "ipv6": connect("::1", other, family=socket.AF_INET6),
+    "mapped": connect("::ffff:127.0.0.1", other, family=socket.AF_INET6),
+    "mapped, the proxy's port": connect("::ffff:127.0.0.2", 3128, family=socket.AF_INET6),
+    "any address": connect("0.0.0.0", other),
+    "raw": connect("127.0.0.1", 0, kind=socket.SOCK_RAW, protocol=socket.IPPROTO_ICMP),
+    "udplite": connect("127.0.0.1", other, kind=socket.SOCK_DGRAM, protocol=136),
 }))
 """
 
@@ -131,6 +138,33 @@ async def test_connections_are_recorded_and_refusals_are_in_the_result(open_runt
         ("localhost", False),
         ("example.org", True),
     ]
+
+
+def _fail(*arguments, **options):
+    raise OSError("the disk fails")
+
+
+@pytest.mark.parametrize("backend", SANDBOXES)
+@pytest.mark.parametrize("snapshot", [True, False])
+async def test_connections_of_a_background_job_are_recorded(
+    open_runtime, backend, snapshot, monkeypatch
+):
+    if not snapshot:
+        monkeypatch.setattr(LocalSnapshots, "capture", _fail)
+    code = "import urllib.request as u\nu.urlopen('http://localhost:{}')\nu.urlopen('http://example.org')\n"
+    with web_server() as (port, _):
+        config = {"network": [f"localhost:{port}"]}
+        async with open_runtime(mode="sandboxed", sandbox=backend, config=config) as rt:
+            text = code.format(port)
+            start = {"command": f'python3 -c "{text}"', "background": True}
+            job = (await rt.call("run_command", start)).unwrap().data["job"]
+            shown = await rt.call("job_output", {"job": job, "timeout_s": 60})
+            await rt.call("run_command", {"command": "touch b"})
+            recorded = await rt.store.find_completed(rt.session.id, f"job:{job}")
+
+    for meta in (shown.meta, recorded.completed["meta"]):
+        found = [(one["host"], bool(one["refused"])) for one in meta["connections"]]
+        assert found == [("localhost", False), ("example.org", True)]
 
 
 @pytest.mark.needs_bubblewrap

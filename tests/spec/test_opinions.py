@@ -5,7 +5,8 @@ from pydantic import Field
 
 import handrail
 from handrail import Effect, Verdict
-from handrail.core.tool import Params, Tool
+from handrail.core.arguments.params import Params
+from handrail.core.tool import Tool
 
 
 class Wish(Params):

@@ -458,6 +458,64 @@ async def test_a_function_of_the_persons_says_which_announcement_fits_a_call(ope
     assert "deploy" not in refused.problem.hint
 
 
+@pytest.mark.finding("F53")
+@pytest.mark.feature("E50")
+async def test_what_the_plan_announced_stands_beside_later_questions_about_that_tool(open_runtime):
+    person = Person(says=True)
+    async with open_runtime(mode="default", dialect="claude", approver=person) as rt:
+        file = (await rt.call("EnterPlanMode")).data["plan_file"]
+        await rt.call("Write", {"file_path": file, "content": "# Plan\n"})
+        prompts = [{"tool": "Bash", "prompt": "run the tests"}]
+        await rt.call("ExitPlanMode", {"allowedPrompts": prompts})
+        person.says = False
+        await rt.call("Bash", {"command": "make test"})
+        await rt.call("Write", {"file_path": "a.txt", "content": "x"})
+
+    _, command, edit = person.asked
+    assert command.preview.splitlines()[-1].endswith("'run the tests'")
+    assert "run the tests" not in edit.preview
+
+
+@pytest.mark.finding("F53")
+@pytest.mark.feature("S04")
+async def test_leaving_takes_fields_of_clients_and_entering_takes_none(open_runtime):
+    async with open_runtime(dialect="claude", approver=Person(says=True)) as rt:
+        declared = {
+            one["name"]: one["input_schema"] for one in rt.declare("anthropic", groups=["plan"])
+        }
+        refused = await rt.call("EnterPlanMode", {"why": "because"})
+        file = (await rt.call("EnterPlanMode")).data["plan_file"]
+        await rt.call("Write", {"file_path": file, "content": "# Plan\n"})
+        strict = await rt.call(
+            "ExitPlanMode", {"allowedPrompts": [{"tool": "Bash", "prompt": "x", "more": 1}]}
+        )
+        left = await rt.call("ExitPlanMode", {"newField": {"a": 1}, "pushToRemote": False})
+
+    prompts = declared["ExitPlanMode"]["properties"]["allowedPrompts"]["items"]
+    assert declared["EnterPlanMode"]["properties"] == {}
+    assert declared["EnterPlanMode"]["additionalProperties"] is False
+    assert declared["ExitPlanMode"]["additionalProperties"] is True
+    assert prompts["additionalProperties"] is False
+    assert prompts["properties"]["tool"]["enum"] == ["Bash"]
+    assert prompts["required"] == ["tool", "prompt"]
+    assert [refused.problem.code, strict.problem.code] == ["invalid_arguments"] * 2
+    assert left.ok
+
+
+@pytest.mark.finding("F53")
+async def test_a_plan_is_needed_even_if_calls_are_queued_and_may_come_with_the_call(open_runtime):
+    person = Person(says=True)
+    async with open_runtime(mode="plan", dialect="claude", approver=person) as rt:
+        await rt.call("Write", {"file_path": "a.txt", "content": "x"})
+        without = await rt.call("ExitPlanMode", {})
+        asked = len(person.asked)
+        left = await rt.call("ExitPlanMode", {"plan": "1. Write a.txt"})
+
+    assert (without.problem.code, asked) == ("not_found", 0)
+    assert "│ 1. Write a.txt" in person.asked[0].preview
+    assert left.data["plan"] == "1. Write a.txt"
+
+
 async def test_calls_of_one_batch_see_the_mode_of_their_place(workspace, open_runtime):
     async with open_runtime(mode="accept-edits") as rt:
         results = await rt.batch(

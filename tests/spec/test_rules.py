@@ -39,6 +39,34 @@ async def test_a_rule_that_cannot_be_meant_stops_the_opening(open_runtime, rule)
     assert rule.split("(")[0] in caught.value.problem.message
 
 
+@pytest.mark.parametrize(
+    ("rule", "example", "commands", "holds"),
+    [
+        ("run_command(git push:*)", "git push origin", True, True),
+        ("run_command(git push:*)", "not git pull", True, True),
+        ("run_command(git push:*)", "git pull", True, False),
+        ("run_command(git push:*)", "not git push origin", True, False),
+        ("run_command(git push:*)", "git push origin", False, False),
+        ("edit_file(src/**)", "src/a.py", False, True),
+        ("edit_file(src/**)", "docs/a.py", False, False),
+    ],
+)
+async def test_a_rule_is_refused_if_its_example_does_not_hold(
+    open_runtime, rule, example, commands, holds
+):
+    permissions = {"deny": [{"rule": rule, "examples": [example]}]}
+    config = {"permissions": permissions, "commands": commands}
+
+    if holds:
+        async with open_runtime(config=config):
+            return
+    with pytest.raises(ProblemRaised) as caught:
+        async with open_runtime(config=config):
+            pass
+    assert caught.value.problem.code == "invalid_arguments"
+    assert example.removeprefix("not ") in caught.value.problem.message
+
+
 async def test_a_grant_lasts_as_long_as_it_says(open_runtime, workspace):
     write = {"content": "x"}
     async with open_runtime(mode="default") as rt:

@@ -127,7 +127,7 @@ async def test_a_change_whose_first_attempt_to_be_put_back_fails_is_put_back_by_
     assert left == [0]
     is_put_back = failures == 1
     assert after == (before if is_put_back else {**before, "a.txt": b"new\n"})
-    assert ("neither whole nor put back" in result.text) is not is_put_back
+    assert ("nor reverted" in result.text) is not is_put_back
     assert repaired == before
 
 

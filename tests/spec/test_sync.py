@@ -76,7 +76,7 @@ def test_what_a_runtime_does_not_have_is_no_attribute_of_the_door_either(workspa
             rt.letters  # noqa: B018 - that it raises
         with pytest.raises(AttributeError, match="'BackgroundJobs' object has no attribute 'stop'"):
             rt.jobs.stop  # noqa: B018 - likewise
-        with pytest.raises(ProblemRaised, match="there is no dead letter 9"):
+        with pytest.raises(ProblemRaised, match="there is no failed call 9"):
             rt.dead_letters.retry(9)
         listed = dir(rt), dir(rt.jobs)
     with pytest.raises(ProblemRaised, match="closed"):

@@ -243,7 +243,7 @@ async def test_what_cannot_be_brought_back_is_named(recorded, workspace):
     assert result.meta["undo"] == "partial"
     assert set(result.meta["undo_left_out"]) == {".env", "big.bin", "pipe"}
     assert "secrets" in result.meta["undo_left_out"][".env"]
-    assert "undo cannot bring back" in result.text
+    assert "undo cannot restore" in result.text
     assert [change.path for change in result.changes] == ["link", "small"]
     assert undone.ok, undone.text
     assert workspace.read("small") == b"1"

@@ -222,7 +222,7 @@ async def test_what_was_approved_and_is_lost_is_reported_with_its_own_reason(wor
         undone = await rt.undo()
 
     assert removed.ok, removed.text
-    lines = [line for line in removed.text.splitlines() if "undo cannot bring back" in line]
+    lines = [line for line in removed.text.splitlines() if "undo cannot restore" in line]
     assert len(lines) == 2
     (large,) = [line for line in lines if "large.bin" in line]
     (secret,) = [line for line in lines if ".env" in line]

@@ -66,7 +66,7 @@ async def test_a_command_that_removed_many_files_is_undone_and_redone_as_one(
     assert undone.data["undid"] == [removed.call_id]
     # Few names, however many files.
     assert len(undone.text.splitlines()) < 30
-    assert "folders: 79 brought back" in undone.text
+    assert "folders: 79 recreated" in undone.text
     reported = [one.text for one in events if isinstance(one, CallProgress)]
     assert reported == [f"{done} of 79 files" for done in (16, 32, 48, 64, 79)]
 
@@ -206,7 +206,7 @@ class Counts:
 
     def __init__(self, monkeypatch):
         self.decoded = self.named = self.payloads = 0
-        decode, named, payload = calls.decode_call, LocalFiles.named, store.SqliteStore.old_contents
+        decode, named, payload = calls.decode_call, LocalFiles.named, store.RecordStore.old_contents
 
         def counting_decode(body, *trim):
             self.decoded += len(body or "")
@@ -224,7 +224,7 @@ class Counts:
             if hasattr(module, "decode"):
                 monkeypatch.setattr(module, "decode", counting_decode)
         monkeypatch.setattr(LocalFiles, "named", counting_named)
-        monkeypatch.setattr(store.SqliteStore, "old_contents", counting_payload)
+        monkeypatch.setattr(store.RecordStore, "old_contents", counting_payload)
 
     def take(self):
         found = (self.decoded, self.named, self.payloads)
@@ -349,5 +349,5 @@ def test_the_command_line_says_little_and_shows_no_progress_in_a_pipe(workspace,
     assert undone.returncode == 0, undone.stderr
     assert workspace.tree() == before
     assert undone.stderr == ""
-    assert "folders: 46 brought back" in undone.stdout
+    assert "folders: 46 recreated" in undone.stdout
     assert len(undone.stdout.splitlines()) < 30

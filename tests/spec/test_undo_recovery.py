@@ -1,4 +1,4 @@
-"""After a crash: what ran is never run again, and the person is told where to look."""
+"""After a crash: what ran is never run again, and the user learns where to look."""
 
 import json
 import os
@@ -113,7 +113,7 @@ def test_the_command_line_says_what_was_found_and_where_to_look(workspace, tmp_p
 
 @pytest.mark.needs_sandbox
 async def test_another_workspace_of_the_same_store_is_left_alone(workspace, tmp_path):
-    """A crash is made whole where it happened, not wherever the store is opened next."""
+    """A crash is repaired where it happened, not wherever the store is opened next."""
     workspace.write("log.txt", "")
     kill_once(start(tmp_path, workspace, APPENDS), workspace.root / "gate")
     elsewhere = tmp_path / "elsewhere"

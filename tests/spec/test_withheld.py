@@ -32,7 +32,7 @@ CALLS = [
     ("list_files", {"recursive": True}),
     ("run_command", {"command": "grep -r TOKEN . || true"}),
     confined("run_command", {"command": "cat src/* .e* pkg/.[a-zA-Z]*; true"}),
-    ("run_command", {"command": "find . -type f -exec cat {} + ; true"}),
+    confined("run_command", {"command": "find . -type f -exec cat {} + ; true"}),
     confined("run_command", {"command": "make"}),
     confined(
         "execute_code", {"language": "bash", "code": "mv pkg away; cat a*/.E*; cat src/app.py"}

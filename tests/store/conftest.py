@@ -10,8 +10,17 @@ from handrail.core.ports.records import Row
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.db"
+def engine() -> str:
+    """Tests marked `BOTH_ENGINES` get both."""
+    return "sqlite"
+
+
+@pytest.fixture
+def path(tmp_path: Path, engine: str, request: pytest.FixtureRequest) -> Path | str:
+    """The location of a store that does not exist yet: a file, or the URL of an empty schema."""
+    if engine == "sqlite":
+        return tmp_path / "store.db"
+    return request.getfixturevalue("postgres").new_store()
 
 
 @pytest.fixture

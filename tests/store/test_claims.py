@@ -4,9 +4,12 @@ import subprocess
 import sys
 
 import anyio
+from tests.support.postgres import BOTH_ENGINES
 
 from handrail.core.ports.records import CallClaim
 from handrail.store.sqlite.store import open_store
+
+pytestmark = BOTH_ENGINES
 
 CLAIM = """
 import asyncio, sys

@@ -1,17 +1,19 @@
 """Rows that are written together, and who is told that they are there."""
 
-import sqlite3
 import threading
 from contextlib import closing, suppress
 
 import pytest
+from tests.support.postgres import BOTH_ENGINES
 
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.verify import verify
+from handrail.store.opening import open_read_only
 from handrail.store.sqlite.store import open_store
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 16, 17, 64, 65, 130])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 16, 17, 64, 65, 130, 256, 300])
+@BOTH_ENGINES
 async def test_a_group_of_any_size_is_written_whole_and_in_order(path, row, number):
     store = open_store(path)
     for at in range(number):
@@ -26,6 +28,7 @@ async def test_a_group_of_any_size_is_written_whole_and_in_order(path, row, numb
     assert (verify(path).rows, verify(path).broken) == (number, None)
 
 
+@BOTH_ENGINES
 async def test_a_secret_is_taken_out_of_its_row_among_others_that_hold_none(path, row):
     store = open_store(path)
     token = "ghp_" + "Aa1" * 14
@@ -39,6 +42,7 @@ async def test_a_secret_is_taken_out_of_its_row_among_others_that_hold_none(path
     await store.aclose()
 
 
+@BOTH_ENGINES
 async def test_whoever_cannot_wait_for_the_loop_is_told_once_the_row_is_there(path, row):
     store, heard = open_store(path), []
 
@@ -64,5 +68,5 @@ async def test_nobody_is_told_that_a_row_is_there_which_was_refused(path, row):
 
 
 def store_has(path, call_id):
-    with closing(sqlite3.connect(path)) as db:
+    with closing(open_read_only(path)) as db:
         return db.execute("SELECT 1 FROM rows WHERE call_id = ?", (call_id,)).fetchone() == (1,)

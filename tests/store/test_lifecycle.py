@@ -10,12 +10,14 @@ import weakref
 
 import anyio
 import pytest
+from tests.support.postgres import BOTH_ENGINES
 
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.verify import verify
 from handrail.store.sqlite.store import open_store
 
 
+@BOTH_ENGINES
 async def test_closing_twice_or_at_once_is_fine_and_later_use_is_refused(path, row):
     store = open_store(path)
     await store.open_session("s", {})
@@ -33,6 +35,7 @@ async def test_closing_twice_or_at_once_is_fine_and_later_use_is_refused(path, r
     assert verify(path).open_sessions == {}
 
 
+@BOTH_ENGINES
 async def test_closing_goes_through_although_the_closer_is_cancelled(path, row):
     store = open_store(path)
     await store.open_session("s", {})
@@ -46,6 +49,7 @@ async def test_closing_goes_through_although_the_closer_is_cancelled(path, row):
     assert (verify(path).rows, verify(path).open_sessions) == (1, {})
 
 
+@BOTH_ENGINES
 async def test_a_forgotten_store_writes_what_it_holds_and_ends_its_thread(path, row):
     store = open_store(path)
     await store.open_session("s", {})
@@ -60,6 +64,7 @@ async def test_a_forgotten_store_writes_what_it_holds_and_ends_its_thread(path, 
     assert (verify(path).rows, verify(path).open_sessions) == (1, {})
 
 
+@BOTH_ENGINES
 def test_a_program_that_ends_without_closing_keeps_its_rows(path):
     script = (
         "import sys\n"
@@ -73,6 +78,7 @@ def test_a_program_that_ends_without_closing_keeps_its_rows(path):
     assert verify(path).rows == 1
 
 
+@BOTH_ENGINES
 async def test_a_forked_child_is_told_to_open_its_own_store(path, row):
     store = open_store(path)
     with warnings.catch_warnings():

@@ -1,15 +1,20 @@
 """Several processes on one store, and processes that are killed."""
 
+import contextlib
 import json
 import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import suppress
 
 import pytest
+from tests.support.postgres import BOTH_ENGINES
+from tests.support.stores import query
 from tests.support.waiting import wait_exit
 
+from handrail.store.chain import verify as chain_verify
 from handrail.store.chain.verify import verify
 from handrail.store.schema.migrations import check_identity, list_migrations, upgrade
 from handrail.store.sqlite.store import open_store
@@ -74,12 +79,10 @@ def write_from_processes(path, sessions, count):
 
 
 def recorded(path):
-    with sqlite3.connect(path) as db:
-        found = Counter(db.execute("SELECT session, call_id, kind FROM rows").fetchall())
-    db.close()
-    return found
+    return Counter(query(path, "SELECT session, call_id, kind FROM rows"))
 
 
+@BOTH_ENGINES
 @pytest.mark.parametrize("shared", [True, False], ids=["one session", "own sessions"])
 def test_eight_processes_lose_and_double_nothing(path, shared):
     sessions = ["shared" if shared else f"s{number}" for number in range(8)]
@@ -127,11 +130,13 @@ async def _kill_and_look(path, kills, commits):
         assert verify(path).broken is None
 
 
+@BOTH_ENGINES
 async def test_what_was_committed_survives_a_kill(path):
     await _kill_and_look(path, kills=4, commits=10)
 
 
 @pytest.mark.torture
+@BOTH_ENGINES
 async def test_what_was_committed_survives_many_kills(path):
     await _kill_and_look(path, kills=100, commits=25)
 
@@ -158,3 +163,33 @@ def test_a_store_that_another_process_makes_just_now_is_not_a_strangers(path):
     finally:
         db.close()
         other.close()
+
+
+async def test_the_rows_of_others_are_checked_while_others_can_write(path, row, monkeypatch):
+    find_break, held_up = chain_verify.find_break, []
+
+    def check(location, size):
+        with contextlib.closing(sqlite3.connect(location, timeout=0, isolation_level=None)) as db:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                held_up.append(True)
+            else:
+                held_up.append(False)
+                db.execute("ROLLBACK")
+        return find_break(location, size)
+
+    monkeypatch.setattr(chain_verify, "find_break", check)
+    own, other = open_store(path), open_store(path)
+    await own.commit(row("a"), "process")
+    await other.commit(row("b"), "process")
+    # That there are others is found in a transaction, once.
+    await own.commit(row("c"), "process")
+    await other.commit(row("d"), "process")
+    held_up.clear()
+    own._writer._guard._next_s = time.monotonic()
+    await own.commit(row("e"), "process")
+    await own.aclose()
+    await other.aclose()
+
+    assert held_up == [False]

@@ -1,8 +1,8 @@
 """Payloads can go; the chain stays."""
 
-import sqlite3
-
 import pytest
+from tests.support.postgres import BOTH_ENGINES
+from tests.support.stores import forged_store
 
 from handrail.store.chain.verify import verify
 from handrail.store.records.purge import count_payloads, purge_payloads
@@ -33,6 +33,7 @@ async def test_old_payloads_are_dropped_and_the_chain_holds(path, row):
     assert (integrity.rows, integrity.broken, integrity.purged_payloads) == (81, None, 40)
 
 
+@BOTH_ENGINES
 @pytest.mark.parametrize("before_ns", [0, 1_040, 10_000])
 async def test_what_would_be_dropped_is_counted_as_it_is_dropped(path, row, before_ns):
     store = await _filled(path, row)
@@ -65,6 +66,7 @@ async def test_a_secret_is_gone_from_all_files_after_its_call_is_purged(path, ro
     assert verify(path).broken is None
 
 
+@BOTH_ENGINES
 async def test_a_call_without_completion_is_kept(path, row):
     store = await _filled(path, row, calls=1)
     await store.aclose()
@@ -84,6 +86,7 @@ async def test_a_purge_must_say_what(path):
 
 
 @pytest.mark.finding("F05")
+@BOTH_ENGINES
 @pytest.mark.parametrize(
     "taken", ["DELETE FROM payloads WHERE row = 3", "DELETE FROM payloads", None]
 )
@@ -92,9 +95,8 @@ async def test_a_payload_may_be_missing_only_where_a_purge_is_on_record(path, ro
     await store.aclose()
     assert purge_payloads(path, call_id="c0").payloads == 2
     if taken is not None:
-        with sqlite3.connect(path) as db:
+        with forged_store(path) as db:
             db.execute(taken)
-        db.close()
 
     integrity = verify(path)
 
@@ -105,10 +107,11 @@ async def test_a_payload_may_be_missing_only_where_a_purge_is_on_record(path, ro
 
 
 @pytest.mark.finding("F05")
+@BOTH_ENGINES
 async def test_a_purge_is_in_the_chain_and_what_it_dropped_does_not_come_back(path, row):
     store = await _filled(path, row, calls=4)
     await store.aclose()
-    with sqlite3.connect(path) as db:
+    with forged_store(path) as db:
         kept = db.execute("SELECT * FROM payloads WHERE row = 1").fetchone()
         before = verify(path).head
         purge_payloads(path, session="s")
@@ -116,12 +119,12 @@ async def test_a_purge_is_in_the_chain_and_what_it_dropped_does_not_come_back(pa
         assert purge_payloads(path, session="s").payloads == 0
         assert (verify(path, before).anchored, verify(path).head) == (True, noted)
         db.execute("INSERT INTO payloads VALUES (?, ?)", kept)
-    db.close()
 
     assert verify(path).broken.endswith("and is there again")
 
 
 @pytest.mark.finding("F05")
+@BOTH_ENGINES
 async def test_a_purge_beside_a_store_that_is_open_is_no_tampering(path, row):
     store = await _filled(path, row)
     await store.flush()

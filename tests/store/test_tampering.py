@@ -141,7 +141,7 @@ def template(tmp_path_factory):
     script = (
         "import asyncio, os, sys\n"
         "from handrail.core.ports.records import Row\n"
-        "from handrail.host.state.process_identity import this_process\n"
+        "from handrail.host.state.identities import this_process\n"
         "from handrail.store.sqlite.store import open_store\n"
         "async def use(store, session):\n"
         "    await store.open_session(session, {'mode': 'default'}, this_process())\n"

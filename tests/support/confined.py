@@ -5,6 +5,7 @@ world up around the confinement that a program must not reach. What started a pr
 what the supervisor does: a thread that gives up its rights.
 """
 
+import atexit
 import ctypes
 import json
 import os
@@ -24,7 +25,7 @@ from pathlib import Path
 ORDINARY = 12345
 USERS = (0, ORDINARY) if os.geteuid() == 0 else (os.geteuid(),)
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-ATTACKS = Path(__file__).with_name("attacks.py")
+ATTACKS = [Path(__file__).with_name(name) for name in ("attacks.py", "more_attacks.py")]
 
 
 @cache
@@ -59,27 +60,37 @@ def folder_of(uid):
 
 def confined(uid, job):
     """What `job` (JSON) came to, done by a process of the user."""
-    with tempfile.TemporaryDirectory(prefix="handrail-source-") as copied:
-        os.chmod(copied, 0o755)
-        shutil.copytree(SOURCE / "handrail", f"{copied}/handrail", ignore=_NO_CACHE)
-        shutil.copy(ATTACKS, copied)
-        shutil.copy(__file__, copied)
-        done = subprocess.run(
-            [python_of(uid), "-B", f"{copied}/{Path(__file__).name}"],
-            input=json.dumps(job),
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": copied, "HOME": job["home"]},
-            **as_user(uid),
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd="/",
-            timeout=120,
-        )
+    copied = readable_sources()
+    done = subprocess.run(
+        [python_of(uid), "-B", f"{copied}/{Path(__file__).name}"],
+        input=json.dumps(job),
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": copied, "HOME": job["home"]},
+        **as_user(uid),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-_NO_CACHE = shutil.ignore_patterns("__pycache__")
+# What another process is compiling right now.
+_HALF_WRITTEN = shutil.ignore_patterns("*.pyc.*")
+
+
+@cache
+def readable_sources():
+    """A copy that every user may read, with what is compiled; removed when the tests end."""
+    copied = tempfile.mkdtemp(prefix="handrail-source-")
+    atexit.register(shutil.rmtree, copied, ignore_errors=True)
+    os.chmod(copied, 0o755)
+    shutil.copytree(SOURCE / "handrail", f"{copied}/handrail", ignore=_HALF_WRITTEN)
+    for script in ATTACKS:
+        shutil.copy(script, copied)
+    shutil.copy(__file__, copied)
+    return copied
 
 
 def main(job):
@@ -112,19 +123,19 @@ def _sandbox(job):
 
 def _run(sandbox, job, argv):
     from handrail.core.ports.processes import Confinement, Launch
-    from handrail.host.sandbox.probe import run_probe
+    from handrail.host.sandbox.probe import fixture
 
     confinement = Confinement(
         writable=tuple(job.get("writable", job["roots"])),
         read_only=tuple(job.get("read_only", ())),
         hidden=tuple(job.get("hidden", ())),
         network=job.get("network", False),
-        withheld=tuple(job.get("withheld", ())),
+        denied_reads=tuple(job.get("denied_reads", ())),
         hosts=tuple(job.get("hosts", ())),
     )
     env = {"PATH": os.environ["PATH"], "HOME": job["home"], "LANG": "C.UTF-8", **job.get("env", {})}
     launch = Launch(tuple(argv), job.get("cwd", job["roots"][0]), env, confinement, None)
-    done = run_probe.run_probe_program(sandbox.recipe(launch), deadline_s=60)
+    done = fixture.run_probe_program(sandbox.recipe(launch), deadline_s=60)
     return [done.exit_code, done.stdout.decode(), done.stderr.decode()]
 
 
@@ -149,8 +160,9 @@ def _attack(job):
         }
         sandbox = _sandbox(job)
         ends.callback(sandbox.close)
-        script = Path(world["workspace"], "attacks.py")
-        shutil.copy(Path(__file__).with_name("attacks.py"), script)
+        script = Path(world["workspace"], job.get("script", "attacks.py"))
+        for name in {"attacks.py", script.name}:
+            shutil.copy(Path(__file__).with_name(name), world["workspace"])
         code, out, err = _run(sandbox, job, (sys.executable, "-B", str(script), json.dumps(given)))
         assert code == 0, err
         return {

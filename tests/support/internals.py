@@ -20,4 +20,4 @@ def running_calls(rt):
 
 def clock(rt):
     """The clock of the runtime."""
-    return rt._calls.batches.clock
+    return rt._calls.batches.value.clock

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.support.postgres import postgres_works
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK_TIMEOUT_S = 20
@@ -34,7 +36,7 @@ class Need:
 
 
 def load_node_tools() -> ModuleType:
-    """The script that installs the public MCP programs, as a module."""
+    """The script that installs the public programs for Node, as a module."""
     spec = importlib.util.spec_from_file_location("node_tools", ROOT / "scripts" / "node_tools.py")
     tools = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tools)
@@ -86,6 +88,42 @@ def mcp_programs_work() -> bool:
         return False
 
 
+@cache
+def browser_works() -> bool:
+    program = shutil.which("chromium-headless-shell")
+    return program is not None and _succeeds(program, "--version")
+
+
+@cache
+def language_servers_work() -> bool:
+    """Whether servers of two languages are installed beside this Python and can be confined."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    confined = bubblewrap_works() or landlock_works()
+    return confined and all(_succeeds(str(scripts / one), "--version") for one in ("ty", "clangd"))
+
+
+@cache
+def more_language_servers_work() -> bool:
+    """Whether the two servers that `make setup` does not install are on PATH."""
+    wanted = ("basedpyright-langserver", "tsc")
+    return language_servers_work() and all(map(shutil.which, wanted))
+
+
+@cache
+def frameworks_installed() -> bool:
+    """Whether the frameworks of the adapters are installed, as in the environment of
+    `make test-adapters`.
+    """
+    names = ("pydantic_ai", "deepagents", "langchain_tests", "agents", "smolagents")
+    return all(importlib.util.find_spec(name) is not None for name in names)
+
+
+@cache
+def ray_installed() -> bool:
+    """Whether Ray is installed, as in the environment of `make test-ray`."""
+    return importlib.util.find_spec("ray") is not None
+
+
 def _succeeds(*command: str) -> bool:
     try:
         done = subprocess.run(
@@ -127,6 +165,30 @@ NEEDS = (
         "the public MCP programs",
         ".venv/bin/python scripts/node_tools.py",
         mcp_programs_work,
+    ),
+    Need(
+        "needs_browser",
+        "a headless Chromium",
+        "apt-get install chromium-headless-shell",
+        browser_works,
+    ),
+    Need(
+        "needs_language_servers",
+        "the language servers ty and clangd, and a sandbox",
+        "make setup",
+        language_servers_work,
+    ),
+    Need(
+        "needs_more_language_servers",
+        "basedpyright and TypeScript 7 on PATH",
+        "pip install basedpyright; npm install --global typescript",
+        more_language_servers_work,
+    ),
+    Need(
+        "needs_postgres",
+        "PostgreSQL and psycopg",
+        "apt-get install postgresql; make setup",
+        postgres_works,
     ),
     Need("needs_root", "root", "run the tests as root", lambda: os.geteuid() == 0),
 )

@@ -101,7 +101,7 @@ def examine(seed, count):
     for command in called_safe(seed, count):
         safe += 1
         try:
-            recheck(command)
+            recheck(command, {"PWD": ROOT, "HOME": WHERE.home})
         except Suspicious as doubt:
             strange.append((command, str(doubt)))
     return safe, strange

@@ -38,7 +38,7 @@ def run(command):
     rules = LandlockRules(("/usr", "/bin", "/lib", "/lib64", "/etc", "/proc"), ("/dev",), False)
     recipe = Recipe(
         ("/bin/bash", "-c", command, mark), {"PATH": "/usr/bin:/bin", "MARK": mark}, folder,
-        landlock=rules if landlock else None, notes=notes,
+        landlock=rules if landlock else None, write_log=notes,
     )
     header = {
         "recipe": encode_recipe(recipe), "timeout_s": timeout_s, "live": False,
@@ -54,9 +54,9 @@ os.wait()
 """
 
 
-def run_as_ordinary_user(commands, *, folder, mark, landlock=False, notes="", timeout_s=20):
+def run_as_ordinary_user(commands, *, folder, mark, landlock=False, write_log="", timeout_s=20):
     """For each command whether it was out of time, who survived, and what it said."""
-    told = json.dumps([folder, mark, USER, landlock, notes, timeout_s, *commands])
+    told = json.dumps([folder, mark, USER, landlock, write_log, timeout_s, *commands])
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT, told], stdout=subprocess.PIPE, check=True, timeout=60
     )

@@ -14,12 +14,14 @@ from tests.support.recheck_words import Suspicious, Word
 RESERVED = words("if then elif else fi while until do done esac ! { } in time")
 TARGETS = words("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/63")
 REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-?|<>|>>|>\||>&|<&|>|<)(?!\()")
-QUOTED = re.compile(r"\\.|'[^']*'", re.DOTALL)
+QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.)*\"""", re.DOTALL)
 BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 PARAMETER = re.compile(r"\$(\w+|[?!@*#$-])")
 # How the value surely begins: a number, or the way to a place.
 VALUES = {**dict.fromkeys("?!#$", "0"), "PWD": "/\x00", "HOME": "/\x00"}
+MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
+QUOTES = re.compile(r"[\\'\"]")
 COMPUTED = re.compile(r"\$[\w?!@*#$({-]")
 ASSIGNMENT = re.compile(r"(\w+)\+?=")
 # Unquoted braces and commas while a word is read: they make several words of one.
@@ -28,9 +30,13 @@ LITERAL = str.maketrans("\x01\x02\x03", "{,}")
 ALTERNATIVES = re.compile("\x01([^\x01\x03]*\x02[^\x01\x03]*)\x03")
 
 
-def recheck(command):
-    """Raise `Suspicious` if the command could write, run or reach out."""
-    _Reader(command, 0).script()
+def recheck(command, places=None):
+    """Raise `Suspicious` if the command could write, run or reach out. `places`: the values of PWD
+    and HOME where it runs, if they are known.
+    """
+    # Whatever changes the directory changes PWD, in a loop even before.
+    moves = MOVES.search(QUOTES.sub("", command))
+    _Reader(command, 0, values={**VALUES, **({} if moves else places or {})}).script()
 
 
 def spread(word):
@@ -47,7 +53,7 @@ def spread(word):
 
 
 class _Reader:
-    def __init__(self, text, depth, functions=()):
+    def __init__(self, text, depth, functions=(), values=VALUES):
         if depth > 20:
             raise Suspicious("nested too deep")
         self.text = text
@@ -55,7 +61,8 @@ class _Reader:
         self.depth = depth
         self.functions = set(functions)
         self.heredocs = []
-        self.values = dict(VALUES)
+        self.given = values
+        self.values = dict(values)
 
     def script(self):
         words, timed = [], False
@@ -248,6 +255,9 @@ class _Reader:
         self.at = found.end() if found else self.at + 1
         return self.values.get(found[1], "\x00") if found else "$"
 
+    def below(self, text):
+        return _Reader(text, self.depth + 1, self.functions, self.given)
+
     def nested(self):
         """Up to the closing parenthesis; every candidate is tried, the first that reads wins."""
         end = self.at
@@ -257,22 +267,22 @@ class _Reader:
                 raise Suspicious("no closing parenthesis")
             part = self.text[self.at : end]
             bare = QUOTED.sub("", part)
-            if bare.count("(") == bare.count(")"):
+            if bare.count("(") == bare.count(")") and bare.count('"') % 2 == 0:
                 break
             end += 1
-        _Reader(part, self.depth + 1, self.functions).script()
+        self.below(part).script()
         self.at = end + 1
 
     def backticks(self):
         end = self.text.find("`", self.at + 1)
         if end < 0:
             raise Suspicious("no closing backtick")
-        _Reader(self.text[self.at + 1 : end], self.depth + 1, self.functions).script()
+        self.below(self.text[self.at + 1 : end]).script()
         self.at = end + 1
 
     def inner(self, text):
         """Text that is expanded: only what it substitutes counts."""
-        reader = _Reader(text, self.depth + 1, self.functions)
+        reader = self.below(text)
         while reader.at < len(text):
             if text[reader.at] in "$`":
                 reader.plain(text[reader.at])
@@ -283,12 +293,20 @@ class _Reader:
         assigned = []
         while words and ASSIGNMENT.match(words[0]):
             assigned.append(words.pop(0).partition("="))
-            variable(assigned[-1][0].removesuffix("+"))
+        reads = words[:1] == ["read"] and "read" not in self.functions
         for name, _, value in assigned:
+            # Before `read` it says how one line is split, and nothing else.
+            if not (reads and name == "IFS"):
+                variable(name.removesuffix("+"))
             # Known is what is set once, to letters, for all that follows.
             known = not words and name not in self.values and re.fullmatch(r"\w+", value)
             self.values[name] = str(value) if known else "\x00"
         for name in self.values.keys() & {one.partition("=")[0] for one in words[1:]}:
             self.values[name] = "\x00"
+        if words[:1] == ["for"] and words[2:3] == ["in"]:
+            # Numbers and letters are no option, whichever of them it is.
+            plain = all(re.fullmatch(r"\w+", one) and not one.many for one in words[3:])
+            fresh = words[1] not in self.values and len(words) > 3
+            self.values[words[1]] = str(words[3]) if plain and fresh else "\x00"
         if words and words[0] not in RESERVED and words[0] not in ("for", "case", "select"):
             program(words, self.functions)

@@ -140,7 +140,9 @@ def _shows(own, names):
 
 
 def _knows(name, own):
-    for word in own:
+    for before, word in pairwise(["", *own]):
+        if name == "tag" and before in ("--sort", "--format"):
+            continue
         if word.startswith("-") and word not in ("-", "--") and not _ONLY[name].fullmatch(word):
             raise Suspicious(f"git {name} is told {str(word)!r}")
 

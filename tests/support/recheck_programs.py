@@ -27,7 +27,7 @@ _SED = re.compile(
     rf"(?:{_ADDRESS}(?:,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!*\s*(?:\{{|(?:[pPdDnNgGhHx=zF]|[qQl]\s*\d*"
     r"|[btT:][^;}\n]*|[aic][^\n\\]*(?=\n|$)"
     r"|s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpIiMm\d]*"
-    r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2)\s*(?:[;}\n]|$))",
+    r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2)\s*(?:[;}\n]|#[^\n]*|$))",
     re.DOTALL,
 )
 
@@ -233,7 +233,8 @@ def _shell(given, functions):
     while rest and re.fullmatch(r"-[euxc]+|--(norc|noprofile|posix)", rest[0]):
         takes_text = takes_text or (rest[0][1] != "-" and "c" in rest[0])
         rest.pop(0)
-    if len(rest) == 2 and rest[0] == "-n" and not rest[1].startswith("-"):
+    if len(rest) > 1 and rest[0] == "-n" and (rest[1] == "-c" or not rest[1].startswith("-")):
+        # It only reads the file; the words behind are arguments of a script that never runs.
         return
     if not takes_text or not rest or rest[0].startswith("-"):
         raise Suspicious("a shell is told more than a text")
@@ -277,6 +278,8 @@ def _awk_program(text):
         steps = source.strip('"').partition('"')[0].split("/")
         if not re.match(r'"[^/~"\\$][^"\\]*"', source) or ".." in steps:
             raise Suspicious("awk reads what is computed, or from elsewhere")
+    # A comment goes to the end of its line; a `#` in a string or pattern is none.
+    text = re.sub(r"(?:^|(?<=[;{}\n]))\s*#[^\n]*", "", text)
     code = re.sub(r'ENVIRON\["(HOME|PATH|PWD|USER|LANG|SHELL|TERM)"\]', "", text)
     code = _AWK_PATTERN.sub("", _AWK_TEXT.sub('""', code).replace("||", " "))
     if re.search(r"\bsystem\b|\||@", code):

@@ -67,7 +67,16 @@ MANUALS = {
     "nm": Manual(names="plugin", refused="@.*"),
     "objdump": Manual(names="plugin", refused="@.*"),
     "readelf": Manual(refused="@.*"),
-    "rg": Manual("z", "pre hostname-bin search-zip", values="efgtTmABCdjMrE"),
+    "rg": Manual(
+        "z",
+        "pre hostname-bin search-zip",
+        values="efgtTmABCdjMrE",
+        named="after-context before-context color colors context context-separator dfa-size-limit"
+        " encoding engine field-context-separator field-match-separator file generate glob"
+        " hyperlink-format iglob ignore-file max-columns max-count max-depth max-filesize"
+        " path-separator pre-glob regex-size-limit regexp replace sort sortr threads type type-add"
+        " type-clear type-not",
+    ),
     "seq": Manual(refused=r".*\d{9,}.*"),
     "shopt": Manual("su"),
     "shuf": Manual("o", "output", values="ino", named="output"),
@@ -126,13 +135,16 @@ TOLD = {
         words("python python3 node ruby perl php java javac go rustc gcc clang make cmake deno bun")
         | words(
             "yarn pnpm poetry uv docker kubectl terraform helm gh mvn gradle dotnet rustup gem bundle"
+        )
+        | words(
+            "as telnet yes unlink shred truncate link mkfifo mktemp install dd patch ln cp mv mkdir rmdir touch chmod chown"
         ),
         _ASKED,
     ),
     "pip": rf"{_ASKED}|(-q |-v |-- )*(list|freeze|check|show|help)"
     r"( (-[lvef]|--(format[= ].*|local|user|editable|files|verbose|not-required|all|exclude.*|help|version)|[^-].*))*",
     "npm": rf"-l|{_ASKED}|(-s )*(list|ls|ll|la|root|prefix|bin)"
-    r"( (-[aglp]+|--(all|json|long|parseable|global|depth[= ]\S*|omit[= ]\S*|link|prod|dev)|-|[^-]\S*))*",
+    r"( (-[aglp]+|--(all|json|long|parseable|global|depth[= ]\S*|omit[= ]\S*|link|prod|dev|version|help)|-|[^-]\S*))*( -- .*)?",
     "cargo": rf"{_ASKED}|--list|-Vv",
     "cowsay": "",
     "man": rf"{_ASKED}|(-k|-f|-w|--apropos|--whatis|--where)( .*)?",

@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
-from handrail.host.sandbox.probe import run_probe
+from handrail.host.sandbox.probe import fixture
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -29,7 +29,7 @@ class Scenery:
         return Launch(argv, self.roots[0], variables, Confinement(**given), None)
 
     def run(self, command, **given):
-        done = run_probe.run_probe_program(
+        done = fixture.run_probe_program(
             self.sandbox.recipe(self.launch(command, **given)), deadline_s=30
         )
         return done.exit_code, done.stdout.decode(), done.stderr.decode()

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
+import venv
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -78,9 +78,7 @@ class VenvWorkspace:
 
 def make_venv_workspace(root: Path, state: Path) -> VenvWorkspace:
     """Make the environment: real copies of the helpers with their RECORD, the rest by a path."""
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", root / ".venv"], check=True, timeout=60
-    )
+    venv.create(root / ".venv", symlinks=True)
     workspace = VenvWorkspace(root, state)
     (libraries,) = root.glob(".venv/lib/*/site-packages")
     paths = [str(Path(handrail.__file__).parent.parent)]

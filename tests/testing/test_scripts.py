@@ -1,4 +1,4 @@
-"""The model and the person that say what they were told to say."""
+"""The model and the user that say what they were told to say."""
 
 import anthropic.types
 import openai.types.chat
@@ -6,7 +6,7 @@ import pytest
 
 import handrail
 from handrail import Answer
-from handrail.testing import ScriptedModel, ScriptedPerson, calls, says, together
+from handrail.testing import ScriptedModel, ScriptedUser, calls, says, together
 
 SCRIPT = [
     together(says("Both."), calls("read_file", path="a.txt"), calls("list_files")),
@@ -61,16 +61,16 @@ async def test_the_shapes_are_the_providers_own():
     assert [one.type for one in spoken.content] == ["text", "tool_use", "tool_use"]
 
 
-async def test_a_person_answers_in_order_and_then_says_no(tmp_path):
-    person = ScriptedPerson([True, Answer.NO])
+async def test_a_user_answers_in_order_and_then_says_no(tmp_path):
+    user = ScriptedUser([True, Answer.NO])
 
-    async with handrail.open(tmp_path, store=":memory:", approver=person) as rt:
+    async with handrail.open(tmp_path, store=":memory:", approver=user) as rt:
         told = [
             await rt.call("write_file", {"path": f"{number}.txt", "content": "x"})
             for number in range(3)
         ]
 
     assert [one.ok for one in told] == [True, False, False]
-    assert [one.tool for one in person.asked] == ["write_file"] * 3
-    assert person.left == 0
+    assert [one.tool for one in user.asked] == ["write_file"] * 3
+    assert user.left == 0
     assert [path.name for path in tmp_path.iterdir()] == ["0.txt"]

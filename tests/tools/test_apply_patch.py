@@ -506,6 +506,17 @@ async def test_a_hunk_that_was_applied_is_not_applied_again(workspace, body):
     assert problem.code == "already_applied"
 
 
+async def test_a_hunk_with_dots_that_was_applied_in_part_names_its_first_line(workspace):
+    lines = ["the zeroth line", "the first line", "a fine new line", "the second line"]
+    workspace.write("x", "\n".join([*lines, "the third line", "the fourth line", ""]))
+    body = [" the first line", "+a fine new line", " ...", "-the fourth line", "+the last line"]
+
+    problem = await workspace.problem("apply_patch", patch=unified("x", "@@", *body))
+
+    assert problem.code == "already_applied"
+    assert "line 2" in problem.message
+
+
 @pytest.mark.finding("F61")
 @pytest.mark.parametrize(
     ("where", "after"),

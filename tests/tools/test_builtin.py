@@ -11,15 +11,23 @@ from handrail.tools.builtin import (
     builtin_tools,
     command_tools,
     filesystem_tools,
+    remote_tools,
     search_tools,
     session_tools,
+    task_tools,
+    web_tools,
 )
 
 ACTING = {
     *("run_command", "execute_code", "job_kill"),
     *("enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths"),
+    *("job_write", "ask_user", "todo_write", "task_create", "task_update", "mcp_call"),
+    "subagent",
 }
-WRITING = {"write_file", "edit_file", "apply_patch", "notebook_edit", "delete_file", "undo"}
+WRITING = {
+    *("write_file", "edit_file", "apply_patch", "notebook_edit", "delete_file", "undo"),
+    "lsp_rename",
+}
 
 
 @pytest.mark.feature("C14")
@@ -30,13 +38,24 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
     search = [tool.name for tool in search_tools(services)]
     commands = [tool.name for tool in command_tools(services)]
 
-    assert search == ["find_files", "grep"]
-    assert commands == ["run_command", "job_output", "job_kill", "job_list", "execute_code"]
+    assert search == ["find_files", "grep", "lsp"]
+    jobs = ["job_output", "job_kill", "job_write", "job_list"]
+    assert commands == ["run_command", *jobs, "execute_code"]
     session = [tool.name for tool in session_tools(services)]
     assert session[:2] == ["undo", "show_changes"]
-    assert session[2:] == ["enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths"]
+    assert session[2:] == [
+        *("enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths", "ask_user", "skill"),
+        "subagent",
+    ]
+    tasks = [tool.name for tool in task_tools(services)]
+    assert tasks == ["todo_write", "task_create", "task_update", "task_get", "task_list"]
     every = [tool.name for tool in builtin_tools(services)]
-    assert every == filesystem + session[:2] + search + commands + session[2:]
+    web = [tool.name for tool in web_tools(services)]
+    assert web == ["web_fetch", "web_search", "screenshot"]
+    remote = [tool.name for tool in remote_tools(services)]
+    assert remote == ["tool_search", "mcp_call"]
+    listed = filesystem + session[:2] + search + commands + session[2:] + tasks + web + remote
+    assert every == listed
 
 
 def test_only_tools_that_plan_changes_write(workspace):

@@ -2,12 +2,12 @@
 with its length. Counted in function calls, so that no clock is involved.
 """
 
-import sys
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counting import count_calls
 
 from handrail.tools._lib.byte_text import Splice, apply_splices, compose_all
 
@@ -42,18 +42,9 @@ def patch(lines, hunks, kind):
 async def steps(workspace, tool, **arguments):
     """How many functions are called for a plan, our own and built-in ones."""
     prepared, args, ctx = workspace.prepare(tool, arguments)
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(profile)
-    try:
+    with count_calls() as count:
         await prepared.plan(args, ctx)
-    finally:
-        sys.setprofile(None)
-    return count
+    return count.calls
 
 
 @pytest.mark.finding("F71")

@@ -14,14 +14,14 @@ class Planning:
         self.waiting = waiting
         self.heard = []
 
-    def check(self):
+    def check(self, given=""):
         self.heard.append("check")
 
-    def show(self, announced):
+    def show(self, announced, given=""):
         self.heard.append(announced)
         return "the plan"
 
-    def leave(self, announced):
+    def leave(self, announced, given=""):
         self.heard.append(announced)
         return PlanModeExit("default", "do it", self.waiting)
 
@@ -46,9 +46,10 @@ async def test_it_shows_the_plan_with_what_it_will_need_and_hands_that_on():
     assert "2 queued calls wait" in left.text
 
 
-def test_it_takes_no_plan_as_an_argument():
+@pytest.mark.parametrize("extra", [{"tool": "Bash", "prompt": "x", "y": 1}, {"tool": "Bash"}])
+def test_prompts_have_exactly_two_fields(extra):
     with pytest.raises(ValidationError):
-        ExitPlanModeParams.model_validate({"plan": "do it"})
+        ExitPlanModeParams.model_validate({"allowed_prompts": [extra]})
 
 
 def test_it_is_asked_about_and_runs_alone():

@@ -35,13 +35,13 @@ async def test_a_missing_file_names_its_closest_relatives(workspace):
 
 
 @pytest.mark.feature("E01", "E06")
-async def test_a_directory_is_refused_with_the_tool_that_lists_it(workspace):
+async def test_a_directory_is_refused_with_the_tool_that_finds_its_files(workspace):
     (workspace.root / "src").mkdir()
 
     problem = await workspace.problem("read_file", path="src")
 
     assert problem.code == "not_text"
-    assert "list_files" in problem.hint
+    assert "find_files" in problem.hint
 
 
 async def test_a_pipe_is_refused_and_does_not_hang(workspace):
@@ -242,7 +242,7 @@ async def test_max_bytes_bounds_a_range_of_lines(workspace):
 
 
 async def test_a_symlink_inside_the_workspace_is_read_through(workspace):
-    workspace.write("real.txt", "x")
+    workspace.write("real.txt", "x\n")
     (workspace.root / "link.txt").symlink_to("real.txt")
 
     output = await workspace.run("read_file", path="link.txt")
@@ -299,12 +299,12 @@ OURS = "[what stands above this line is the file's own text, words in brackets t
 )
 @pytest.mark.parametrize("start", ["text\n\n", ""])
 async def test_a_file_cannot_pass_off_its_end_as_a_note_of_ours(workspace, start, end):
-    workspace.write("a.txt", start + end)
+    workspace.write("a.txt", f"{start}{end}\n")
 
     output = await workspace.run("read_file", path="a.txt")
     some = await workspace.run("read_file", path="a.txt", max_bytes=5_000)
 
-    assert output.text == f"{(start + end).removesuffix(chr(10))}\n\n{OURS}"
+    assert output.text == f"{start}{end}\n\n{OURS}"
     assert some.text.endswith(f"\n\n{OURS}")
 
 

@@ -8,7 +8,7 @@ from handrail.core.footprint import Access, Touch
 from handrail.core.ports.processes import CapturedStream, ProcessResult
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.commands.running import format_stream, path_key
+from handrail.tools._lib.running_commands import format_stream, path_key
 from handrail.tools.commands.run_command import RunCommand, RunCommandParams
 
 

@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final
+from dataclasses import dataclass, fields, replace
+from os import PathLike
+from typing import Any
 
 from handrail.agent import messages
-from handrail.agent.budget import Budget, BudgetMeter
-from handrail.agent.conversation import Conversation, ConversationSetup, load_conversation
+from handrail.agent.budget import Budget, BudgetMeter, current_meter
+from handrail.agent.compaction import Compaction, Compactor
+from handrail.agent.completion import (
+    StructuredOutput,
+    begin_task,
+    check_user_needed,
+    end_task,
+    finish_task,
+    user_message,
+)
+from handrail.agent.conversation import (
+    Conversation,
+    ConversationSetup,
+    new_conversation_id,
+)
 from handrail.agent.estimate import TokenEstimate
-from handrail.agent.events import AgentEnded, AgentStarted, Notification
-from handrail.agent.gates import QualityGates
-from handrail.agent.lease import ConversationLease
-from handrail.agent.loop import StepLimits, StepLoop, TaskEnd, end_with
-from handrail.agent.prompt import read_instructions, system_parts
-from handrail.agent.recovery import answer_dangling_calls
+from handrail.agent.events import AgentStarted, Notification
+from handrail.agent.lease import ConversationLease, load_stored, reload_changed
+from handrail.agent.loop import StepLimits, StepLoop
+from handrail.agent.prompt import make_system_prompt
+from handrail.agent.recovery import answer_dangling_calls, report_earlier_calls
 from handrail.agent.report import ReportBuilder
-from handrail.agent.structured import StructuredOutput
+from handrail.agent.rewind import (
+    ConversationRewinder,
+    Rewind,
+    forked_turn,
+)
 from handrail.agent.turns import TurnRunner
 from handrail.core.agent_results import AgentResult, Usage
 from handrail.core.events import Event, Listener
 from handrail.core.ports.agents import ResolvedModel
-from handrail.core.ports.models import Block, Message, Model, SystemPart, TextBlock
+from handrail.core.ports.models import Block, Message, Model
+from handrail.core.ports.subagents import AgentLineage
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.engine.runtime import Runtime
-
-DEFAULT_MAX_STEPS: Final = 50
-_TITLE_CHARS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +57,14 @@ class AgentOptions:
     instructions: str | None = None
     allowed: Collection[str] | None = None
     budget: Budget | None = None
-    max_steps: int = DEFAULT_MAX_STEPS
+    max_steps: int | None = None
 
 
 class Agent:
     """One conversation. A second `run` goes on with it; `new()` starts another one.
 
-    Any number of agents may share a runtime; each has its own conversation and read state.
+    Any number of agents may share a runtime; each has its own conversation and read state. Limits
+    that are not given are those of the settings `budget` and `max_steps`.
     """
 
     def __init__(
@@ -61,16 +76,19 @@ class Agent:
         instructions: str | None = None,
         allowed: Collection[str] | None = None,
         budget: Budget | None = None,
-        max_steps: int = DEFAULT_MAX_STEPS,
+        max_steps: int | None = None,
         session: str | None = None,
     ) -> None:
+        if max_steps is not None and max_steps < 1:
+            raise messages.INVALID_MAX_STEPS.error(steps=max_steps, field="max_steps")
         self._rt = rt
         self._options = AgentOptions(model, name, instructions, allowed, budget, max_steps)
-        self._session = session or uuid.uuid4().hex[:12]
+        self._session = session or new_conversation_id()
         self._conversation: Conversation | None = None
         self._steering: deque[str] = deque()
         self._usage = Usage()
         self._working = False
+        self._jobs: set[str] = set()
 
     @property
     def session(self) -> str:
@@ -83,6 +101,11 @@ class Agent:
         return 0 if self._conversation is None else self._conversation.turn
 
     @property
+    def turn_count(self) -> int:
+        """How many responses of the model the conversation has."""
+        return 0 if self._conversation is None else self._conversation.turn_count
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation, as far as this object has loaded or made it."""
         return () if self._conversation is None else self._conversation.messages
@@ -92,18 +115,30 @@ class Agent:
         """What the tasks of this object have used."""
         return self._usage
 
+    @property
+    def lineage(self) -> AgentLineage:
+        """The agents above this one, and its type."""
+        return AgentLineage(self._options.name, (self._options.name,))
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model; raises `invalid_arguments` if none is configured."""
+        return self._rt.agent_services.resolve_model(self._options.model).model.name
+
+    def switch_model(self, model: str | Model) -> None:
+        """Use another model from the next task on; raises `invalid_arguments` if there is none of
+        that name.
+        """
+        self._rt.agent_services.resolve_model(model)
+        self._options = replace(self._options, model=model)
+
     def new(self) -> Agent:
         """An agent with the same options and an empty conversation."""
-        options = self._options
-        return Agent(
-            self._rt,
-            model=options.model,
-            name=options.name,
-            instructions=options.instructions,
-            allowed=options.allowed,
-            budget=options.budget,
-            max_steps=options.max_steps,
-        )
+        return self._new_in(self._rt)
+
+    def _new_in(self, rt: Runtime, session: str | None = None) -> Agent:
+        options = {one.name: getattr(self._options, one.name) for one in fields(self._options)}
+        return Agent(rt, **options, session=session)
 
     def steer(self, text: str) -> None:
         """Add a message of the user; the model sees it before its next step."""
@@ -119,11 +154,76 @@ class Agent:
         """Work on a task until it is done. A failure is a result; raises `ProblemRaised` only if
         the task cannot begin (no model, session in use by another process).
         """
-        return await self._work(_user_message(task), output, on_event)
+        return await self._work(user_message(task), output, on_event)
 
     async def resume(self, *, on_event: Listener | None = None) -> AgentResult:
         """Go on with the unfinished task of this session; raises `not_found` if there is none."""
         return await self._work(None, None, on_event)
+
+    async def compact(self, *, on_event: Listener | None = None) -> Compaction:
+        """Send the conversation in a shorter form from now on: old outputs as handles, and what is
+        older than the newest part as a summary. Nothing is deleted.
+        """
+
+        def emit(event: Event) -> None:
+            self._rt.emit(event, on_event)
+
+        resolved = self._rt.agent_services.resolve_model(self._options.model)
+        async with self._leased(on_event):
+            conversation = await self._open_conversation(resolved.model.name, emit)
+            meter = self._meter(resolved)
+            compactor = self._compactor(conversation, resolved, meter, emit)
+            try:
+                return await compactor.run_now()
+            finally:
+                self._usage = self._usage + meter.usage
+                await conversation.flush()
+
+    async def rewind(
+        self, turn: int, *, force: bool = False, on_event: Listener | None = None
+    ) -> Rewind:
+        """Take the conversation and the files back to the end of a turn; 0 is before the first one.
+        What later turns began or were granted ends with them. Raises `conflict`, naming the files,
+        if others have changed them since; `force` overwrites these changes. What cannot be undone
+        is reported as a notification before anything is changed.
+        """
+        async with self._leased(on_event):
+            return await self._rewind(turn, on_event, force=force)
+
+    async def _rewind(self, turn: int, on_event: Listener | None, *, force: bool) -> Rewind:
+        rewinder = ConversationRewinder(self._rt, self._options.name, await self.load())
+        if note := await rewinder.describe_lasting(turn):
+            self._rt.emit(Notification("not_undone", note), on_event)
+        return await rewinder.run(turn, force=force)
+
+    async def undo_task(self, *, force: bool = False, on_event: Listener | None = None) -> Rewind:
+        """Rewind to where the last task began; raises `not_found` if there is none."""
+        async with self._leased(on_event):
+            tasks = (await self.load()).task_turns
+            if not tasks:
+                raise messages.NO_TASK_TO_UNDO.error(session=self._session)
+            return await self._rewind(tasks[-1], on_event, force=force)
+
+    async def fork(
+        self, turn: int | None = None, *, into: str | PathLike[str] | None = None
+    ) -> Agent:
+        """An agent in a new session with the conversation up to the end of a turn (None: the last).
+        Files stay as they are; if later turns have changed some, its first message says which.
+
+        `into` names a directory that is empty or does not exist: the workspace as it was at that turn
+        is written there, and the agent works there, with a runtime that closes with this one's. The
+        original is not changed.
+        """
+        async with self._leased():
+            original, services = await self.load(), self._rt.agent_services
+            last, session, copy = forked_turn(original, turn), new_conversation_id(), None
+            if into is not None:
+                copy = await services.open_fork(into, f"{original.id}>{last}", session)
+            rewinder = ConversationRewinder(self._rt, self._options.name, original)
+            await rewinder.fork(session, last, copy)
+            made = self._new_in(self._rt if copy is None else copy.runtime, session)
+            await made.load()
+            return made
 
     async def stream(
         self, task: str | Sequence[Block], *, output: type | None = None
@@ -143,23 +243,35 @@ class Agent:
                 work.cancel()
                 await asyncio.wait([work])
 
+    async def spawn(self, agent_type: str, task: str, **limits: Any) -> AgentResult:
+        """Let a subagent of a type do a task, as the tool `subagent` does; `limits` are arguments of
+        that tool. Raises `ProblemRaised` if the subagent may not start.
+        """
+        if limits.pop("background", False):
+            raise TypeError("spawn returns the result; use asyncio.create_task to go on meanwhile")
+        meter = current_meter.get()
+        if meter is None:
+            resolved = self._rt.agent_services.resolve_model(self._options.model)
+            meter = self._meter(resolved)
+        asked = {"agent": agent_type, "task": task, **limits}
+        with meter.active():
+            done = await self._rt.call("subagent", asked, agent=self._options.name)
+        if done.data is None:
+            raise ProblemRaised.of(done.problem or Problem("internal", done.text))
+        return await self._rt.agent_services.subagents.value.result(done.data["agent_id"])
+
     async def _work(
         self, message: Message | None, output: type | None, on_event: Listener | None
     ) -> AgentResult:
-        if self._working:
-            raise messages.RUN_IN_PROGRESS.error()
-        self._working = True
-        try:
-            services = self._rt.agent_services
-            resolved = services.resolve_model(self._options.model)
-            async with self._leased():
-                return await self._run_task(resolved, message, output, on_event)
-        finally:
-            self._working = False
+        resolved = self._rt.agent_services.resolve_model(self._options.model)
+        async with self._leased(on_event):
+            with self._meter(resolved).active() as meter:
+                return await self._run_task(resolved, meter, message, output, on_event)
 
     async def _run_task(
         self,
         resolved: ResolvedModel,
+        meter: BudgetMeter,
         message: Message | None,
         output: type | None,
         on_event: Listener | None,
@@ -169,151 +281,119 @@ class Agent:
         def emit(event: Event) -> None:
             self._rt.emit(event, on_event)
 
-        meter = self._meter(resolved)
         conversation = await self._open_conversation(model.name, emit)
         if message is None and not conversation.state.get("unfinished"):
             raise messages.NOTHING_TO_RESUME.error(session=self._session)
-        turns = TurnRunner(self._rt, name, meter.charge_call, on_event)
-        await answer_dangling_calls(conversation, turns)
+        turns = TurnRunner(self._rt, name, self._session, meter, on_event)
+        await answer_dangling_calls(conversation, turns, resumed=message is None)
         structured = None if output is None else StructuredOutput(output)
-        task = self._begin_task(conversation, message, structured)
-        emit(AgentStarted(name, None, (name,), 0, name, model.name, task, self._session))
+        task = begin_task(self._rt, conversation, message, structured)
+        # Who is told that a task has begun can rely on it: it can be resumed.
+        await conversation.flush()
+        kind, chain = line = self.lineage
+        emit(
+            AgentStarted(
+                name, line.parent, chain, line.depth, kind, model.name, task, self._session
+            )
+        )
         report, services = ReportBuilder(), self._rt.agent_services
+        resumed = message is None
+        before = await report_earlier_calls(conversation, turns, report) if resumed else 0
+        compactor = self._compactor(conversation, resolved, meter, emit)
+        await compactor.withhold_denied()
+        size = conversation.kept_size(model.name)
+        compactor.floor = size.floor
         loop = StepLoop(
             name,
             model,
             conversation,
             turns,
             meter,
-            StepLimits(self._options.max_steps, model.limits.max_output_tokens),
-            TokenEstimate(),
+            StepLimits(
+                self._options.max_steps or services.defaults.max_steps,
+                model.limits.max_output_tokens,
+            ),
+            TokenEstimate(size.factor),
             report,
             services.clock,
             emit,
             self.take_steering,
             services.run_hooks,
+            compactor,
+            services.subagents,
+            self._jobs,
         )
-        end, value = await _finish_task(loop, structured)
-        conversation.update(unfinished=end.problem is not None)
-        await conversation.flush()
+        end, value = await finish_task(loop, structured)
         self._usage = self._usage + meter.usage
-        result = AgentResult(
-            end.text,
-            end.status,
-            self._session,
-            conversation.turn,
-            meter.usage,
-            report.build(),
-            value,
-            end.problem,
+        return await end_task(loop, check_user_needed(end, report.build(), before), value)
+
+    def _compactor(
+        self,
+        conversation: Conversation,
+        resolved: ResolvedModel,
+        meter: BudgetMeter,
+        emit: Listener,
+    ) -> Compactor:
+        services = self._rt.agent_services
+        small = services.defaults.small_model
+        summariser = resolved if small is None else services.resolve_model(small)
+        return Compactor(
+            self._rt, self._options.name, conversation, resolved.model, summariser, meter, emit
         )
-        await services.run_hooks("agent_complete", _completion_facts(result))
-        usage, facts = meter.usage.to_dict(), result.report.to_dict()
-        emit(AgentEnded(name, result.status, result.turns, usage, facts, result.to_dict()))
-        return result
 
     def _meter(self, resolved: ResolvedModel) -> BudgetMeter:
         clock, calls = self._rt.agent_services.clock, self._rt.model_calls
-        budget = self._options.budget or Budget()
+        budget = self._options.budget or Budget(**self._rt.agent_services.defaults.budget)
         return BudgetMeter(budget, resolved.price, lambda: clock.monotonic() - calls.user_wait_s)
-
-    def _begin_task(
-        self,
-        conversation: Conversation,
-        message: Message | None,
-        structured: StructuredOutput | None,
-    ) -> str:
-        """Add the user's message, if there is a new one; returns the task as text."""
-        title = str(conversation.state.get("title", ""))
-        if message is None:
-            return title
-        asked = message if structured is None else structured.extend(message)
-        conversation.append(asked, conversation.turn)
-        conversation.update(
-            unfinished=True,
-            title=title or message.text[:_TITLE_CHARS],
-            at_ns=self._rt.agent_services.clock.now_ns(),
-        )
-        return message.text
 
     async def _open_conversation(self, model: str, emit: Listener) -> Conversation:
         """The conversation, begun if it is new: system prompt and tools are fixed then."""
-        if self._conversation is None:
-            self._conversation = await load_conversation(self._session, self._rt.store)
-        conversation, options = self._conversation, self._options
+        conversation, options = await self.load(), self._options
         # Declared in any case: the engine refuses calls of tools that were not declared.
-        tools = self._rt.declare("anthropic", allowed=options.allowed, agent=options.name)
+        tools = self._rt.declare(
+            "anthropic", allowed=options.allowed, agent=options.name, conversation=self._session
+        )
         if conversation.setup is None:
-            system = await self._system_prompt(emit)
+            system = await make_system_prompt(
+                self._rt, options.name, options.instructions, emit, tools
+            )
             session = self._rt.session.id
             setup = ConversationSetup(model, options.name, session, system, tuple(tools))
             conversation.begin(setup)
         return conversation
 
-    async def _system_prompt(self, emit: Listener) -> tuple[SystemPart, ...]:
-        options, services = self._options, self._rt.agent_services
-        files = await read_instructions(self._rt, options.name)
-        if files and not await services.trusts(files):
-            names = ", ".join(file.path for file in files)
-            emit(Notification("instructions_left_out", f"not trusted, so left out: {names}"))
-            files = []
-        day = datetime.fromtimestamp(services.clock.now_ns() / 1e9, UTC).date().isoformat()
-        return system_parts(options.instructions, files, self._rt.session.roots[0], day)
+    async def load(self) -> Conversation:
+        """The conversation as the store held it when this agent last had the lease."""
+        if self._conversation is None:
+            self._conversation = await load_stored(self._rt, self._options.name, self._session)
+        return self._conversation
 
     @asynccontextmanager
-    async def _leased(self) -> AsyncIterator[None]:
-        """Hold the conversation against other processes; raises `unavailable` if one has it."""
+    async def _leased(self, on_event: Listener | None = None) -> AsyncIterator[None]:
+        """Hold the conversation against other tasks and processes; raises `conflict` if this agent
+        works on a task, `unavailable` if another agent or process has the conversation.
+        """
+        if self._working:
+            raise messages.RUN_IN_PROGRESS.error()
         services = self._rt.agent_services
         lease = ConversationLease(
             self._rt.store, self._rt.session.roots[0], self._session, services.process
         )
-        await lease.acquire()
+        self._working = True
         try:
-            yield
+            await lease.acquire()
+            try:
+                if (known := self._conversation) is not None:
+                    name = self._options.name
+                    self._conversation = await reload_changed(self._rt, name, known, on_event)
+                yield
+            finally:
+                await lease.release()
         finally:
-            await lease.release()
+            self._working = False
 
     def take_steering(self) -> Sequence[str]:
         """Remove and return the messages of `steer` that no step has taken up yet."""
         taken = list(self._steering)
         self._steering.clear()
         return taken
-
-
-async def _finish_task(loop: StepLoop, structured: StructuredOutput | None) -> tuple[TaskEnd, Any]:
-    """Run the steps, and again with feedback while quality gates fail or the answer has not the
-    requested form.
-    """
-    gates = QualityGates(loop.turns.rt)
-    rounds = 0
-    while True:
-        end = await loop.run()
-        if end.problem is not None:
-            return end, None
-        feedback = await gates.feedback()
-        value: Any = None
-        if feedback is None and structured is not None:
-            value, feedback = structured.read(end.text)
-            if feedback is not None and (rounds := rounds + 1) > structured.REPAIRS:
-                problem = messages.OUTPUT_INVALID.fill(rounds=rounds, reason=feedback)
-                return end_with(problem, end.text), None
-        if feedback is None:
-            return end, value
-        loop.conversation.append(Message("user", (TextBlock(feedback),)), loop.conversation.turn)
-
-
-def _user_message(task: str | Sequence[Block]) -> Message:
-    blocks = (TextBlock(task),) if isinstance(task, str) else tuple(task)
-    if not any(isinstance(one, TextBlock) and one.text.strip() for one in blocks):
-        raise messages.EMPTY_TASK.error(field="task")
-    return Message("user", blocks)
-
-
-def _completion_facts(result: AgentResult) -> dict[str, str]:
-    return {
-        "agent_session": result.session,
-        "status": result.status,
-        "turns": str(result.turns),
-        "files_changed": str(len(result.report.changes)),
-        "tokens": str(result.usage.tokens),
-    }

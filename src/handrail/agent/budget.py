@@ -7,16 +7,19 @@ sent; what a provider bills beyond that is reported and ends the run.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from handrail.agent import messages
 from handrail.core.agent_results import Usage
 from handrail.core.ports.agents import PricePerMillion
-from handrail.core.ports.models import UsageReported
-from handrail.core.problems import Problem
+from handrail.core.ports.models import ModelEvent, UsageReported
+from handrail.core.problems import Problem, ProblemRaised
 
 _NUMBER: Final = re.compile(r"(\d+(?:\.\d+)?)([km]?)", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -69,55 +72,139 @@ def request_cost(price: PricePerMillion, used: UsageReported) -> float:
 class BudgetMeter:
     """Counts what one task uses against its budget. `now` gives the seconds that count: those that
     were spent waiting for the user do not.
+
+    The meter of a subagent has a `parent`: what it uses is charged to both, and it may use no more than
+    the parent has left. A request in flight is reserved with its largest cost, so that agents that
+    work at the same time do not spend the same rest.
     """
 
     def __init__(
-        self, budget: Budget, price: PricePerMillion | None, now: Callable[[], float]
+        self,
+        budget: Budget,
+        price: PricePerMillion | None,
+        now: Callable[[], float],
+        parent: BudgetMeter | None = None,
     ) -> None:
-        if budget.usd is not None and price is None:
-            raise messages.NO_PRICE.error(field="budget")
-        self._budget = budget
+        self.budget = budget
         self._price = price
-        self._now = now
-        self._started = now()
+        self.now = now
+        self.parent = parent
+        self.started = now()
         self._warned: set[str] = set()
+        self.children: list[BudgetMeter] = []
+        # The largest cost of the request in flight: tokens and US dollars.
+        self.reserved = (0, 0.0)
         self.usage = Usage(usd=None if price is None else 0.0)
         self.steps = 0
+        # The problem of the first call that was refused because no call was left.
+        self.refused_call: Problem | None = None
+        if price is None and any(one.budget.usd is not None for one in self.line()):
+            raise messages.NO_PRICE.error(field="budget")
+        if parent is not None:
+            parent.children.append(self)
+
+    @contextmanager
+    def active(self) -> Iterator[BudgetMeter]:
+        """Make this the meter of the code in the block; what it reserved is free afterwards."""
+        token = current_meter.set(self)
+        try:
+            yield self
+        finally:
+            current_meter.reset(token)
+            self.reserved = (0, 0.0)
 
     def allow_step(self, input_tokens: int, max_output_tokens: int) -> int:
-        """How many tokens the next answer may have; raises `budget_exceeded` if a request of this
-        size does not fit.
+        """Count a step; returns how many tokens its answer may have. Raises `budget_exceeded` if
+        there is no step left, or a request of this size does not fit.
         """
-        self._check("minutes", self._minutes())
-        self._check("steps", self.steps)
-        room = max_output_tokens
-        for kind, left in self._tokens_left(input_tokens).items():
-            if left < min(MIN_OUTPUT_TOKENS, max_output_tokens):
-                raise messages.BUDGET_USED_UP.error(kind=kind, limit=self._limit(kind))
-            room = min(room, left)
-        self.steps += 1
+        for one in self.line():
+            one.check_limit("steps", one.steps)
+        room = self.allow_request(input_tokens, max_output_tokens)
+        for one in self.line():
+            one.steps += 1
         return room
+
+    def allow_request(self, input_tokens: int, max_output_tokens: int) -> int:
+        """How many tokens the answer to a request of this size may have; raises `budget_exceeded` if
+        the request does not fit.
+        """
+        self.reserved = (0, 0.0)
+        room = max_output_tokens
+        for one in self.line():
+            one.check_limit("minutes", one.minutes_used())
+            for kind, left in one.tokens_left(input_tokens, self._price).items():
+                if left < min(MIN_OUTPUT_TOKENS, max_output_tokens):
+                    raise messages.BUDGET_USED_UP.error(kind=kind, limit=one.limit_text(kind))
+                room = min(room, left)
+        usd = 0.0
+        if self._price is not None:
+            usd = (input_tokens * self._price.input + room * self._price.output) / 1e6
+        self.reserved = (input_tokens + room, usd)
+        return room
+
+    def check_answer(self, input_tokens: int, tokens: int) -> None:
+        """Raise `budget_exceeded` if an answer that has grown to so many tokens, by its bytes, does
+        not fit: a model need not keep to the length that the request allows.
+        """
+        reserved, self.reserved = self.reserved, (0, 0.0)
+        try:
+            for one in self.line():
+                for kind, left in one.tokens_left(input_tokens, self._price).items():
+                    if left < tokens:
+                        raise messages.BUDGET_USED_UP.error(kind=kind, limit=one.limit_text(kind))
+        finally:
+            self.reserved = reserved
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the task may still work; None: without limit."""
+        left = [
+            max(one.budget.minutes * _MINUTE_S - (one.now() - one.started), 0.0)
+            for one in self.line()
+            if one.budget.minutes is not None
+        ]
+        return min(left, default=None)
+
+    def out_of_time(self) -> ProblemRaised:
+        """The problem of a task whose time is used up."""
+        limited = [one for one in self.line() if one.budget.minutes is not None]
+        return messages.BUDGET_USED_UP.error(
+            kind="minutes", limit=limited[-1].limit_text("minutes")
+        )
 
     def charge_call(self) -> Problem | None:
         """Count one call; the problem if it exceeds the budget."""
-        limit = self._budget.calls
-        if limit is not None and self.usage.calls >= limit:
-            return messages.BUDGET_USED_UP.fill(kind="calls", limit=self._limit("calls"))
-        self.usage = replace(self.usage, calls=self.usage.calls + 1)
+        for one in self.line():
+            limit = one.budget.calls
+            if limit is not None and one.usage.calls >= limit:
+                text = one.limit_text("calls")
+                self.refused_call = messages.BUDGET_USED_UP.fill(kind="calls", limit=text)
+                return self.refused_call
+        for one in self.line():
+            one.usage = replace(one.usage, calls=one.usage.calls + 1)
         return None
 
-    def add_request(self, used: UsageReported) -> None:
-        """Charge one request, answered or not."""
-        usd = None if self._price is None else request_cost(self._price, used)
-        self.usage = self.usage.add_request(used, usd)
+    def return_call(self) -> None:
+        """A call that was counted never runs: the stream of its message was cut off."""
+        for one in self.line():
+            one.usage = replace(one.usage, calls=one.usage.calls - 1)
+
+    def add_request(self, used: UsageReported, price: PricePerMillion | None = None) -> None:
+        """Charge one request, answered or not; `price` if it went to another model."""
+        own = price or self._price
+        usd = None if own is None else request_cost(own, used)
+        self.reserved = (0, 0.0)
+        for one in self.line():
+            one.usage = one.usage.add_request(used, usd)
 
     def overdrawn(self) -> str | None:
         """The kind of limit that was exceeded by what a provider billed, if any."""
-        over = {"tokens": self.usage.tokens, "usd": self.usage.usd or 0.0}
-        for kind, used in over.items():
-            limit = getattr(self._budget, kind)
-            if limit is not None and used > limit:
-                return kind
+        for one in self.line():
+            over = {"tokens": one.usage.tokens, "usd": one.usage.usd or 0.0}
+            for kind, used in over.items():
+                limit = getattr(one.budget, kind)
+                if limit is not None and used > limit:
+                    return kind
         return None
 
     def warnings(self) -> list[tuple[str, float, float]]:
@@ -125,38 +212,84 @@ class BudgetMeter:
         used = {
             "tokens": float(self.usage.tokens),
             "usd": self.usage.usd or 0.0,
-            "minutes": self._minutes(),
+            "minutes": self.minutes_used(),
             "steps": float(self.steps),
             "calls": float(self.usage.calls),
         }
         found = []
         for kind, amount in used.items():
-            limit = getattr(self._budget, kind)
+            limit = getattr(self.budget, kind)
             if limit is not None and amount >= _WARN_AT * limit and kind not in self._warned:
                 self._warned.add(kind)
                 found.append((kind, amount, float(limit)))
         return found
 
-    def _tokens_left(self, input_tokens: int) -> dict[str, int]:
+    def tokens_left(self, input_tokens: int, price: PricePerMillion | None) -> dict[str, int]:
         """How long an answer each limit leaves room for, after an input of this size."""
         left: dict[str, int] = {}
-        if self._budget.tokens is not None:
-            left["tokens"] = self._budget.tokens - self.usage.tokens - input_tokens
-        if self._budget.usd is not None and self._price is not None:
-            usd = self._budget.usd - (self.usage.usd or 0.0)
-            usd -= input_tokens * self._price.input / 1e6
-            output = self._price.output / 1e6
+        tokens, money = self.in_flight()
+        if self.budget.tokens is not None:
+            left["tokens"] = self.budget.tokens - self.usage.tokens - tokens - input_tokens
+        if self.budget.usd is not None and price is not None:
+            usd = self.budget.usd - (self.usage.usd or 0.0) - money
+            usd -= input_tokens * price.input / 1e6
+            output = price.output / 1e6
             left["usd"] = int(usd / output) if output else (2**31 if usd >= 0 else -1)
         return left
 
-    def _minutes(self) -> float:
-        return (self._now() - self._started) / _MINUTE_S
+    def in_flight(self) -> tuple[int, float]:
+        """The tokens and US dollars that this task and those below it have reserved."""
+        tokens, usd = self.reserved
+        for child in self.children:
+            more, money = child.in_flight()
+            tokens, usd = tokens + more, usd + money
+        return tokens, usd
 
-    def _check(self, kind: str, used: float) -> None:
-        limit = getattr(self._budget, kind)
+    def line(self) -> Iterator[BudgetMeter]:
+        """This meter and those above it."""
+        one: BudgetMeter | None = self
+        while one is not None:
+            yield one
+            one = one.parent
+
+    def minutes_used(self) -> float:
+        """How long the task has worked."""
+        return (self.now() - self.started) / _MINUTE_S
+
+    def check_limit(self, kind: str, used: float) -> None:
+        """Raise `budget_exceeded` if so much of a limit is used."""
+        limit = getattr(self.budget, kind)
         if limit is not None and used >= limit:
-            raise messages.BUDGET_USED_UP.error(kind=kind, limit=self._limit(kind))
+            raise messages.BUDGET_USED_UP.error(kind=kind, limit=self.limit_text(kind))
 
-    def _limit(self, kind: str) -> str:
-        limit = getattr(self._budget, kind)
+    def limit_text(self, kind: str) -> str:
+        """A limit, as problems name it."""
+        limit = getattr(self.budget, kind)
         return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
+# The meter of the task in which this code runs.
+current_meter: ContextVar[BudgetMeter | None] = ContextVar("handrail_meter", default=None)
+
+
+async def stop_at(
+    events: AsyncIterator[ModelEvent], meter: BudgetMeter
+) -> AsyncGenerator[ModelEvent, None]:
+    """The events until the time of the budget is used up; raises `budget_exceeded` then."""
+    try:
+        while True:
+            limit = asyncio.timeout(meter.seconds_left)
+            try:
+                async with limit:
+                    event = await anext(events)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                if limit.expired():
+                    raise meter.out_of_time() from None
+                raise
+            yield event
+    finally:
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()

@@ -7,18 +7,27 @@ redacted; a resumed conversation must send the same bytes as before, so this cop
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from handrail.agent.codec import decode_message, encode_message
+from handrail.agent.estimate import message_tokens
+from handrail.agent.projection import (
+    NONE,
+    CompactionRecord,
+    ConversationEntry,
+    entries_until,
+    project_entries,
+)
 from handrail.core.ports.models import Message, SystemPart
-from handrail.core.ports.records import Store
+from handrail.core.ports.records import CONVERSATION_PREFIX, Store
 
-# Values of a conversation are kept apart from those of the session of the same name.
-_PREFIX: Final = "conversation:"
 _SETUP: Final = "setup"
+_MAX_SESSIONS: Final = 100
 _STATE: Final = "state"
+_COMPACTION: Final = "compaction"
 _VERSION: Final = 1
 
 
@@ -34,14 +43,19 @@ class ConversationSetup(NamedTuple):
     tools: tuple[Mapping[str, Any], ...]
 
 
-class ConversationEntry(NamedTuple):
-    """One message with its turn. `call_ids` maps the provider's ids of its calls to the ids under
-    which they are recorded, in order.
+class ContextSize(NamedTuple):
+    """How the tokens of requests to a model are estimated, and below which size no compaction is
+    attempted.
     """
 
-    message: Message
-    turn: int
-    call_ids: tuple[tuple[str, str], ...] = ()
+    model: str
+    factor: float = 1.0
+    floor: int = 0
+
+
+def new_conversation_id() -> str:
+    """An id for a new conversation."""
+    return uuid.uuid4().hex[:12]
 
 
 @dataclass(slots=True)
@@ -53,6 +67,13 @@ class Conversation:
     setup: ConversationSetup | None = None
     entries: list[ConversationEntry] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    compaction: CompactionRecord | None = None
+    # Whether text of the user was added since the last request.
+    has_new_text: bool = False
+    # The numbers of the entries in the store.
+    numbers: list[int] = field(default_factory=list)
+    # What is sent for the entries that the compaction covers.
+    _projected: tuple[Message, ...] | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -60,9 +81,46 @@ class Conversation:
         return tuple(entry.message for entry in self.entries)
 
     @property
+    def sent_messages(self) -> tuple[Message, ...]:
+        """The messages of the next request: all of them, or what the last compaction left."""
+        if self.compaction is None:
+            return self.messages
+        if self._projected is None:
+            self._projected = project_entries(self.entries, self.compaction)
+        return (*self._projected, *(one.message for one in self.entries[self.compaction.entries :]))
+
+    def project(self, record: CompactionRecord) -> tuple[Message, ...]:
+        """The messages that would be sent with this compaction."""
+        rest = self.entries[record.entries :]
+        return (*project_entries(self.entries, record), *(one.message for one in rest))
+
+    def newest_from(self, tokens: int) -> int:
+        """The number of the first entry of the newest part that has at most so many tokens."""
+        for number in range(len(self.entries), 0, -1):
+            tokens -= int(message_tokens(self.entries[number - 1].message))
+            if tokens < 0:
+                return number
+        return 0
+
+    def compact(self, record: CompactionRecord | None) -> None:
+        """Send the conversation shortened from now on; None: as it is."""
+        self.compaction, self._projected = record, None
+        self._save(_COMPACTION, None if record is None else record.to_dict())
+
+    @property
     def turn(self) -> int:
         """The number of the last turn; 0 before the first response of the model."""
         return self.entries[-1].turn if self.entries else 0
+
+    @property
+    def turn_count(self) -> int:
+        """How many responses of the model there are. Turns of other calls may lie between them."""
+        return len({one.turn for one in self.entries if one.message.role == "assistant"})
+
+    @property
+    def user_texts(self) -> tuple[str, ...]:
+        """The texts of the user, oldest first."""
+        return tuple(one.text for one in self.messages if one.role == "user")
 
     def begin(self, setup: ConversationSetup) -> None:
         """Fix the model, the system prompt and the tools."""
@@ -79,11 +137,57 @@ class Conversation:
             },
         )
 
+    @property
+    def model(self) -> str:
+        """The model that the conversation was sent to last; empty before the first task."""
+        return str(self.state.get("model") or (self.setup.model if self.setup else ""))
+
+    def was_sent_to(self, model: str) -> bool:
+        """Whether what is sent next, without the newest messages, was sent to this model before."""
+        return not self.state.get("unsent") and self.model in (model, "")
+
+    def note_sent(self, model: str) -> None:
+        """Note the model that the conversation is sent to."""
+        if self.state.get("unsent"):
+            self.update(unsent=False)
+        self.update(model=model)
+
+    def note_unsent(self) -> None:
+        """Note that what is sent next may have text that no request of this conversation had."""
+        self.update(unsent=True)
+
+    @property
+    def sessions(self) -> list[str]:
+        """The sessions of runtimes in which the conversation was continued, oldest first."""
+        first = [self.setup.runtime_session] if self.setup else []
+        return list(dict.fromkeys([*first, *self.state.get("sessions", ())]))
+
+    def note_session(self, session: str) -> list[str]:
+        """Note the session of the runtime that continues the conversation; returns the others that
+        it was continued in, oldest first.
+        """
+        known = self.sessions
+        if session not in known:
+            self.update(sessions=[*known, session][-_MAX_SESSIONS:])
+        return [one for one in known if one != session]
+
+    def keep_size(self, size: ContextSize) -> None:
+        """Keep what decides about the next compaction."""
+        self.update(size=list(size))
+
+    def kept_size(self, model: str) -> ContextSize:
+        """What `keep_size` has kept for a model."""
+        kept = ContextSize(*self.state.get("size", ("",)))
+        return kept if kept.model == model else ContextSize(model)
+
     def append(
         self, message: Message, turn: int, call_ids: tuple[tuple[str, str], ...] = ()
     ) -> None:
         """Add a message. It is on disk after the next `flush`."""
-        number = len(self.entries)
+        cut = max((end for _, end in self.state.get("cuts", ())), default=0)
+        number = max(self.numbers[-1] + 1 if self.numbers else 0, cut)
+        self.numbers.append(number)
+        self.has_new_text = self.has_new_text or message.role == "user"
         self.entries.append(ConversationEntry(message, turn, call_ids))
         value = {"message": encode_message(message), "turn": turn}
         if call_ids:
@@ -100,8 +204,86 @@ class Conversation:
         """Return once everything is on disk."""
         await self.store.flush()
 
+    def matches(self, other: Conversation) -> bool:
+        """Whether both are the same state of one conversation: entries are never changed, so their
+        numbers tell, with what is kept beside them.
+        """
+        return self.numbers == other.numbers and self._kept_values() == other._kept_values()
+
+    def _kept_values(self) -> str:
+        shortened = None if self.compaction is None else self.compaction.to_dict()
+        return json.dumps([self.setup is None, self.state, shortened], sort_keys=True)
+
+    def cut(self, turn: int) -> None:
+        """Go on from the end of a turn. Later entries stay in the store, marked as cut off; their
+        calls keep their ids, and new ones get others.
+        """
+        kept = entries_until(self.entries, turn)
+        if self.prefixes:
+            self.update(prefixes=[[begun, one] for begun, one in self.prefixes if begun < turn])
+        if kept == len(self.entries):
+            return
+        self._projected = None
+        cuts = [*self.state.get("cuts", ()), [self.numbers[kept], self.numbers[-1] + 1]]
+        del self.entries[kept:], self.numbers[kept:]
+        self.update(cuts=cuts, tasks=[one for one in self.task_turns if one < turn])
+        record = self.compaction
+        if record is not None and record.entries > kept:
+            fits = record.until <= kept
+            self.compact(record.shorten(self.entries) if fits else None)
+            if not fits:
+                self.note_unsent()
+
+    def copy_to(self, id: str, turn: int, store: Store | None = None) -> Conversation:
+        """A conversation of another id with the entries up to the end of a turn. In the store of
+        another workspace, system prompt and tools are those of there.
+        """
+        made = Conversation(id, store or self.store)
+        if self.setup is not None and store is None:
+            made.begin(self.setup)
+        kept = entries_until(self.entries, turn)
+        for entry in self.entries[:kept]:
+            made.append(*entry)
+        if self.compaction is not None and 0 < self.compaction.until <= kept:
+            # Handles lead to calls of the conversation that made them: the copy sends their texts.
+            covered = min(self.compaction.entries, kept)
+            made.compact(replace(self.compaction, entries=covered, replaced=NONE, folded=NONE))
+        made.note_unsent()
+        return made
+
+    @property
+    def task_turns(self) -> list[int]:
+        """The last turn before each task of the user, oldest first."""
+        return list(self.state.get("tasks", ()))
+
+    def call_prefix(self, turn: int) -> str:
+        """What the ids of the calls of the next turn begin with: never used before."""
+        cuts = len(self.state.get("cuts", ()))
+        again = f"_{cuts}" if cuts else ""
+        owner = self.prefixes[-1][1] if self.prefixes else self.id
+        return f"{owner}.{turn}{again}"
+
+    @property
+    def prefixes(self) -> list[tuple[int, str]]:
+        """What the ids of calls begin with instead of the id of the conversation, each with the last
+        turn before: those of a subagent belong to the call that has continued it.
+        """
+        return [(turn, prefix) for turn, prefix in self.state.get("prefixes", ())]
+
+    def continue_under(self, prefix: str) -> None:
+        """Let the ids of the calls of later turns begin with `prefix`."""
+        if prefix not in (self.id, *(one for _, one in self.prefixes)):
+            self.update(prefixes=[*map(list, self.prefixes), [self.turn, prefix]])
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether a call was made in this conversation, by its id."""
+        owners = (self.id, *(one for _, one in self.prefixes))
+        return call_id.startswith(tuple(f"{one}." for one in owners))
+
     def _save(self, key: str, value: Any) -> None:
-        self.store.save_state(_PREFIX + self.id, key, json.dumps(value, ensure_ascii=True))
+        self.store.save_state(
+            CONVERSATION_PREFIX + self.id, key, json.dumps(value, ensure_ascii=True)
+        )
 
 
 class KeptConversation(NamedTuple):
@@ -110,18 +292,21 @@ class KeptConversation(NamedTuple):
     setup: ConversationSetup | None
     entries: list[ConversationEntry]
     state: dict[str, Any]
+    compaction: CompactionRecord | None
+    numbers: list[int]
 
 
 async def load_conversation(id: str, store: Store) -> Conversation:
     """The conversation as far as it was kept; an empty one if there is none of that id."""
-    kept = decode_conversation(await store.load_state(_PREFIX + id))
-    return Conversation(id, store, *kept)
+    kept = decode_conversation(await store.load_state(CONVERSATION_PREFIX + id))
+    return Conversation(id, store, **kept._asdict())
 
 
 def decode_conversation(values: Mapping[str, str]) -> KeptConversation:
     """The conversation in values of the store."""
     kept = {key: json.loads(value) for key, value in values.items()}
-    begun, state = kept.pop(_SETUP, None), kept.pop(_STATE, {})
+    begun, state = kept.pop(_SETUP, None), kept.pop(_STATE, None) or {}
+    shortened = kept.pop(_COMPACTION, None)
     setup = None
     if begun is not None:
         setup = ConversationSetup(
@@ -131,8 +316,14 @@ def decode_conversation(values: Mapping[str, str]) -> KeptConversation:
             tuple(SystemPart(text, cache) for text, cache in begun["system"]),
             tuple(begun["tools"]),
         )
-    entries = []
-    for _, value in sorted(kept.items()):
+    entries, numbers = [], []
+    cuts = state.get("cuts", ())
+    for key, value in sorted(kept.items()):
+        # A value that was deleted is null.
+        if value is None or any(first <= int(key) < end for first, end in cuts):
+            continue
+        numbers.append(int(key))
         pairs = tuple((given, own) for given, own in value.get("call_ids", ()))
         entries.append(ConversationEntry(decode_message(value["message"]), value["turn"], pairs))
-    return KeptConversation(setup, entries, state)
+    record = None if shortened is None else CompactionRecord.from_dict(shortened)
+    return KeptConversation(setup, entries, state, record, numbers)

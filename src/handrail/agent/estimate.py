@@ -23,16 +23,18 @@ _MIN_TOKENS: Final = 2_000
 
 
 class TokenEstimate:
-    """Bytes divided by four, corrected by what the provider reported last."""
+    """Bytes divided by four, corrected by what the provider reported last: `factor`."""
 
-    def __init__(self) -> None:
-        self._factor = 1.0
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
         # Messages only grow in number: each is measured once.
         self._measured: list[tuple[Message, float]] = []
+        # The bytes of the last system prompt and tools, which rarely change.
+        self._fixed: tuple[object, object, int] = (None, None, 0)
 
     def count(self, request: ModelRequest) -> int:
         """The estimated input tokens of a request."""
-        return int(self._raw(request) * self._factor)
+        return int(self._raw(request) * self.factor)
 
     def correct(self, request: ModelRequest, reported: int) -> bool:
         """Take the provider's count into account; returns whether the server seems to have
@@ -41,14 +43,17 @@ class TokenEstimate:
         raw = self._raw(request)
         if reported <= 0 or raw <= 0:
             return False
-        if raw >= _MIN_TOKENS and reported < _TRUNCATED_BELOW * raw * min(self._factor, 1.0):
+        if raw >= _MIN_TOKENS and reported < _TRUNCATED_BELOW * raw * min(self.factor, 1.0):
             return True
-        self._factor = reported / raw
+        self.factor = reported / raw
         return False
 
     def _raw(self, request: ModelRequest) -> float:
-        size = sum(_bytes(part.text) for part in request.system)
-        size += sum(len(json.dumps(tool)) for tool in request.tools)
+        system, tools, size = self._fixed
+        if system is not request.system or tools is not request.tools:
+            size = sum(_bytes(part.text) for part in request.system)
+            size += sum(len(json.dumps(tool)) for tool in request.tools)
+            self._fixed = (request.system, request.tools, size)
         return size / _BYTES_PER_TOKEN + self._messages(request.messages)
 
     def _messages(self, messages: tuple[Message, ...]) -> float:
@@ -57,8 +62,13 @@ class TokenEstimate:
             if number < len(known) and known[number][0] is message:
                 continue
             del known[number:]
-            known.append((message, sum(map(_block_tokens, message.blocks))))
+            known.append((message, message_tokens(message)))
         return sum(tokens for _, tokens in known[: len(messages)])
+
+
+def message_tokens(message: Message) -> float:
+    """The tokens of a message, by its bytes."""
+    return sum(map(_block_tokens, message.blocks))
 
 
 def _block_tokens(block: Block) -> float:

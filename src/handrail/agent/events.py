@@ -115,6 +115,19 @@ class BudgetWarning(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ContextCompressed(Event):
+    """The conversation is sent in a shorter form from now on; the token counts are estimates."""
+
+    type: ClassVar[str] = "context_compress"
+    agent: str
+    before_tokens: int
+    after_tokens: int
+    calls_replaced: int
+    folded: int
+    summarised: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Notification(Event):
     """Something that the user should know, such as a server that truncates prompts."""
 

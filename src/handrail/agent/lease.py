@@ -1,4 +1,4 @@
-"""One process at a time works in a conversation."""
+"""One process at a time works in a conversation, and goes on with what the last one left."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from handrail.agent import messages
+from handrail.agent.compaction import forget_compacted_reads
+from handrail.agent.conversation import Conversation, load_conversation
+from handrail.agent.events import Notification
+from handrail.agent.rewind import ConversationRewinder
+from handrail.core.events import Listener
 from handrail.core.ports.agents import AgentProcess
-from handrail.core.ports.records import Store
+from handrail.core.ports.records import CONVERSATION_PREFIX, Store
+from handrail.engine.runtime import Runtime
 
 _LEASE: Final = "lease"
 # The holder of a lease that was given back.
@@ -29,26 +35,66 @@ class ConversationLease:
         """Take the lease; raises `unavailable` if another agent of this process, or another process
         that is alive, has it.
         """
-        if (self.workspace, self.conversation) in _HELD:
+        held = (self.workspace, self.conversation)
+        if held in _HELD:
             raise self._in_use("this one")
-        await self._claim()
-        _HELD.add((self.workspace, self.conversation))
+        # Before the claim, which waits: another agent of this process would pass it meanwhile.
+        _HELD.add(held)
+        try:
+            await self._claim()
+        except BaseException:
+            _HELD.discard(held)
+            raise
 
     async def _claim(self) -> None:
-        session = f"conversation:{self.conversation}"
+        session = CONVERSATION_PREFIX + self.conversation
         held = await self.store.claim(session, _LEASE, _LEASE, self.process.name)
         if held is None or held.owner == self.process.name:
             return
         if held.owner != _NOBODY and self.process.is_alive(held.owner):
-            raise self._in_use(held.owner)
+            raise self._in_use(_describe_process(held.owner))
         if not await self.store.take_over(session, _LEASE, held.owner, self.process.name):
             raise self._in_use("which was faster")
 
     async def release(self) -> None:
         """Give the lease back."""
-        _HELD.discard((self.workspace, self.conversation))
-        session = f"conversation:{self.conversation}"
-        await self.store.take_over(session, _LEASE, self.process.name, _NOBODY)
+        session = CONVERSATION_PREFIX + self.conversation
+        try:
+            await self.store.take_over(session, _LEASE, self.process.name, _NOBODY)
+        finally:
+            _HELD.discard((self.workspace, self.conversation))
 
     def _in_use(self, holder: str) -> Exception:
         return messages.CONVERSATION_IN_USE.error(session=self.conversation, holder=holder)
+
+
+def _describe_process(name: str) -> str:
+    """The number of a process in its name, which is machine, boot, number and start."""
+    parts = name.split("/")
+    return f"pid {parts[2]}" if len(parts) == 4 and parts[2].isdecimal() else name
+
+
+async def load_stored(rt: Runtime, agent: str, session: str) -> Conversation:
+    """The conversation as the store holds it, for an agent that goes on with it."""
+    stored = await load_conversation(session, rt.store)
+    if stored.state.get("secrets_shown"):
+        rt.session.note_secrets()
+    forget_compacted_reads(rt, agent, stored)
+    return stored
+
+
+async def reload_changed(
+    rt: Runtime, agent: str, known: Conversation, on_event: Listener | None
+) -> Conversation:
+    """The conversation as it is now, for an agent that has its lease again: what the agent knows of
+    it, or what others have made of it since, with a notification.
+    """
+    # What a cancelled task has left may be queued.
+    await known.flush()
+    if known.matches(await load_conversation(known.id, rt.store)):
+        return known
+    stored = await load_stored(rt, agent, known.id)
+    await ConversationRewinder(rt, agent, known).adopt(stored)
+    text = f"the session was changed elsewhere; it goes on from the end of turn {stored.turn}"
+    rt.emit(Notification("changed_elsewhere", text), on_event)
+    return stored

@@ -6,51 +6,50 @@ before the next request is sent, and a message is on disk before its calls have 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from handrail.agent import messages
-from handrail.agent.budget import BudgetMeter
+from handrail.agent.budget import BudgetMeter, stop_at
+from handrail.agent.compaction import Compactor
 from handrail.agent.conversation import Conversation
 from handrail.agent.estimate import TokenEstimate
 from handrail.agent.events import (
     BudgetWarning,
-    ModelCall,
     ModelRequested,
     ModelResponded,
-    ModelRetried,
-    ModelText,
-    ModelThinking,
     Notification,
 )
 from handrail.agent.report import ReportBuilder
+from handrail.agent.step_progress import StepProgress
 from handrail.agent.turns import ExecutedTurn, TurnRunner
 from handrail.core.agent_results import AgentStatus
 from handrail.core.events import Event
+from handrail.core.lazy import Lazy
 from handrail.core.ports.agents import RunLifecycleHooks
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.models import (
-    CallClosed,
-    CallOpened,
     Finish,
     Message,
     Model,
-    ModelEvent,
     ModelFailed,
     ModelRequest,
     ModelRetry,
     TextBlock,
-    TextDelta,
-    ThinkingDelta,
     UsageReported,
 )
+from handrail.core.ports.subagents import Subagents
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.models.retries import MAX_WAIT_S, RetryPolicy
 
 # A message that only says that it was cut off is followed by this one.
 _GO_ON: Final = "Your last message was cut off at its length limit. Continue in smaller steps."
 _PAUSED: Final = "Continue."
 _MAX_HOOK_TEXT: Final = 4_000
+# The pauses before a message is asked for again whose stream failed after it had begun.
+_PAUSES: Final = RetryPolicy()
 _ADVICE: Final = {
     "auth": "check the key of the model: `handrail models test NAME`",
     "invalid_request": "the provider refused the request; `handrail models test NAME` tries a small one",
@@ -107,6 +106,10 @@ class StepLoop:
     emit: Callable[[Event], None]
     take_steering: Callable[[], Sequence[str]]
     run_hooks: RunLifecycleHooks
+    compactor: Compactor
+    subagents: Lazy[Subagents]
+    # The background jobs of the agent that have not ended, as far as the model knows.
+    jobs: set[str]
     # Model responses of this task so far, over all calls of `run`.
     steps: int = 0
 
@@ -115,7 +118,7 @@ class StepLoop:
         cut_off = 0
         while self.steps < self.limits.max_steps:
             self.steps += 1
-            for text in self.take_steering():
+            for text in await self._take_messages():
                 self.conversation.append(
                     Message("user", (TextBlock(text),)), self.conversation.turn
                 )
@@ -125,6 +128,8 @@ class StepLoop:
                 return end_with(raised.problem)
             if turn.results and self.turns.aborted:
                 return end_with(messages.ABORTED.fill(), turn.message.text)
+            if turn.results and (over := self.meter.refused_call) is not None:
+                return end_with(over, turn.message.text)
             cut_off = cut_off + 1 if turn.finish is Finish.LENGTH else 0
             if cut_off > 1:
                 limit = self.limits.max_output_tokens
@@ -134,33 +139,56 @@ class StepLoop:
         problem = messages.TOO_MANY_STEPS.fill(steps=self.limits.max_steps)
         return TaskEnd("", problem, "max_steps")
 
-    async def _step(self, number: int) -> ExecutedTurn:
-        """One request and the calls of its answer; raises the problem that ends the task."""
-        request = self._request()
-        estimate = self.estimate.count(request)
-        room = self.meter.allow_step(estimate, self.limits.max_output_tokens)
-        request = self._request(room)
-        await self._before_request(request, estimate)
-        self.emit(ModelRequested(self.agent, number, len(request.messages), estimate))
-        await self.conversation.flush()
-        turn_number = self.conversation.turn + 1
-        progress = _StepProgress(self.agent, number, self.emit)
-        try:
-            turn = await self.turns.run(
-                self.model.stream(request), self.conversation, turn_number, progress.report
-            )
-        except ModelFailed as failed:
-            self._charge(progress, failed.usage or progress.usage_or(estimate))
-            raise self._failure(failed) from failed
-        used = progress.usage_or(estimate)
-        self._charge(progress, used)
-        self._check_truncation(request, used)
-        self.emit(ModelResponded(self.agent, number, turn.finish.value, _usage_dict(used)))
-        facts = {"model": self.model.name, "finish": turn.finish.value, "tokens": str(used.output)}
-        await self.run_hooks("post_llm_call", facts)
+    async def _take_messages(self) -> list[str]:
+        """What the model is told before its next step: by the user, and what has ended meanwhile."""
+        texts = list(self.take_steering())
+        if self.subagents.built is not None or self.jobs:
+            agents, conversation = self.subagents.value, self.conversation.id
+            texts += await agents.announcements(self.agent, conversation, self.jobs)
+            self._add_children()
+        return texts
+
+    def _add_results(self, turn: ExecutedTurn) -> None:
+        """Add what the calls of a turn did to the report, and what their tools spent."""
         for result, command in zip(turn.results, turn.commands, strict=True):
             self.report.add(result, command, self.clock.now_ns())
-        await self.conversation.flush()
+            if isinstance(spent := result.meta.get("model_usage"), Mapping):
+                # A tool asked a model.
+                self.meter.add_request(UsageReported(spent.get("input", 0), spent.get("output", 0)))
+            if isinstance(result.data, Mapping):
+                _follow_job(result.data, self.jobs)
+        self._add_children()
+
+    def _add_children(self) -> None:
+        if (agents := self.subagents.built) is not None:
+            for report in agents.take_reports(self.agent, self.conversation.id):
+                self.report.add_child(report)
+
+    async def _step(self, number: int) -> ExecutedTurn:
+        """One request and the calls of its answer; raises the problem that ends the task."""
+        estimate = self.estimate.count(self._request())
+        most = self.limits.max_output_tokens
+        resumed = number == 1 and not self.conversation.has_new_text
+        if self.compactor.is_due(estimate, most, resumed=resumed):
+            await self.compactor.run(estimate, self.compactor.target(most))
+            self.compactor.keep_size(self.estimate.factor)
+            estimate = self.estimate.count(self._request())
+        request = self._request(self.meter.allow_step(estimate, most))
+        await self._before_request(request, estimate)
+        self.emit(ModelRequested(self.agent, number, len(request.messages), estimate))
+        try:
+            turn, used = await self._exchange(request, estimate, number)
+        except ProblemRaised as raised:
+            await self.compactor.shorten_after(raised, estimate)
+            self.compactor.keep_size(self.estimate.factor)
+            estimate = self.estimate.count(self._request())
+            request = self._request(self.meter.allow_request(estimate, most))
+            turn, used = await self._exchange(request, estimate, number)
+        self._check_truncation(request, used)
+        self.emit(ModelResponded(self.agent, number, turn.finish.value, asdict(used)))
+        facts = {"model": self.model.name, "finish": turn.finish.value, "tokens": str(used.output)}
+        await self.run_hooks("post_llm_call", facts)
+        self._add_results(turn)
         for kind, amount, limit in self.meter.warnings():
             self.emit(BudgetWarning(self.agent, kind, amount, limit))
             spent = {"kind": kind, "used": f"{amount:g}", "limit": f"{limit:g}"}
@@ -169,10 +197,56 @@ class StepLoop:
             raise messages.BUDGET_OVERDRAWN.error(kind=kind_over)
         return turn
 
-    def _charge(self, progress: _StepProgress, used: UsageReported) -> None:
-        """Charge the request, and the attempts before it that failed after they had begun."""
-        for usage in (*progress.failed_attempts, used):
-            self.meter.add_request(usage)
+    async def _exchange(
+        self, request: ModelRequest, estimate: int, number: int
+    ) -> tuple[ExecutedTurn, UsageReported]:
+        """Send the request until it is answered; raises the problem that ends the task.
+
+        A stream that fails after it has begun is asked for again: calls with effects wait for the
+        end of the message, so none has run. Calls that only read run again under ids of their own.
+        The retries of the model itself count too: one number limits all streams of a message.
+        """
+        room = request.max_output_tokens or self.limits.max_output_tokens
+        most, failures = self.model.limits.stream_retries, 0
+        # What a request says is on disk before it is sent, so that a resumed task sends the same one.
+        await self.conversation.flush()
+        self.conversation.has_new_text = False
+
+        def retry(failed_usage: UsageReported | None) -> None:
+            nonlocal room, failures
+            if failed_usage is not None:
+                failures += 1
+                self.meter.add_request(failed_usage)
+            room = self.meter.allow_request(estimate, room)
+
+        turn = self.turns.rt.model_calls.begin_turn(self.conversation.turn + 1)
+        first = prefix = self.conversation.call_prefix(turn)
+        while True:
+            progress = StepProgress(self.agent, number, self.emit, retry, self.meter, estimate)
+            try:
+                left = most - failures
+                sent = replace(request, max_output_tokens=room, stream_retries=left)
+                events, told = stop_at(self.model.stream(sent), self.meter), progress.report
+                done = await self.turns.run(events, self.conversation, turn, prefix, told)
+            except ModelFailed as failed:
+                usage = failed.usage
+                if usage is None and (progress.begun or failed.code == "idle"):
+                    usage = progress.usage
+                wait_s = _PAUSES.wait_s(failures + 1, failed.retry_after_s)
+                again = failed.retryable and progress.begun and wait_s <= MAX_WAIT_S
+                if not again or failures >= most:
+                    if usage is not None:
+                        self.meter.add_request(usage)
+                    raise self._failure(failed) from failed
+                progress.report(ModelRetry(failures + 1, failed.code, wait_s, usage))
+                await asyncio.sleep(wait_s)
+                prefix = f"{first}-{failures + 1}"
+                continue
+            except ProblemRaised:
+                if progress.begun and not progress.charged:
+                    self.meter.add_request(progress.usage)
+                raise
+            return done, progress.usage
 
     async def _before_request(self, request: ModelRequest, estimate: int) -> None:
         """Ask the hooks; raises `blocked` if one of them stops the request. Hooks see sizes and the
@@ -193,7 +267,7 @@ class StepLoop:
         setup = self.conversation.setup
         if setup is None:
             raise RuntimeError("the conversation was not begun")
-        sent = self.conversation.messages
+        sent = self.conversation.sent_messages
         return ModelRequest(
             setup.system,
             sent,
@@ -221,59 +295,23 @@ class StepLoop:
         if self.estimate.correct(request, used.input):
             problem = messages.PROMPT_TRUNCATED.fill(used=used.input, sent=sent)
             self.emit(Notification("prompt_truncated", str(problem)))
+        self.compactor.keep_size(self.estimate.factor)
 
     def _failure(self, failed: ModelFailed) -> ProblemRaised:
-        advice = _ADVICE.get(failed.code, "the session can be resumed: `handrail run --continue`")
+        if failed.code == "over_limit":
+            # A message of so many calls may have used up the budget before.
+            refused = messages.MODEL_OVER_LIMIT.fill(model=self.model.name, reason=failed.message)
+            return ProblemRaised.of(self.meter.refused_call or refused)
+        resumable = "the session can be resumed: `handrail run --continue`"
+        advice = failed.hint or _ADVICE.get(failed.code, resumable)
         return messages.MODEL_FAILED.error(
             model=self.model.name, code=failed.code, reason=failed.message, advice=advice
         )
 
 
-class _StepProgress:
-    """Turns the events of a model into events of the agent, and keeps the last usage."""
-
-    def __init__(self, agent: str, step: int, emit: Callable[[Event], None]) -> None:
-        self._agent = agent
-        self._step = step
-        self._emit = emit
-        self._usage: UsageReported | None = None
-        self._output_chars = 0
-        self.failed_attempts: list[UsageReported] = []
-
-    def report(self, event: ModelEvent) -> None:
-        """Pass an event on."""
-        agent, step = self._agent, self._step
-        match event:
-            case TextDelta(text):
-                self._output_chars += len(text)
-                self._emit(ModelText(agent, step, text))
-            case ThinkingDelta(text):
-                self._output_chars += len(text)
-                self._emit(ModelThinking(agent, step, text))
-            case CallOpened(_, id, name):
-                self._emit(ModelCall(agent, step, id, name, complete=False))
-            case CallClosed(_, id, name, arguments_json):
-                self._output_chars += len(arguments_json)
-                self._emit(ModelCall(agent, step, id, name, complete=True))
-            case UsageReported():
-                self._usage = event
-            case ModelRetry(attempt, code, wait_s, usage):
-                if usage is not None:
-                    self.failed_attempts.append(usage)
-                self._emit(ModelRetried(agent, step, attempt, code, wait_s))
-
-    def usage_or(self, input_estimate: int) -> UsageReported:
-        """The provider's last report, or an estimate."""
-        if self._usage is not None:
-            return self._usage
-        return UsageReported(input_estimate, self._output_chars // 4, estimated=True)
-
-
-def _usage_dict(used: UsageReported) -> dict[str, int | bool]:
-    return {
-        "input": used.input,
-        "output": used.output,
-        "cache_read": used.cache_read,
-        "cache_write": used.cache_write,
-        "estimated": used.estimated,
-    }
+def _follow_job(data: Mapping[str, Any], jobs: set[str]) -> None:
+    """Note a job that the call started, or whose end its result shows."""
+    if isinstance(data.get("job"), str):
+        jobs.add(data["job"])
+    if isinstance(task := data.get("task"), Mapping) and task.get("is_completed"):
+        jobs.discard(str(task.get("id")))

@@ -22,6 +22,11 @@ CALL_NOT_RUN: Final = ProblemTemplate(
     "the process ended before this call completed; no effect of it is on record",
     hint="call it again if it is still needed",
 )
+CALL_STOPPED: Final = ProblemTemplate(
+    "cancelled",
+    "the user stopped the task before this call completed",
+    hint="call it again only if the user still wants it",
+)
 CONVERSATION_IN_USE: Final = ProblemTemplate(
     "unavailable",
     "the session {session!r} is in use by another process ({holder})",
@@ -35,10 +40,20 @@ INVALID_BUDGET: Final = ProblemTemplate(
     "{part!r} is not a valid limit of a budget",
     hint="write for example tokens=200k,usd=1,minutes=10; limits: {names}",
 )
+INVALID_MAX_STEPS: Final = ProblemTemplate(
+    "invalid_arguments",
+    "max_steps is {steps}; a task needs at least one response of the model",
+    hint="leave it out for the setting `max_steps`, which is 50 by default",
+)
 MODEL_FAILED: Final = ProblemTemplate(
     "unavailable",
     "the model {model!r} failed ({code}): {reason}",
     hint="{advice}",
+)
+MODEL_OVER_LIMIT: Final = ProblemTemplate(
+    "blocked",
+    "the model {model!r} was stopped: {reason}",
+    hint="no call of it that changes something was run; give a smaller task, the conversation can go on",
 )
 MODEL_REFUSED: Final = ProblemTemplate(
     "denied",
@@ -48,12 +63,28 @@ MODEL_REFUSED: Final = ProblemTemplate(
 NO_MODEL: Final = ProblemTemplate(
     "invalid_arguments",
     "no model is configured",
-    hint="name one: --model NAME or model= in Python; `handrail models` lists the configured ones",
+    hint="`handrail config init` writes a settings file and asks for one; or name it: the setting `model`, "
+    "--model NAME, or model= in Python",
 )
 NO_PRICE: Final = ProblemTemplate(
     "invalid_arguments",
     "a budget in usd needs the price of the model, and none is configured",
     hint="set price = {{ input = ..., output = ... }} (US dollars per million tokens) in [models.NAME]",
+)
+NO_SUCH_TURN: Final = ProblemTemplate(
+    "not_found",
+    "the conversation has no turn {turn}; its last turn is {last}",
+    hint="0 is before the first turn; `handrail session show` lists the turns",
+)
+NOT_A_SESSION_FILE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the file cannot be imported: {reason}",
+    hint="`handrail session export` writes such files",
+)
+NO_TASK_TO_UNDO: Final = ProblemTemplate(
+    "not_found",
+    "the session {session!r} has no task to undo",
+    hint="`handrail undo` reverts single calls",
 )
 NOTHING_TO_RESUME: Final = ProblemTemplate(
     "not_found",
@@ -90,4 +121,9 @@ TOO_MANY_STEPS: Final = ProblemTemplate(
     "budget_exceeded",
     "the task was stopped after {steps:,} steps",
     hint="continue with another task in the same session, or raise max_steps",
+)
+USER_NEEDED: Final = ProblemTemplate(
+    "needs_approval",
+    "no user could be asked, so calls that need approval were refused: {count}",
+    hint="resume the session where a user can answer, or allow these calls in your settings",
 )

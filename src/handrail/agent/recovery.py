@@ -2,37 +2,118 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Sequence
+from typing import Final
+from uuid import uuid4
 
 from handrail.agent import messages
-from handrail.agent.conversation import Conversation, ConversationEntry
-from handrail.agent.turns import TurnRunner, result_message
+from handrail.agent.completion import count_unasked
+from handrail.agent.conversation import Conversation
+from handrail.agent.projection import ConversationEntry
+from handrail.agent.report import ReportBuilder
+from handrail.agent.rewind import load_calls_after
+from handrail.agent.turns import TurnRunner
+from handrail.core.ports.subagents import SubagentState
 from handrail.core.results import Status, ToolResult
-from handrail.engine.providers.model_calls import RecordedCall
+from handrail.engine.providers.message_calls import RecordedCall
+
+_SUBAGENT: Final = "subagent"
 
 
-async def answer_dangling_calls(conversation: Conversation, turns: TurnRunner) -> None:
+async def answer_dangling_calls(
+    conversation: Conversation, turns: TurnRunner, *, resumed: bool = False
+) -> None:
     """Append the results of the last assistant message if they are missing.
 
     A call that completed has its result on record, which is read under the rules of now. A call that
-    only reads runs again. Any other call is not run again: its result says so.
+    only reads runs again, unless the user stopped its turn. Any other call is not run again: its
+    result says so. In a task that is `resumed`, subagents whose process ended go on.
     """
+    agents = turns.rt.agent_services.subagents
+    if others := conversation.note_session(turns.rt.session.id):
+        await agents.value.adopt(conversation.id, others)
+    cut_off = await _interrupted(conversation, turns) if resumed else []
+    turn = conversation.turn
     if not conversation.entries or not conversation.entries[-1].message.calls:
+        await _continue_background(cut_off, turns, turn)
         return
     entry = conversation.entries[-1]
-    results = await _results(entry, turns)
-    conversation.append(result_message(entry.message.calls, results), entry.turn)
+    stopped = conversation.state.get("stopped_turn") == entry.turn
+    results = await _results(entry, turns, stopped=stopped)
+    ids = [own for _, own in entry.call_ids]
+    waited = {one.call_id: one for one in cut_off if one.call_id in ids and not one.background}
+    await _continue_background(cut_off, turns, turn)
+    again = await asyncio.gather(*(_continue(one, turns, turn) for one in waited.values()))
+    answers = dict(zip(waited, again, strict=True))
+    results = [answers.get(one.call_id) or one for one in results]
+    turns.append_results(conversation, results)
 
 
-async def _results(entry: ConversationEntry, turns: TurnRunner) -> Sequence[ToolResult]:
+async def report_earlier_calls(
+    conversation: Conversation, turns: TurnRunner, report: ReportBuilder
+) -> int:
+    """Add what the task has done before it was resumed; returns how many of these calls were refused
+    because nobody could be asked. Subagents that go on report themselves.
+    """
+    turn = conversation.task_turns[-1] if conversation.task_turns else 0
+    records = await load_calls_after(conversation, turns.rt.store, turn)
+    for record in records:
+        report.add_recorded(record)
+    calls = {record.call_id for record in records}
+    agents = turns.rt.agent_services.subagents.value
+    for child in await agents.find_reported(calls):
+        report.add_child(child)
+    return count_unasked(report.build())
+
+
+async def _interrupted(conversation: Conversation, turns: TurnRunner) -> Sequence[SubagentState]:
+    """The subagents of the conversation whose process ended before they did."""
+    if conversation.turn == 0:
+        return []
+    return await turns.rt.agent_services.subagents.value.find_interrupted(conversation.id)
+
+
+async def _continue_background(
+    agents: Sequence[SubagentState], turns: TurnRunner, turn: int
+) -> None:
+    for one in agents:
+        if one.background:
+            await _continue(one, turns, turn)
+
+
+async def _continue(agent: SubagentState, turns: TurnRunner, turn: int) -> ToolResult | None:
+    """Let a subagent go on where its process ended, by a call of its own."""
+    asked = {"task": agent.task, "resume": agent.id, "background": agent.background}
+    call = RecordedCall(f"{agent.call_id}-{uuid4().hex[:6]}", _SUBAGENT, json.dumps(asked))
+    return await turns.rt.model_calls.repeat(
+        call,
+        turn=turn,
+        agent=turns.agent,
+        conversation=turns.conversation,
+        anew=True,
+        on_event=turns.listener,
+    )
+
+
+async def _results(
+    entry: ConversationEntry, turns: TurnRunner, *, stopped: bool
+) -> Sequence[ToolResult]:
     found = []
     for call, (_, own) in zip(entry.message.calls, entry.call_ids, strict=True):
         asked = RecordedCall(own, call.name, call.arguments_json)
-        again = await turns.rt.model_calls.repeat(asked, agent=turns.agent)
-        found.append(_not_run(own) if again is None else again)
+        again = await turns.rt.model_calls.repeat(
+            asked,
+            turn=entry.turn,
+            agent=turns.agent,
+            conversation=turns.conversation,
+            stopped=stopped,
+        )
+        found.append(_not_run(own, stopped=stopped) if again is None else again)
     return found
 
 
-def _not_run(call_id: str) -> ToolResult:
-    problem = messages.CALL_NOT_RUN.fill()
+def _not_run(call_id: str, *, stopped: bool) -> ToolResult:
+    problem = (messages.CALL_STOPPED if stopped else messages.CALL_NOT_RUN).fill()
     return ToolResult(call_id, Status.INTERRUPTED, str(problem), problem=problem)

@@ -5,8 +5,9 @@ A test run that succeeded verifies the work; it is current until a file changes 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handrail.core.agent_results import (
     CURRENT,
@@ -15,7 +16,12 @@ from handrail.core.agent_results import (
     ReportedCommand,
     Verification,
 )
-from handrail.core.results import FileRead, Status, ToolResult
+from handrail.core.names.caches import is_cache
+from handrail.core.ports.records import CallRecord
+from handrail.core.problems import Problem
+from handrail.core.results import ChangeRecord, FileRead, Status, ToolResult
+
+_READING: Final = "read_file"
 
 
 class CommandFacts(NamedTuple):
@@ -44,13 +50,11 @@ class ReportBuilder:
         self._verified: list[_Success] = []
         self._refused: list[RefusedCall] = []
         self._unfinished: dict[str, None] = {}
+        self._children: list[AgentReport] = []
 
     def add(self, result: ToolResult, command: CommandFacts | None, at_ns: int) -> None:
         """Add the result of one call; `command` if it was to run one."""
-        for change in result.changes:
-            self._changes[change.path] = None
-            for success in self._verified:
-                success.changed_since.add(change.path)
+        self._add_changes([change.path for change in result.changes])
         for modifier in result.modifiers:
             if isinstance(modifier, FileRead):
                 self._reads[modifier.path] = None
@@ -61,6 +65,25 @@ class ReportBuilder:
             self._unfinished[result.call_id] = None
         if command is not None:
             self._add_command(result, command, at_ns)
+
+    def add_recorded(self, record: CallRecord) -> None:
+        """Add a call from the record; one without a result is not known to be complete."""
+        result = _recorded_result(record)
+        self.add(result, _recorded_command(record), record.requested_ns)
+        if result.ok and record.requested.get("tool") == _READING:
+            self._reads[str(_argument(record, "path"))] = None
+
+    def add_child(self, report: AgentReport) -> None:
+        """Add the report of a subagent that has ended; its changes are changes of the task. The report
+        of a subagent that was continued replaces the earlier one.
+        """
+        self._children = [one for one in self._children if one.agent != report.agent]
+        self._children.append(report)
+        self._add_changes(report.changes)
+        for one in report.verified:
+            if one.is_current:
+                self._verified = [own for own in self._verified if own.command != one.command]
+                self._verified.append(_Success(one.command, one.at_ns))
 
     def build(self) -> AgentReport:
         """The report of everything that was added."""
@@ -73,7 +96,15 @@ class ReportBuilder:
             ),
             unfinished=tuple(self._unfinished),
             refused=tuple(self._refused),
+            children=tuple(self._children),
         )
+
+    def _add_changes(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._changes[path] = None
+            # Programs that only run write caches.
+            for success in self._verified if not is_cache(path) else ():
+                success.changed_since.add(path)
 
     def _add_command(self, result: ToolResult, facts: CommandFacts, at_ns: int) -> None:
         exit_code = result.meta.get("exit_code")
@@ -89,3 +120,29 @@ def _state(success: _Success) -> str:
     if number == 0:
         return CURRENT
     return "1 file changed since" if number == 1 else f"{number} files changed since"
+
+
+def _recorded_result(record: CallRecord) -> ToolResult:
+    """The result of a recorded call, as far as the report needs it."""
+    done = record.completed or {}
+    problem, meta = done.get("problem"), done.get("meta")
+    changes = [one for one in done.get("changes", ()) if isinstance(one, list | tuple)]
+    return ToolResult(
+        record.call_id,
+        Status(done.get("status", Status.UNKNOWN.value)),
+        "",
+        problem=Problem(**problem) if problem else None,
+        changes=tuple(ChangeRecord(*one) for one in changes),
+        meta=meta if isinstance(meta, Mapping) else {},
+    )
+
+
+def _recorded_command(record: CallRecord) -> CommandFacts | None:
+    command = _argument(record, "command")
+    # Only the analysis of a command shows whether it runs tests.
+    return CommandFacts(command, runs_tests=False) if isinstance(command, str) else None
+
+
+def _argument(record: CallRecord, name: str) -> object:
+    arguments = record.requested.get("arguments")
+    return arguments.get(name) if isinstance(arguments, Mapping) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from os import PathLike
 from typing import Any
 
 from handrail.core.agent_results import AgentResult
@@ -45,6 +46,31 @@ class SyncAgent:
                 yield event
         finally:
             self._wait(_close_events(events))
+
+    def spawn(self, agent_type: str, task: str, **limits: Any) -> AgentResult:
+        """Let a subagent of a type do a task; blocks until it has ended."""
+        done: AgentResult = self._wait(self._agent.spawn(agent_type, task, **limits))
+        return done
+
+    def compact(self, *, on_event: Listener | None = None) -> Any:
+        """Send the conversation in a shorter form from now on."""
+        return self._wait(self._agent.compact(on_event=on_event))
+
+    def rewind(self, turn: int, *, force: bool = False) -> Any:
+        """Take the conversation and the files back to the end of a turn."""
+        return self._wait(self._agent.rewind(turn, force=force))
+
+    def undo_task(self, *, force: bool = False, on_event: Listener | None = None) -> Any:
+        """Take the conversation and the files back to where the last task began."""
+        return self._wait(self._agent.undo_task(force=force, on_event=on_event))
+
+    def fork(
+        self, turn: int | None = None, *, into: str | PathLike[str] | None = None
+    ) -> SyncAgent:
+        """An agent in a new session with the conversation up to the end of a turn; with `into`, in a
+        copy of the workspace.
+        """
+        return SyncAgent(self._wait(self._agent.fork(turn, into=into)), self._wait)
 
     def new(self) -> SyncAgent:
         """An agent with the same options and an empty conversation."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from handrail.agent.conversation import Conversation
@@ -25,9 +27,9 @@ from handrail.core.ports.models import (
     TextDelta,
     ThinkingDelta,
 )
-from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
-from handrail.engine.providers.response_end import ResponseEnd
+from handrail.engine.providers.message_calls import CallLimit
+from handrail.engine.providers.provider_messages import ResponseEnd
 from handrail.engine.providers.streamed_calls import StreamedCalls
 from handrail.engine.runtime import Runtime
 from handrail.policy.guardrails.test_commands import runs_tests
@@ -49,7 +51,8 @@ class TurnRunner:
 
     rt: Runtime
     agent: str
-    charge_call: Callable[[], Problem | None]
+    conversation: str
+    limit: CallLimit
     listener: Listener | None = None
 
     @property
@@ -59,50 +62,92 @@ class TurnRunner:
 
     async def run(
         self,
-        events: AsyncIterator[ModelEvent],
+        events: AsyncGenerator[ModelEvent, None],
         conversation: Conversation,
         turn: int,
+        prefix: str,
         report: Callable[[ModelEvent], None],
     ) -> ExecutedTurn:
         """Read a message, keep it, run its calls, keep their results. Calls that only read begin
-        while the message is read; all others after the message is on disk. Raises `ModelFailed`.
+        while the message is read; others after the message is on disk. The ids of the calls
+        begin with `prefix`. Raises `ModelFailed`.
         """
-        streamed = self.rt.model_calls.stream(self.agent, self.listener, self.charge_call)
+        streamed = self.rt.model_calls.stream(
+            self.agent, self.listener, self.limit, self.conversation, turn
+        )
+        conversations = self.rt.session.conversations
+        conversations[self.conversation] = lambda: conversation.messages
         try:
-            done = await self._read(events, streamed, f"{conversation.id}.{turn}", report)
+            done = await self._read(events, streamed, prefix, report)
+            acted = self._read_action(done, conversation, turn)
+            if acted is not None:
+                done = acted
+                streamed.add(_asked(f"{prefix}.1", done.message.calls[0]))
             message = done.message
-            ids = call_ids(f"{conversation.id}.{turn}", message.calls)
+            ids = call_ids(prefix, message.calls)
             conversation.append(message, turn, ids)
             if not message.calls:
                 return ExecutedTurn(message, done.finish, done.reason)
-            await conversation.flush()
+            if not streamed.reads_only:
+                await conversation.flush()
             asked = [_asked(own, call) for (_, own), call in zip(ids, message.calls, strict=True)]
             results = await streamed.finish(asked, ResponseEnd(done.finish, done.reason))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                conversation.update(stopped_turn=turn)
             await streamed.settle()
             raise
-        conversation.append(result_message(message.calls, results), turn)
+        finally:
+            conversations.pop(self.conversation, None)
+        self.append_results(conversation, results)
+        if not streamed.reads_only:
+            # Such calls are not run again: after a crash the next request must have these results.
+            await conversation.flush()
         commands = tuple(map(_command_facts, streamed.commands))
         return ExecutedTurn(message, done.finish, done.reason, tuple(results), commands)
 
+    def append_results(self, conversation: Conversation, results: Sequence[ToolResult]) -> None:
+        """Keep the results of the calls of the last message."""
+        if self.rt.session.secrets_shown:
+            conversation.update(secrets_shown=True)
+        last = conversation.entries[-1]
+        conversation.append(result_message(last.message.calls, results), last.turn)
+
     async def _read(
         self,
-        events: AsyncIterator[ModelEvent],
+        events: AsyncGenerator[ModelEvent, None],
         streamed: StreamedCalls,
         prefix: str,
         report: Callable[[ModelEvent], None],
     ) -> MessageDone:
-        async for event in events:
-            report(event)
-            match event:
-                case MessageDone():
-                    return event
-                case CallOpened() | TextDelta() | ThinkingDelta():
-                    streamed.advance()
-                case CallClosed(index, id, name, arguments_json):
-                    call = CallBlock(id, name, arguments_json)
-                    streamed.add(_asked(f"{prefix}.{index + 1}", call))
+        async with aclosing(events):
+            async for event in events:
+                report(event)
+                match event:
+                    case MessageDone():
+                        return event
+                    case CallOpened() | TextDelta() | ThinkingDelta():
+                        streamed.advance()
+                    case CallClosed(index, id, name, arguments_json):
+                        call = CallBlock(id, name, arguments_json)
+                        streamed.add(_asked(f"{prefix}.{index + 1}", call))
         raise ModelFailed("cut", "the stream ended without its finish", retryable=True)
+
+    def _read_action(
+        self, done: MessageDone, conversation: Conversation, turn: int
+    ) -> MessageDone | None:
+        """The message with a call in place of its text, if the whole text is an action of the dialect
+        and its tool was declared; else None.
+        """
+        message, setup = done.message, conversation.setup
+        if message.calls or setup is None or done.finish not in (Finish.END, Finish.CALLS):
+            return None
+        action = self.rt.model_calls.read_action(message.text)
+        if action is None or action[0] not in {tool["name"] for tool in setup.tools}:
+            return None
+        kept = (block for block in message.blocks if not isinstance(block, TextBlock))
+        call = CallBlock(f"action_{turn}", *action)
+        return replace(done, finish=Finish.CALLS, message=Message(message.role, (*kept, call)))
 
 
 def _asked(own: str, call: CallBlock) -> dict[str, str]:

@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 from handrail.assembly.machine import Machine
 from handrail.assembly.models import ModelSource
 from handrail.config.trust import TrustBook
+from handrail.core.lazy import Lazy
 from handrail.core.places import Kind
 from handrail.core.ports.agents import (
     AgentProcess,
     AgentServices,
     InstructionFile,
     LifecycleOutcome,
+    OpenFork,
 )
 from handrail.core.ports.machine import Clock, Files
+from handrail.core.ports.remote_tools import RemoteTools
+from handrail.core.ports.skills import SkillLibrary
+from handrail.core.ports.subagents import Subagents
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
 from handrail.host.state.directories import private_directory, state_home
-from handrail.host.state.process_identity import may_still_run, this_process
+from handrail.host.state.identities import may_still_run, this_process
 
 if TYPE_CHECKING:
     from handrail.engine.hooking.dispatcher import SessionHooks
@@ -31,7 +36,14 @@ _INSTRUCTION_TRUST: Final = "instructions"
 
 
 def open_agent_services(
-    machine: Machine, clock: Clock, models: ModelSource, hooks: SessionHooks | None
+    machine: Machine,
+    clock: Clock,
+    models: ModelSource,
+    hooks: SessionHooks | None,
+    skills: Lazy[SkillLibrary],
+    subagents: Lazy[Subagents],
+    remote_tools: RemoteTools | None,
+    open_fork: OpenFork,
 ) -> AgentServices:
     """The services for agents in a workspace; the models are closed with the machine."""
     root = Path(machine.files.roots[0])
@@ -46,8 +58,26 @@ def open_agent_services(
     async def run_hooks(event: str, facts: Mapping[str, str]) -> LifecycleOutcome:
         return LifecycleOutcome() if hooks is None else await _run_hooks(hooks, event, facts)
 
+    async def end_hooks(agent: str) -> None:
+        if hooks is not None:
+            await hooks.end_background(agent)
+
     process = AgentProcess(this_process(), may_still_run)
-    return AgentServices(clock, models.resolve, process, trusts, run_hooks, existing, _create)
+    return AgentServices(
+        clock,
+        models.resolve,
+        process,
+        trusts,
+        run_hooks,
+        end_hooks,
+        existing,
+        _create,
+        open_fork,
+        models.defaults,
+        skills,
+        subagents,
+        remote_tools,
+    )
 
 
 async def _run_hooks(hooks: SessionHooks, event: str, facts: Mapping[str, str]) -> LifecycleOutcome:

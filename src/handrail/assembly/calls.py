@@ -1,20 +1,24 @@
-"""What carries out calls, put together."""
+"""What carries out calls, and what their tools are given."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from handrail.assembly.extras.deferred import defer_media
 from handrail.assembly.machine import Machine, open_locks
 from handrail.assembly.plan_mode import PlanServices
 from handrail.config.model import Settings
+from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Blobs
 from handrail.core.ports.undo import UndoService
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
 from handrail.engine.batch.locks import Locks, PathLeases
 from handrail.engine.call_policy import AgentPolicy
 from handrail.engine.executors.direct_executor import DeferredExecutors, DirectExecutor, Executor
@@ -24,17 +28,32 @@ from handrail.engine.pipeline import Pipeline
 from handrail.engine.planning.planner import CallPlanner, Freshness
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.prepare.preparer import Preparer
-from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.read_review import ReadDenialCheck, read_rules_digest
 from handrail.engine.recording.recorder import Recorder, RecorderOptions
 from handrail.engine.recording.truncation import TruncationOptions
 from handrail.engine.timing import DeadlineTimer
-from handrail.history.recovery.recovered_call import RecoveredCall
-from handrail.host.state.process_identity import this_process
+from handrail.history.recovered_call import RecoveredCall
+from handrail.host.state.identities import this_process
+from handrail.tools._lib.services import Services
+
+if TYPE_CHECKING:
+    from handrail.assembly.deferred_commands import Commands
+    from handrail.config.model import LanguageServerSettings, LanguageServerTable
+    from handrail.core.events import Event
+    from handrail.core.outputs import Outputs
+    from handrail.core.ports.language_servers import CodeDocument, LanguageServers
+    from handrail.core.ports.machine import Clock, Files
+    from handrail.core.ports.processes import Confinement
+    from handrail.core.ports.todos import TodoList
+    from handrail.core.ports.web import WebServices
+    from handrail.engine.batch.batch_runner import BatchRunner
+    from handrail.engine.events import EventBus
+    from handrail.engine.recording.failed_call_retry import FailedCalls
+    from handrail.engine.recording.idempotency import IdempotentRunner
+    from handrail.lsp.catalog import ServerCatalog, ServerSpec
 
 
-@dataclass(frozen=True, slots=True)
-class SessionParts:
+class SessionParts(NamedTuple):
     """A session that was begun or taken up, and what belongs to it alone."""
 
     session: Session
@@ -44,7 +63,7 @@ class SessionParts:
     recovered: Sequence[RecoveredCall]
     past: Lazy[UndoService]
     reserved: PathLeases
-    letters: DeadLetters
+    letters: Lazy[FailedCalls]
 
 
 def open_pipeline(
@@ -119,3 +138,176 @@ def recorder_options(
             None if strategy == "auto" else strategy,
         ),
     )
+
+
+def open_batches(
+    runner: IdempotentRunner,
+    preparer: Preparer,
+    policy: AgentPolicy,
+    bus: EventBus,
+    clock: Clock,
+    most_at_once: int,
+) -> Lazy[BatchRunner]:
+    """What runs batches of calls; a runtime that makes single calls does not load it."""
+
+    def build() -> BatchRunner:
+        from handrail.engine.batch.batch_runner import BatchRunner
+
+        return BatchRunner(runner, preparer, policy.loops, bus, clock, most_at_once)
+
+    return Lazy(build)
+
+
+class NestedCalls:
+    """Calls that a tool makes as a part of its own, by the same agent in the same turn. Each is
+    cleared and recorded by itself.
+    """
+
+    runner: IdempotentRunner
+
+    def __init__(self, preparer: Preparer) -> None:
+        self._preparer = preparer
+
+    async def run(self, outer: ToolCall, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Make the call."""
+        call_id = self.runner.ids.fresh_id()
+        call = outer._replace(id=call_id, name=name, arguments=arguments, from_model=False)
+        return await self.runner.run(self._preparer.prepare(call))
+
+
+def open_tool_services(
+    settings: Settings,
+    machine: Machine,
+    begun: SessionParts,
+    outputs: Outputs,
+    todos: TodoList,
+    policy: AgentPolicy,
+    web: Lazy[WebServices],
+    bus: EventBus,
+    nested: NestedCalls,
+) -> Services:
+    """The services of the built-in tools."""
+    commands, plans = machine.commands, begun.plans
+    denials = policy.services.denials
+    where = begun.session.whereabouts
+    return Services(
+        plans.files,
+        machine.search,
+        begun.past,
+        settings.allow_delete,
+        None if commands is None else Lazy(lambda: commands.parts.shell_in(where)),
+        plans.mode,
+        begun.reserved,
+        outputs,
+        todos,
+        policy.approval,
+        web,
+        defer_media(),
+        language_servers=open_language_servers(settings.lsp, machine, bus),
+        withheld=(lambda path: False) if denials is None else denials.hides,
+        call_tool=nested.run,
+    )
+
+
+def open_language_servers(
+    settings: LanguageServerSettings, machine: Machine, bus: EventBus
+) -> Lazy[LanguageServers] | None:
+    """The servers of a session, none started; None where programs cannot be or servers are off."""
+    commands, files = machine.commands, machine.files
+    if commands is None or settings.enabled == "off":
+        return None
+    return Lazy(lambda: _build_servers(settings, files, commands, bus))
+
+
+def add_edit_diagnostics(
+    settings: LanguageServerSettings, services: Services, pipeline: Pipeline
+) -> None:
+    """Add diagnostics to the results of edits, if the user wants them."""
+    servers = services.language_servers
+    if servers is None or not settings.after_edit:
+        return
+    from handrail.lsp.edit_diagnostics import EditDiagnostics
+    from handrail.tools._lib.code_files import CodeFiles
+
+    def load(path: str) -> CodeDocument | None:
+        try:
+            place = services.files.locate(path)
+        except ProblemRaised:
+            return None
+        file = CodeFiles(services.files, services.withheld).find(place.absolute)
+        return None if file is None else file.document
+
+    pipeline.hooks.hooks.append(EditDiagnostics(servers, load, settings.wait_s))
+
+
+def _build_servers(
+    settings: LanguageServerSettings, files: Files, commands: Commands, bus: EventBus
+) -> LanguageServers:
+    from handrail.lsp.server import ServerLimits
+    from handrail.lsp.service import ServerHost, SessionLanguageServers
+
+    confine = partial(_confine_server, commands, files)
+    host = ServerHost(commands.processes, lambda: commands.parts.environment, files.roots, confine)
+    limits = ServerLimits(settings.initialize_s, settings.request_s, settings.wait_s)
+    servers = SessionLanguageServers(server_catalog(settings, files.roots), host, limits)
+    bus.subscribe(partial(_note_changed_file, servers, files))
+    return servers
+
+
+async def _confine_server(
+    commands: Commands, files: Files, name: str, approved: bool
+) -> Confinement:
+    from handrail.tools.search.lsp import server_analysis
+
+    analysis = server_analysis(name, tuple(f"{root.rstrip('/')}/" for root in files.roots))
+    return await commands.parts.runner.confinement.for_server(analysis, approved=approved)
+
+
+def _note_changed_file(servers: LanguageServers, files: Files, event: Event) -> None:
+    from handrail.core.events import FileChanged
+
+    if isinstance(event, FileChanged):
+        servers.note_change(files.locate(event.path).absolute)
+
+
+def server_catalog(settings: LanguageServerSettings, roots: Sequence[str]) -> ServerCatalog | None:
+    """Which servers are used for which files; None if they are switched off."""
+    from handrail.lsp.catalog import ServerCatalog
+
+    if settings.enabled == "off":
+        return None
+    return ServerCatalog(
+        partial(_find_program, roots=roots),
+        [_configured(name, table) for name, table in settings.servers.items()],
+        only_configured=settings.enabled == "configured",
+    )
+
+
+def _configured(name: str, table: LanguageServerTable) -> ServerSpec:
+    from handrail.lsp.catalog import ServerSpec
+
+    given = table.extensions
+    languages = given if isinstance(given, dict) else {one: one.lstrip(".") for one in given}
+    return ServerSpec(
+        name,
+        table.command,
+        {_dotted(ending): language for ending, language in languages.items()},
+        table.options,
+        table.settings,
+        configured=True,
+    )
+
+
+def _dotted(ending: str) -> str:
+    return ending.lower() if ending.startswith(".") else f".{ending.lower()}"
+
+
+def _find_program(name: str, roots: Sequence[str]) -> str | None:
+    """The path of a trusted program outside of the roots; None if there is none."""
+    import sysconfig
+
+    from handrail.host.processes.binaries import find_binary, find_trusted
+
+    # Some wheels install a script that only starts the program inside the package.
+    packaged = f"{sysconfig.get_path('purelib')}/{name}/data/bin/{name}"
+    return find_trusted([packaged], roots) or find_binary(name, roots)

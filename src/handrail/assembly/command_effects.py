@@ -11,13 +11,11 @@ from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports.machine import Blobs, Clock
 from handrail.engine.executors.command_effects import CommandChangeTracker
-from handrail.engine.executors.dead_job_effects import DeadJobs
-from handrail.engine.executors.job_effects import JobEffects
+from handrail.engine.executors.job_effects import DeadJobs, JobEffects
 from handrail.history.command_effects.report_builder import EffectStorage
-from handrail.history.recovery.recovered_call import RecoveredCall
+from handrail.history.recovered_call import RecoveredCall
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
-from handrail.host.state.process_identity import may_still_run, this_process
-from handrail.host.state.runtime_presence import RuntimePresence
+from handrail.host.state.identities import RuntimePresence, may_still_run, this_process
 
 
 def track_commands(

@@ -24,14 +24,18 @@ from handrail.core.ports.processes import NameRepair
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import find_vocabulary
 from handrail.engine.executors.command_runner import CommandRunner
-from handrail.engine.executors.confinement import CommandConfinement, CommandPaths
-from handrail.engine.executors.protected_guard import ProtectedNamesGuard
-from handrail.host.files.root_identity import RootHandle
-from handrail.host.git.config_files import read_git_configs
+from handrail.engine.executors.confinement import (
+    CommandConfinement,
+    CommandPaths,
+    ProtectedNamesGuard,
+)
+from handrail.host.denials.sensitive_files import SensitiveFileFinder
+from handrail.host.files.root_identity import RootedPaths, RootHandle
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.command_programs import find_program, resolve
 from handrail.host.processes.helpers.bundled import find_helper
 from handrail.host.processes.shfmt import Shfmt
+from handrail.host.repository_files import read_git_configs
 from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected.baseline import ProtectedBaseline
 from handrail.host.sandbox.protected.guard import ProtectedState, read_only_paths
@@ -40,10 +44,10 @@ from handrail.host.supervisor.client import SupervisedProcesses
 from handrail.policy.command_guard import (
     CommandGuard,
     SandboxGuard,
-    sandbox_confines_commands,
     unenforced_properties,
 )
 from handrail.policy.confinement import sandbox_hides_processes
+from handrail.policy.denials.secret_exposure import SecretExposure
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.analyzer import ShellCommandAnalyzer
@@ -65,6 +69,8 @@ class CommandParts:
     guards: tuple[Guard, ...]
     accepts_none: bool
     ends: AsyncExitStack
+    # What every program inherits.
+    environment: Mapping[str, str]
 
     def unenforced(self) -> tuple[str, ...]:
         """The sandbox properties that are missing for commands to run without approval."""
@@ -119,22 +125,32 @@ class _RootsProtection:
         snapshot.leave(path)
 
 
+def _open_exposure(
+    places: Places, handles: Sequence[RootHandle], sandbox: LocalSandbox
+) -> SecretExposure:
+    roots = places.files.roots
+    finder = SensitiveFileFinder(roots, places.hidden, RootedPaths(handles))
+    return SecretExposure(finder.find, roots, sandbox)
+
+
 def open_command_parts(places: Places, settings: Settings, program: str) -> CommandParts:
     """The parts that run commands with the shell `program`."""
     roots, home, ends = places.files.roots, places.home, AsyncExitStack()
     sandbox = sandbox_for(roots, places.hidden, settings, home, places.files.aliases)
     ends.callback(sandbox.close)
     environment = child_environment(places.environment, roots)
+    handles = [RootHandle(path, places.files.handle(at)) for at, path in enumerate(roots)]
     processes = SupervisedProcesses(
         sandbox.recipe,
         home.directory,
         spill=home.oversized,
         memory_mb=settings.memory_mb or 0,
-        roots=[RootHandle(path, places.files.handle(at)) for at, path in enumerate(roots)],
+        roots=handles,
     )
     guarded = _guarded(places, ends, obeyed=parse_mode(settings.mode) is not Mode.BYPASS)
     paths = CommandPaths(roots, settings.allow_protected, _beside_git(), places.own, places.hidden)
     confinement = CommandConfinement(paths, sandbox, os.path.lexists, *_network(settings))
+    confinement.denials.secrets = _open_exposure(places, handles, sandbox)
     runner = CommandRunner(confinement, ProtectedNamesGuard(guarded))
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
@@ -145,6 +161,7 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         places.environment,
         hides_processes=lambda: sandbox_hides_processes(sandbox.measured),
     )
+    dialect = find_vocabulary(settings.dialect).dialect
     shell_in = partial(
         Shell,
         analyzer,
@@ -154,10 +171,8 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         tame=git_environment(),
         program=program,
         find=lambda name: find_program(name, environment["PATH"]),
-        max_output_lines=settings.max_output_lines
-        or find_vocabulary(settings.dialect).dialect.output_lines,
-        timeout_s=settings.command_timeout_s
-        or find_vocabulary(settings.dialect).dialect.command_timeout_s,
+        max_output_lines=settings.max_output_lines or dialect.output_lines,
+        timeout_s=settings.command_timeout_s or dialect.command_timeout_s,
         keep_jobs=settings.keep_jobs,
         small=find_binary("dash", roots, search_path=SHELL_PATH),
     )
@@ -168,7 +183,15 @@ def open_command_parts(places: Places, settings: Settings, program: str) -> Comm
         SandboxGuard(settings.sandbox_require, lambda: sandbox.measured),
     )
     return CommandParts(
-        analyzer, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox, ends
+        analyzer,
+        shell_in,
+        processes,
+        runner,
+        sandbox,
+        guards,
+        settings.accept_no_sandbox,
+        ends,
+        environment,
     )
 
 
@@ -227,17 +250,6 @@ def sandbox_for(
         temporary=home.directory / "tmp" if settings.keep_jobs and home.directory else None,
         aliases=aliases,
     )
-
-
-def commands_hold(roots: Sequence[str], settings: Settings) -> bool:
-    """Whether a command in these roots may run unasked in the modes that allow that."""
-    if settings.accept_no_sandbox:
-        return True
-    sandbox = sandbox_for(roots, (), settings, find_state_paths(Path(roots[0]), None))
-    try:
-        return sandbox_confines_commands(sandbox.measured)
-    finally:
-        sandbox.close()
 
 
 def open_background_jobs(home: StatePaths) -> SupervisedProcesses:

@@ -4,29 +4,27 @@ that only reads and edits needs no shell analyzer, sandbox or supervisor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.config.model import Settings
-from handrail.core.commands import CommandAnalysis, CommandAnalyzer
 from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
-from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.processes.binaries import find_binary
 from handrail.host.state.state_paths import StatePaths
 
 if TYPE_CHECKING:
     from handrail.assembly.commands import CommandParts
+    from handrail.core.commands import CommandAnalysis, CommandAnalyzer
+    from handrail.core.ports.snapshots import SnapshotLimits
     from handrail.host.supervisor.client import SupervisedProcesses
 
 # Where the shell itself is looked for.
 SHELL_PATH: Final = "/usr/bin:/bin:/usr/local/bin"
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where a runtime works: its state, its roots, its own paths, hidden paths, and the
     environment that it was opened in.
     """
@@ -122,9 +120,14 @@ class Commands:
         return parts
 
 
+def find_shell(roots: Sequence[str]) -> str | None:
+    """The shell that runs commands; None if there is no trusted one."""
+    return find_binary("bash", roots, search_path=SHELL_PATH)
+
+
 def open_commands(places: Places, settings: Settings) -> Commands | None:
     """The command subsystem; None where the settings switch it off or there is no shell."""
-    program = find_binary("bash", places.files.roots, search_path=SHELL_PATH)
+    program = find_shell(places.files.roots)
     if not settings.commands or program is None:
         return None
 
@@ -138,6 +141,8 @@ def open_commands(places: Places, settings: Settings) -> Commands | None:
 
 def snapshot_limits(settings: Settings) -> SnapshotLimits:
     """How much is copied before a command runs."""
+    from handrail.core.ports.snapshots import SnapshotLimits
+
     return SnapshotLimits(
         settings.shadow_files, settings.shadow_mb << 20, settings.shadow_file_mb << 20
     )

@@ -21,7 +21,7 @@ from handrail.hooks.spec import HookSpec
 from handrail.policy.modes import Mode
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.rule import Rule
-from handrail.tools._lib.commands.running import command_footprint, command_risk
+from handrail.tools._lib.running_commands import command_footprint, command_risk
 
 _TOOL: Final = "run_command"
 _OFF: Final = Verdict(Effect.DENY, "commands are switched off here", "commands", "unavailable")
@@ -41,7 +41,7 @@ class Fate(NamedTuple):
 async def foresee(
     checked: ResolvedSettings, config: Path, command: str, cwd: str, env: Mapping[str, str]
 ) -> tuple[CommandAnalysis, Fate]:
-    """What the command is, and what would become of it; `config` is the person's own file."""
+    """What the command is, and what would become of it; `config` is the user's own file."""
     settings = checked.loaded.settings
     machine = await open_machine(checked.roots, settings, config, ":memory:")
     try:

@@ -1,4 +1,4 @@
-"""The person's guardrails, put together from the settings."""
+"""The user's guardrails, put together from the settings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _grounds(session: Session) -> PathBase:
 
 def _section_table(loaded: LoadedSettings) -> dict[str, Any]:
     """The section. Nothing that comes with a workspace can switch guardrails off, trusted or
-    not: the person would no longer have what they wrote down.
+    not: the user would no longer have what they wrote down.
     """
     table = dict(loaded.settings.guardrails)
     source = loaded.sources.get(f"{_SECTION}.enabled")

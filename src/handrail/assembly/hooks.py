@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,13 +20,13 @@ from handrail.config.files.reading import read_user_file
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.commands import CommandAnalyzer
+from handrail.core.ports.remote_tools import remote_alias
 from handrail.core.text.nesting import nested_deeper
 from handrail.core.text.safe_text import safe_text
 from handrail.dialects.canonical import CANONICAL
 from handrail.dialects.known import DIALECTS, find_vocabulary
 from handrail.dialects.spellings import SPELLINGS
 from handrail.engine.events import EventBus
-from handrail.engine.hooking.claude_input import ClaudeTranslator
 from handrail.engine.hooking.command_hooks import CommandHook
 from handrail.engine.hooking.dispatcher import (
     BackgroundHooks,
@@ -33,16 +34,17 @@ from handrail.engine.hooking.dispatcher import (
     SessionHooks,
     SessionStartMessage,
 )
+from handrail.engine.hooking.hook_input import ClaudeTranslator
 from handrail.engine.hooking.runner import HookRunner, HookShell
 from handrail.engine.pipeline import Pipeline
 from handrail.hooks import messages, self_test
-from handrail.hooks.claude_format import (
+from handrail.hooks.fields import HookParseContext, ParsedHooks, SettingLocation
+from handrail.hooks.parse import (
     ClaudeSettingsFile,
     claude_settings_files,
     parse_claude_settings,
+    parse_hooks,
 )
-from handrail.hooks.fields import HookParseContext, ParsedHooks, SettingLocation
-from handrail.hooks.parse import parse_hooks
 from handrail.hooks.spec import CALL_EVENTS, HookEvent, HookSpec, HookStyle
 from handrail.host.files.roots import real_path
 from handrail.host.processes.command_programs import find_program
@@ -126,7 +128,8 @@ async def open_hooks(
         read_only=lambda: settings.dry_run or session.mode == Mode.PLAN,
     )
     claude = ClaudeTranslator(find_vocabulary("claude"))
-    desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks())
+    architect = find_vocabulary("architect")
+    desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks(), architect)
     around_session = SessionHooks(parsed.specs, desk)
     machine.ends.push_async_callback(around_session.aclose)
     hooks = pipeline.hooks.hooks
@@ -143,7 +146,10 @@ def _parse(loaded: LoadedSettings, roots: Sequence[str], known: frozenset[str]) 
     def place(key: str) -> SettingLocation:
         return _setting_location(loaded, key)
 
-    around = HookParseContext(roots, known, place)
+    # A dialect that the workspace chose does not weaken the guards of the user.
+    architect = loaded.settings.dialect == "architect" and place("dialect").user_owned
+    style = HookStyle.ARCHITECT if architect else HookStyle.OWN
+    around = HookParseContext(roots, known, place, style)
     files = claude_settings_files(table, place)
     found = [parse_hooks(table, around), *(_parse_claude_file(file, around) for file in files)]
     specs = tuple(spec for parsed in found for spec in parsed.specs)
@@ -209,7 +215,7 @@ def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> No
 
 def _unguarded_tools(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iterator[str]:
     """What a guard leaves open by naming one way to do a thing and not the others."""
-    if not spec.is_guard or spec.style is not HookStyle.OWN:
+    if not spec.is_guard or spec.style is HookStyle.CLAUDE:
         return
     for family in _EQUIVALENT_TOOLS:
         left = [tool for tool in family if not spec.matcher.matches(aliases(tool))]
@@ -242,7 +248,7 @@ def _self_test_environment(
 
 
 def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> tuple[str, ...]:
-    """What a hook of the person's own names outside of the roots, with what lies beside it, if
+    """What a hook of the user's own names outside of the roots, with what lies beside it, if
     that is not the whole home.
     """
     shown: list[str] = []
@@ -256,8 +262,8 @@ def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> 
 
 
 def _commands_for_hooks(machine: Machine, loaded: LoadedSettings) -> CommandParts:
-    """Hooks are the person's: they run where the model can run nothing."""
-    settings = loaded.settings.model_copy(update={"commands": True})
+    """Hooks are the user's: they run where the model can run nothing."""
+    settings = replace(loaded.settings, commands=True)
     commands = open_commands(machine.places, settings)
     if commands is None:
         raise messages.NO_SHELL.error()
@@ -273,6 +279,8 @@ def _aliases() -> Callable[[str], frozenset[str]]:
             by_tool.setdefault(view.tool, {view.tool}).add(view.name)
 
     def aliases(tool: str) -> frozenset[str]:
+        if (short := remote_alias(tool)) is not None:
+            return frozenset({tool, short})
         return frozenset(by_tool.get(tool, {tool}))
 
     return aliases

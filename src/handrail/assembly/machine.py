@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.assembly.deferred_commands import Commands, Places, open_commands
 from handrail.config.model import Settings
 from handrail.core.names.sensitive import is_sensitive
+from handrail.core.names.store_location import is_store_url
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.safe_text import safe_text
 from handrail.host.files.local_files import LocalFiles
@@ -27,7 +27,7 @@ from handrail.host.state.directories import (
     state_home,
 )
 from handrail.host.state.state_paths import StatePaths, find_state_paths
-from handrail.store.sqlite.store import SqliteStore, open_store
+from handrail.store.sqlite.store import RecordStore, open_store
 
 if TYPE_CHECKING:
     from handrail.host.state.file_locks import FileLocks
@@ -35,15 +35,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """What a runtime holds open, and `ends`, which lets go of it in reverse order. `commands`
     None: no command can be run.
     """
 
     places: Places
     search: DeferredSearch
-    store: SqliteStore
+    store: RecordStore
     commands: Commands | None
     ends: AsyncExitStack
 
@@ -59,15 +58,19 @@ class Machine:
 
 
 async def open_machine(
-    given: Sequence[str | Path], settings: Settings, config: Path | None, where: str | Path | None
+    given: Sequence[str | Path],
+    settings: Settings,
+    config: Path | None,
+    where: str | Path | None,
+    beside_server: Path | None = None,
 ) -> Machine:
     """Open everything on these roots, the workspace first; nothing stays open if it fails.
 
-    A root that is named through a link can be named so in calls, too. `config` is the person's
-    configuration file, `where` the store that was named.
+    A root that is named through a link can be named so in calls, too. `config` is the user's
+    configuration file, `where` the store that was named; see `find_state_paths`.
     """
     roots = [real_directory(Path(one)) for one in given]
-    home = find_state_paths(roots[0], where)
+    home = find_state_paths(roots[0], where, beside_server)
     hidden = _outside(home, roots)
     ends = AsyncExitStack()
     try:
@@ -169,7 +172,8 @@ def _outside(home: StatePaths, roots: Sequence[Path]) -> tuple[str, ...]:
     inside = [str(root) for root in roots]
     hidden = set(ensure_outside(state_home(), inside))
     if home.directory is not None:
-        hidden.update(ensure_outside(Path(home.store), inside))
+        place = home.directory if is_store_url(home.store) else Path(home.store)
+        hidden.update(ensure_outside(place, inside))
         private_directory(home.directory)
     return tuple(sorted(hidden))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from handrail.config.model import ModelPrice, Settings
-from handrail.core.ports.agents import PricePerMillion, ResolvedModel
+from handrail.core.ports.agents import AgentDefaults, PricePerMillion, ResolvedModel
 from handrail.core.ports.models import Model
 
 if TYPE_CHECKING:
@@ -43,6 +43,16 @@ class ModelSource:
         price = self._price(wanted) if isinstance(wanted, str) else None
         return ResolvedModel(model, price, scripted=getattr(model, "scripted", False))
 
+    @property
+    def defaults(self) -> AgentDefaults:
+        """The limits of tasks, and the model for summaries."""
+        settings = self._settings
+        named = (*settings.models, settings.model, settings.small_model)
+        models = tuple(dict.fromkeys(one for one in named if one is not None))
+        return AgentDefaults(
+            vars(settings.budget), settings.max_steps, settings.small_model, models
+        )
+
     async def aclose(self) -> None:
         """Close the models that were opened here."""
         opened, self._opened = self._opened, {}
@@ -72,7 +82,7 @@ def model_profiles(settings: Settings) -> dict[str, ModelProfile]:
     from handrail.models.profiles import ModelProfile
 
     return {
-        name: ModelProfile(**table.model_dump(exclude={"price"}))
+        name: ModelProfile(**{key: one for key, one in vars(table).items() if key != "price"})
         for name, table in settings.models.items()
     }
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.assembly.machine import Machine
 from handrail.core.context import Session
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Clock
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue, QueuePersistence
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.plan_files import SessionPlanFile
 
+if TYPE_CHECKING:
+    from handrail.engine.prepare.preparer import Preparer
+    from handrail.engine.recording.idempotency import IdempotentRunner
+    from handrail.engine.user_actions import QueuedCallRunner
+
 _STATE_KEY = "planning"
 
 
-@dataclass(frozen=True, slots=True)
-class PlanServices:
+class PlanServices(NamedTuple):
     """Plan mode, the files with the session's plan in them, and those with every session's."""
 
     mode: PlanMode
@@ -58,3 +63,14 @@ async def resume_plan_mode(
     if plans.mode.active or kept.get(_STATE_KEY):
         plans.mode.enter()
     await plans.mode.queue.refresh()
+
+
+def attach_runner(plans: PlanServices, runner: IdempotentRunner, preparer: Preparer) -> None:
+    """Let the queue run the calls that the user approves."""
+
+    def build() -> QueuedCallRunner:
+        from handrail.engine.user_actions import QueuedCallRunner
+
+        return QueuedCallRunner(runner, preparer)
+
+    plans.mode.queue.runner = Lazy(build)

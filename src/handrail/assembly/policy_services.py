@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from handrail.assembly.deferred_commands import snapshot_limits
 from handrail.assembly.guardrails import open_guardrails
 from handrail.assembly.machine import Machine
-from handrail.assembly.plan_mode import PlanServices
 from handrail.assembly.resolved_settings import ResolvedSettings
 from handrail.assembly.rules import enforcement_probe, install_denials, open_grants, path_base
+from handrail.config.model import Settings
 from handrail.core.context import Session
 from handrail.core.ports.machine import Approver
-from handrail.core.ports.snapshots import SnapshotLimits
 from handrail.engine.approval import Approval
-from handrail.engine.batch.locks import PathLeases
 from handrail.engine.batch.loop_guard import LoopGuard
 from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
-from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.host.clock import SystemClock
 from handrail.host.files.local_files import TopLinks
 from handrail.policy.approval.grants import GrantObstacle
@@ -31,6 +27,8 @@ from handrail.policy.rules.rule_set import RuleSet
 from handrail.policy.undo_guard import UndoForecast, UndoGuard
 
 if TYPE_CHECKING:
+    from handrail.assembly.calls import SessionParts
+    from handrail.engine.events import EventBus
     from handrail.host.snapshots.deletion_forecast import DeletionForecast
     from handrail.policy.rules.parse import CanonicalName
 
@@ -39,26 +37,31 @@ async def open_policy(
     checked: ResolvedSettings,
     approver: Approver | None,
     machine: Machine,
-    session: Session,
+    begun: SessionParts,
     names: CanonicalName,
-    plans: PlanServices,
     obstacle: GrantObstacle,
-    leases: PathLeases,
-    failed_calls: DeadLetters,
     calls_together_s: float,
+    bus: EventBus,
 ) -> AgentPolicy:
-    """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval."""
-    services = await open_clearance(checked, machine, session, names, obstacle)
-    plans.mode.attach_policy(services.clearance, services.grants)
+    """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval. With
+    the setting `telemetry`, the events of the runtime and open questions are reported.
+    """
+    services = await open_clearance(checked, machine, begun.session, names, obstacle)
+    begun.plans.mode.attach_policy(services.clearance, services.grants)
     settings, clock = checked.loaded.settings, SystemClock()
+    approval = Approval(approver, services.grants)
+    if settings.telemetry:
+        from handrail.assembly.extras.telemetry import add_telemetry
+
+        add_telemetry(bus, approval, machine.ends)
     return AgentPolicy(
         services,
-        Approval(approver, services.grants),
+        approval,
         LoopGuard(settings.loop_guard, clock.monotonic, calls_together_s),
-        leases,
+        begun.reserved,
         CallQuotas(services.guardrails),
         settings.dry_run,
-        failed_calls if settings.dead_letters else None,
+        begun.letters if settings.dead_letters else None,
     )
 
 
@@ -69,7 +72,7 @@ async def open_clearance(
     names: CanonicalName,
     obstacle: GrantObstacle = lambda rule: None,
 ) -> PolicyServices:
-    """What says whether a call may happen, short of hooks and the person. `obstacle` answers why
+    """What says whether a call may happen, short of hooks and the user. `obstacle` answers why
     a grant could cover no call.
     """
     loaded, mode = checked.loaded, checked.mode
@@ -102,21 +105,19 @@ async def open_clearance(
     if commands is not None:
         guards.append(DeferredGuards(lambda: commands.parts.guards))
     if loaded.settings.journal and mode is not Mode.BYPASS:
-        limits = snapshot_limits(loaded.settings)
-        guards.append(UndoGuard(_deletion_forecast(roots, limits, machine.places.hidden)))
+        guards.append(UndoGuard(_deletion_forecast(machine, loaded.settings)))
     clearance = Clearance(mode, guards, unenforced, grants)
     return PolicyServices(clearance, grants, guardrails, denials)
 
 
-def _deletion_forecast(
-    roots: Sequence[str], limits: SnapshotLimits, hidden: Sequence[str]
-) -> UndoForecast:
+def _deletion_forecast(machine: Machine, settings: Settings) -> UndoForecast:
     """Finds the files that undo could not restore; the snapshots' rules are loaded when needed."""
 
     @cache
     def forecast() -> DeletionForecast:
         from handrail.host.snapshots.deletion_forecast import DeletionForecast
 
-        return DeletionForecast(roots, limits, hidden)
+        limits = snapshot_limits(settings)
+        return DeletionForecast(machine.files.roots, limits, machine.places.hidden)
 
     return lambda removals: forecast().unkept(removals)

@@ -12,16 +12,15 @@ from handrail.assembly.deferred_commands import Commands
 from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports.machine import Blobs, Clock, Files
-from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
-from handrail.history.recovery.pending_cleanup import (
+from handrail.history.recovered_call import (
     JOB_PREFIX,
     NO_SESSION,
+    RecoveredCall,
+    close_abandoned_sessions,
     list_pending_cleanup,
 )
-from handrail.history.recovery.recovered_call import RecoveredCall
-from handrail.host.state.process_identity import may_still_run
-from handrail.host.state.runtime_presence import RuntimePresence
-from handrail.host.supervisor.orphans import wait_for_orphans
+from handrail.host.state.identities import RuntimePresence, may_still_run
+from handrail.host.supervisor.killed_runtimes import wait_for_killed_runtimes
 
 if TYPE_CHECKING:
     from handrail.assembly.commands import CommandParts
@@ -62,9 +61,9 @@ async def recover_session(
     """
     store, commands, recovered = machine.store, machine.commands, list[RecoveredCall]()
     if machine.home.directory is not None:
-        await wait_for_orphans(machine.home.directory)
+        await wait_for_killed_runtimes(machine.home.directory)
     if await list_pending_cleanup(store) or await store.unfinished():
-        from handrail.history.recovery.unfinished_plans import Recovery
+        from handrail.history.unfinished_plans import Recovery
 
         def compare(intent: Mapping[str, Any]) -> EffectsReport | None:
             tracker = None if commands is None else commands.parts.runner.trackers.commands

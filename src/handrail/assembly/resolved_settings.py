@@ -4,37 +4,44 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from handrail.assembly.agents import load_agents
+from handrail.assembly.extras.agent_definitions import (
+    find_agents,
+    has_definitions,
+    read_at_once,
+    read_tables,
+)
 from handrail.assembly.guardrails import load_guardrails
 from handrail.assembly.machine import named_directory, real_directory
 from handrail.assembly.rules import canonical_names, load_rules, path_base
 from handrail.config.layers.load import LoadedSettings
-from handrail.core.commands import CommandAnalyzer
 from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import find_vocabulary
 from handrail.engine.registry import ToolOrigin
-from handrail.policy.agents import Agents
-from handrail.policy.confinement import check_properties
+from handrail.policy.agents import Agents, parse_agents, unknown_tools
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule
 
 if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalyzer
     from handrail.hooks.fields import ParsedHooks
     from handrail.policy.rules.parse import CanonicalName
 
+_log = logging.getLogger("handrail")
+# What agents need for the tools of MCP servers.
+_REMOTE_TOOLS: Final = ("mcp__*", "tool_search")
 
-@dataclass(frozen=True, slots=True)
-class ResolvedSettings:
+
+class ResolvedSettings(NamedTuple):
     """Settings that can be used, and everything that was read out of them."""
 
     loaded: LoadedSettings
@@ -63,7 +70,12 @@ def resolve_settings(
     with _at(loaded, "mode"):
         mode = parse_mode(settings.mode)
     with _at(loaded, "dialect"):
-        vocabulary = find_vocabulary(settings.dialect)
+        timeout_s = settings.command_timeout_s
+        vocabulary = find_vocabulary(settings.dialect, command_timeout_s=timeout_s)
+    if settings.dialect == "coauthor" and has_definitions(loaded, root):
+        # It has one tool for each agent.
+        library = find_agents(loaded, root, canonical_names(vocabulary, lambda name: None))
+        vocabulary = find_vocabulary(settings.dialect, tuple(library.types()), timeout_s)
     roots = tuple(_roots(loaded, root))
     texts = [str(real_directory(Path(one))) for one in roots]
     analyzer = _analyzer(loaded, texts)
@@ -78,7 +90,7 @@ def resolve_settings(
         mode,
         vocabulary,
         names,
-        load_agents(loaded, names),
+        _load_agents(loaded, root, names),
         rules,
         load_guardrails(loaded),
         _hooks(loaded, texts, analyzer, own),
@@ -117,8 +129,11 @@ def _analyzer(loaded: LoadedSettings, roots: list[str]) -> Lazy[CommandAnalyzer]
     """The analyzer for the examples of rules and hooks; the settings that it needs are checked
     now.
     """
-    with _at(loaded, "sandbox_require"):
-        check_properties(loaded.settings.sandbox_require)
+    if loaded.settings.sandbox_require:
+        from handrail.policy.confinement import check_properties
+
+        with _at(loaded, "sandbox_require"):
+            check_properties(loaded.settings.sandbox_require)
 
     def build() -> CommandAnalyzer:
         from handrail.assembly.commands import command_analyzer
@@ -156,3 +171,26 @@ def _at(loaded: LoadedSettings, key: str) -> Iterator[None]:
             raise
         where = f"{source}: {key}: {problem.message}"
         raise ProblemRaised(problem.code, where, hint=problem.hint, field=key) from raised
+
+
+def _load_agents(loaded: LoadedSettings, root: Path, names: CanonicalName) -> Agents:
+    """The section `agents`; raises `invalid_arguments`, naming the key and its place."""
+    section, remote = loaded.settings.agents, loaded.settings.mcp
+    added = _REMOTE_TOOLS if remote.servers and remote.auto_allow else ()
+    agents = parse_agents(section, names, lambda key: _setting_place(loaded, key), added)
+    read_at_once(section)
+    read_tables(loaded, root)
+    for notice in unknown_tools(section, names):
+        _log.warning("%s", notice)
+    return agents
+
+
+def _setting_place(loaded: LoadedSettings, key: str) -> str:
+    """Where a setting was written: it, the first item of it, or what it is a part of."""
+    while True:
+        for name in (key, f"{key}[0]"):
+            if name in loaded.sources:
+                return str(loaded.sources[name])
+        key, dot, _ = key.rpartition(".")
+        if not dot:
+            return "settings"

@@ -1,9 +1,10 @@
-"""The person's rules, put together from the settings: parsed, checked by their examples, and
+"""The user's rules, put together from the settings: parsed, checked by their examples, and
 what they forbid to read or to write kept away.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -15,10 +16,10 @@ from handrail.assembly.machine import Machine
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import Layer
 from handrail.config.model import PermissionRule
-from handrail.core.commands import CommandAnalyzer
 from handrail.core.effects import Effects
 from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Clock
+from handrail.core.text.safe_text import safe_text
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
@@ -33,6 +34,7 @@ from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet, admit_rul
 
 if TYPE_CHECKING:
     from handrail.assembly.commands import CommandParts
+    from handrail.core.commands import CommandAnalyzer
     from handrail.core.ports.read_denials import HiddenPaths
     from handrail.policy.denials.read_denials import ReadDenials
     from handrail.policy.denials.write_denials import WriteDenials
@@ -47,6 +49,7 @@ _SOURCES = {
     Layer.SESSION: RuleSource.SESSION,
 }
 
+_log = logging.getLogger("handrail")
 _BEYOND_PATHS = Effects.OPEN_ENDED | Effects.NETWORK
 
 
@@ -226,3 +229,12 @@ def _parse_rules(loaded: LoadedSettings, names: CanonicalName) -> Iterator[Rule]
                 )
             )
             yield parse_rule(one.rule, names, origin, effect=effect, examples=one.examples)
+
+
+def warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> None:
+    """Log each rule that allows something and can never apply."""
+    for rule in rules:
+        useless = obstacle(rule) if rule.effect is Effect.ALLOW else None
+        if useless is not None:
+            text = f"the rule {rule.text!r} in {rule.origin} can allow nothing: {useless}"
+            _log.warning("%s", safe_text(text, one_line=True))

@@ -4,43 +4,54 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from handrail.assembly.agent_services import open_agent_services
 from handrail.assembly.approver import ApproverChoice, approver_for
-from handrail.assembly.calls import SessionParts, open_pipeline, recorder_options
+from handrail.assembly.calls import (
+    NestedCalls,
+    SessionParts,
+    add_edit_diagnostics,
+    open_batches,
+    open_pipeline,
+    open_tool_services,
+    recorder_options,
+)
+from handrail.assembly.extras.deferred import (
+    add_resolved,
+    defer_agents,
+    defer_fork,
+    defer_subagents,
+    defer_web,
+    open_remote,
+)
 from handrail.assembly.machine import Machine, open_blobs, open_machine
-from handrail.assembly.models import ModelSource
-from handrail.assembly.plan_mode import open_plan_mode, resume_plan_mode
+from handrail.assembly.plan_mode import attach_runner, open_plan_mode, resume_plan_mode
 from handrail.assembly.policy_services import open_policy
 from handrail.assembly.recovery import recover_session, track_changes
 from handrail.assembly.resolved_settings import ResolvedSettings, resolve_settings
-from handrail.assembly.rules import canonical_names, pattern_obstacle
+from handrail.assembly.rules import canonical_names, pattern_obstacle, warn_of_useless_rules
 from handrail.assembly.session import (
     SessionKeeper,
     SessionSuspension,
     answered_in,
     begin_session,
+    dead_letters,
     next_turn,
     restore_reads,
+    undo_service,
 )
 from handrail.assembly.settings_files import config_file, load_from
+from handrail.assembly.skills import open_skills, register_skill_tools
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
-from handrail.core.events import CallHeartbeat
 from handrail.core.lazy import Lazy
-from handrail.core.outputs import Outputs
-from handrail.core.ports.machine import Approver, Blobs, Clock, Files
-from handrail.core.ports.models import Model
-from handrail.core.ports.undo import UndoService
+from handrail.core.ports.machine import Approver, Clock
 from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Tool
-from handrail.core.verdicts import Effect
-from handrail.engine.batch.batch_runner import BatchRunner
 from handrail.engine.batch.locks import PathLeases
 from handrail.engine.call_policy import AgentPolicy, UserPolicy
 from handrail.engine.catalog import Catalog
@@ -48,26 +59,28 @@ from handrail.engine.events import EventBus
 from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.preparer import CallIds, Preparer, Principals
-from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.engine.recording.read_review import ReadReview
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.recording.stored_results import StoredResults
-from handrail.engine.registry import Registry
+from handrail.engine.registry import Registry, RegistryView, ToolResolver
 from handrail.engine.runtime import Runtime
 from handrail.engine.services import CallServices, SessionServices, ToolServices
 from handrail.engine.timing import CallTimer, DeadlineTimer
-from handrail.history.recovery.recovered_call import RecoveredCall
+from handrail.engine.todos import StoredTodos
+from handrail.history.recovered_call import RecoveredCall
 from handrail.host.clock import SystemClock
-from handrail.host.state.process_identity import may_still_run, this_process
-from handrail.policy.approval.grants import GrantObstacle
+from handrail.host.state.identities import may_still_run, this_process
 from handrail.policy.modes import Mode
-from handrail.policy.rules.rule import Rule
 from handrail.tools._lib.services import Services
 from handrail.tools.builtin import BUILTIN_NAMES, build_tool
 
 if TYPE_CHECKING:
+    from handrail.assembly.models import ModelSource
+    from handrail.core.ports.models import Model
+    from handrail.core.ports.web import SearchBackend
     from handrail.engine.hooking.dispatcher import SessionHooks
+    from handrail.mcp.client.tool_set import RemoteToolSet
 
 _log = logging.getLogger("handrail")
 
@@ -90,14 +103,18 @@ def open(
     commands: bool | None = None,
     tools: Iterable[Tool[Any]] = (),
     model: str | Model | None = None,
+    search: SearchBackend | None = None,
+    resolve_tool: ToolResolver | None = None,
 ) -> RuntimeOpener:
     """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
 
-    What is not given comes from the person's configuration file, then from the defaults.
+    What is not given comes from the user's configuration file, then from the defaults.
     `config` names another file, or is a mapping used instead of one. `store` is a file,
     or ":memory:" to leave nothing outside the workspace. `session` names a session to go on
     with. `tools` are tools of your own: they are registered before rules and hooks are read,
-    which may name them. Raises `ProblemRaised` if the workspace, a setting or the store is
+    which may name them. `search` answers `web_search` instead of the engine of the settings: a
+    function of the query and the number of results. `resolve_tool` returns the tool of a name that
+    is not registered, or None: such a tool is registered by its first call. Raises `ProblemRaised` if the workspace, a setting or the store is
     unusable, TypeError for a tool that cannot be registered.
     """
     overrides = {
@@ -118,8 +135,12 @@ def open(
     own = _own_tools(tools)
     # A tool that cannot be registered is refused before anything is opened.
     Registry.of(own)
-    asked = approver_for(approver, root)
-    return RuntimeOpener(Path(root), loaded, file, store, session, asked, tools=own, model=model)
+    asked = approver_for(approver, root, store)
+    opener = RuntimeOpener(
+        Path(root), loaded, file, store, session, asked, None, own, model, search, resolve_tool
+    )
+    opener.options = {**overrides, "store": store, "approver": approver, "config": config}
+    return opener
 
 
 @dataclass(slots=True)
@@ -135,14 +156,20 @@ class RuntimeOpener:
     runtime: Runtime | None = None
     tools: tuple[Tool[Any], ...] = ()
     model: str | Model | None = None
+    search: SearchBackend | None = None
+    resolve_tool: ToolResolver | None = None
     # Equal calls made within this time after one ended count once for the loop guard.
     calls_together_s: float = 0.0
-    # Told what a crash had left, if anything.
-    hears: Callable[[Sequence[RecoveredCall]], None] | None = None
+    # Called with what a crash had left, if anything.
+    on_recovered: Callable[[Sequence[RecoveredCall]], None] | None = None
     # The id of a session without a name that another runtime of this process has saved.
     continued: str | None = None
     # Saves the session of the opened runtime, to be continued.
     suspension: SessionSuspension | None = None
+    # Where the files beside a store on a server are, instead of the user's state directory.
+    beside_server: Path | None = None
+    # Further arguments of `open`, as they were given.
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
@@ -151,8 +178,14 @@ class RuntimeOpener:
 
     def keep_jobs(self) -> None:
         """Let background jobs outlive this runtime, whatever the settings say."""
-        settings = self.settings.model_copy(update={"keep_jobs": True})
-        self.loaded = replace(self.loaded, settings=settings)
+        settings = replace(self.settings, keep_jobs=True)
+        self.loaded = self.loaded._replace(settings=settings)
+
+    def at(self, root: Path, **changed: Any) -> RuntimeOpener:
+        """Open another directory with the same arguments, but for those that have changed."""
+        own = {"tools": self.tools, "model": self.model, "search": self.search}
+        given = {**self.options, **own, "resolve_tool": self.resolve_tool, **changed}
+        return open(root, **given)
 
     def __await__(self) -> Generator[Any, None, Runtime]:
         return _assemble(self).__await__()
@@ -182,14 +215,16 @@ async def _assemble(opening: RuntimeOpener) -> Runtime:
     meant = resolve_settings(opening.loaded, opening.root, [tool.name for tool in opening.tools])
     if meant.notices:
         _log.warning("%s", safe_text(_in_one_line(meant.notices), one_line=True))
-    machine = await open_machine(meant.roots, settings, opening.file, opening.store)
+    machine = await open_machine(
+        meant.roots, settings, opening.file, opening.store, opening.beside_server
+    )
     try:
         runtime = await _connect(opening, meant, machine)
     except BaseException:
         await machine.ends.aclose()
         raise
-    if opening.hears is not None and runtime.recovered:
-        opening.hears(runtime.recovered)
+    if opening.on_recovered is not None and runtime.recovered:
+        opening.on_recovered(runtime.recovered)
     return runtime
 
 
@@ -199,61 +234,56 @@ async def _begin(
     settings, store, named = opening.settings, machine.store, opening.session is not None
     name = opening.session or opening.continued
     session, resumed = await begin_session(name, settings, mode, machine)
+    model = opening.model or settings.model
+    session.options.main_loop_model = model if isinstance(model, str | None) else model.name
     blobs = open_blobs(machine.home) if settings.journal else None
     plans = open_plan_mode(machine, session, clock, named=named)
     track_changes(machine, settings, blobs, clock, session.id)
     recovered = await recover_session(machine, plans.every, blobs, clock, session.id)
     if resumed:
-        await restore_reads(session, store)
+        await restore_reads(session, store, machine.files)
     process = "" if named else this_process()
     reserved = PathLeases(
         store, machine.files, session.id, clock, process=process, may_still_run=may_still_run
     )
     if not named:
         machine.ends.push_async_callback(reserved.aclose)
-    past = Lazy(partial(_undo_service, machine, plans.every, blobs, clock))
-    letters = DeadLetters(store, session, this_process(), may_still_run)
+    past = Lazy(partial(undo_service, machine, plans.every, blobs, clock))
+    letters = Lazy(partial(dead_letters, store, session))
     return SessionParts(session, resumed, blobs, plans, recovered, past, reserved, letters)
 
 
-def _undo_service(machine: Machine, files: Files, blobs: Blobs | None, clock: Clock) -> UndoService:
-    from handrail.history.undo.service import LocalUndo
-
-    commands = machine.commands
-    settle = None if commands is None else commands.settle_jobs
-    return LocalUndo(machine.store, files, blobs, clock, settle)
-
-
 async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Machine) -> Runtime:
-    clock, bus = SystemClock(), EventBus()
+    clock, bus, named = SystemClock(), EventBus(), opening.session is not None
     begun = await _begin(opening, meant.mode, machine, clock)
-    registry, vocabulary = Registry(bus), meant.vocabulary
-    names = canonical_names(vocabulary, registry.origin)
-    obstacle = pattern_obstacle(registry)
-    named = opening.session is not None
+    vocabulary = meant.vocabulary
+    shown = {view.name: view.tool for view in vocabulary.dialect.views}
+    registry = Registry(bus, RegistryView(shown, lambda tool: tool.enabled(begun.session)))
+    names, obstacle = canonical_names(vocabulary, registry.origin), pattern_obstacle(registry)
     policy = await open_policy(
-        meant,
-        opening.approver,
-        machine,
-        begun.session,
-        names,
-        begun.plans,
-        obstacle,
-        begun.reserved,
-        begun.letters,
-        opening.calls_together_s,
+        meant, opening.approver, machine, begun, names, obstacle, opening.calls_together_s, bus
     )
     principals = Principals(meant.agents, policy, UserPolicy(policy.quotas, policy.dry_run))
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
     stored = _stored(machine, begun, preparer, policy)
-    _register_tools(registry, _tool_services(opening.settings, machine, begun, stored), opening)
-    _warn_of_useless_rules(meant.rules, obstacle)
+    todos = StoredTodos(begun.session.id, machine.store)
+    models = Lazy(partial(_model_source, opening))
+    web = defer_web(opening.settings, machine, begun.session, models, clock, opening.search)
+    nested = NestedCalls(preparer)
+    services = open_tool_services(
+        opening.settings, machine, begun, stored, todos, policy, web, bus, nested
+    )
+    skills = open_skills(machine, opening.settings, vocabulary, opening.tools)
+    agents = defer_subagents(meant, begun.session, lambda: runtime)
+    remote = open_remote(opening.settings, machine, services, begun.session)
+    own = services._replace(skills=skills, subagents=agents, remote_tools=remote)
+    _register_tools(registry, own, opening, remote)
+    warn_of_useless_rules(meant.rules, obstacle)
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh(opening.tools)
     await resume_plan_mode(begun.plans, begun.session, machine, named=named)
-    guardrails = policy.services.guardrails
-    keeper = SessionKeeper(begun.session, machine.store, guardrails) if named else None
-
+    kept = begun.session, machine.store, policy.services.guardrails
+    keeper = SessionKeeper(*kept) if named else None
     opening.suspension = SessionSuspension(begun, machine, policy)
     commands, settings, plans = machine.commands, opening.settings, begun.plans
     first = await next_turn(begun.session, machine.store) if begun.resumed else 1
@@ -264,22 +294,31 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     ended = None if keeper is None else keeper.keep_changes
     recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)
     pipeline = open_pipeline(settings, machine, begun, preparer, policy, recorder, timers)
-    hooks = await _attach_hooks(meant, machine, pipeline, bus, resumed=begun.resumed)
-    runner = IdempotentRunner(pipeline, ledger, ids, stored)
-    batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
-    return Runtime(
+    hooks = await _attach_hooks(meant, machine, pipeline, bus, services, resumed=begun.resumed)
+    runner = nested.runner = IdempotentRunner(pipeline, ledger, ids, stored)
+    attach_runner(plans, runner, preparer)
+    batches = open_batches(runner, preparer, policy, bus, clock, settings.most_at_once)
+    open_fork = defer_fork(opening, machine, begun, policy.services.denials)
+    runtime = Runtime(
         SessionServices(
             begun.session,
             machine.store,
             begun.recovered,
             BackgroundJobs(None if commands is None else commands.processes),
             begun.letters,
-            open_agent_services(machine, clock, ModelSource(settings, opening.model), hooks),
+            defer_agents(machine, clock, models, hooks, skills, agents, remote, open_fork),
             partial(_close, keeper, machine),
         ),
-        ToolServices(registry, catalog, preparer),
+        ToolServices(registry, catalog, preparer, todos),
         CallServices(runner, batches, policy, plans.mode, timers, bus),
     )
+    return runtime
+
+
+def _model_source(opening: RuntimeOpener) -> ModelSource:
+    from handrail.assembly.models import ModelSource
+
+    return ModelSource(opening.settings, opening.model)
 
 
 async def _close(keeper: SessionKeeper | None, machine: Machine) -> None:
@@ -289,8 +328,15 @@ async def _close(keeper: SessionKeeper | None, machine: Machine) -> None:
 
 
 async def _attach_hooks(
-    meant: ResolvedSettings, machine: Machine, pipeline: Pipeline, bus: EventBus, *, resumed: bool
+    meant: ResolvedSettings,
+    machine: Machine,
+    pipeline: Pipeline,
+    bus: EventBus,
+    services: Services,
+    *,
+    resumed: bool,
 ) -> SessionHooks | None:
+    add_edit_diagnostics(meant.loaded.settings.lsp, services, pipeline)
     if meant.hooks is None:
         return None
     from handrail.assembly.hooks import open_hooks
@@ -298,19 +344,18 @@ async def _attach_hooks(
     return await open_hooks(meant.hooks, meant.loaded, machine, pipeline, bus, resumed=resumed)
 
 
-def _register_tools(registry: Registry, services: Services, opening: RuntimeOpener) -> None:
+def _register_tools(
+    registry: Registry,
+    services: Services,
+    opening: RuntimeOpener,
+    remote: RemoteToolSet | None,
+) -> None:
     for name in BUILTIN_NAMES:
         registry.defer_builtin(name, partial(build_tool, name, services))
     for tool in opening.tools:
         registry.register(tool)
-
-
-def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> None:
-    for rule in rules:
-        useless = obstacle(rule) if rule.effect is Effect.ALLOW else None
-        if useless is not None:
-            text = f"the rule {rule.text!r} in {rule.origin} can allow nothing: {useless}"
-            _log.warning("%s", safe_text(text, one_line=True))
+    register_skill_tools(registry, opening.settings, services)
+    add_resolved(registry, remote, opening.resolve_tool)
 
 
 def _stored(
@@ -319,23 +364,6 @@ def _stored(
     session, files = begun.session, begun.plans.files
     review = ReadReview(preparer, files, policy, policy.services.denials)
     return StoredResults(session.id, machine.store, session.artifacts, review)
-
-
-def _tool_services(
-    settings: Settings, machine: Machine, begun: SessionParts, outputs: Outputs
-) -> Services:
-    commands, plans = machine.commands, begun.plans
-    where = begun.session.whereabouts
-    return Services(
-        plans.files,
-        machine.search,
-        begun.past,
-        settings.allow_delete,
-        None if commands is None else Lazy(lambda: commands.parts.shell_in(where)),
-        plans.mode,
-        begun.reserved,
-        outputs,
-    )
 
 
 def _in_one_line(notices: Sequence[str]) -> str:
@@ -359,4 +387,6 @@ def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
 
 
 def _beat(bus: EventBus, timer: CallTimer, elapsed_s: float) -> None:
+    from handrail.core.events import CallHeartbeat
+
     bus.emit(CallHeartbeat(timer.call_id, timer.tool, elapsed_s), timer.listener)

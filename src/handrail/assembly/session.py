@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from handrail.assembly.guardrails import read_counts, save_counts
 from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
-from handrail.core.context import ReadStates, Session, Whereabouts, go_to
+from handrail.core.context import ReadStates, Session, Whereabouts, go_to, is_unchanged
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import find_vocabulary
 from handrail.engine.recording.idempotency import CallIdLedger
 from handrail.host.clock import SystemClock
 from handrail.host.state.artifacts import DirectoryArtifacts
-from handrail.host.state.folder_identity import folder_identity
-from handrail.host.state.process_identity import may_still_run, this_process
+from handrail.host.state.identities import folder_identity, may_still_run, this_process
 from handrail.policy.modes import Mode
-from handrail.store.sqlite.store import SqliteStore
+from handrail.store.sqlite.store import RecordStore
 
 if TYPE_CHECKING:
     from handrail.assembly.calls import SessionParts
+    from handrail.core.ports.machine import Blobs, Clock, Files
+    from handrail.core.ports.undo import UndoService
     from handrail.engine.call_policy import AgentPolicy
+    from handrail.engine.recording.failed_call_retry import FailedCalls
     from handrail.policy.guardrails.guard import Guardrails
+
+_SECRETS: Final = "secrets_shown"
 
 
 async def begin_session(
@@ -31,7 +36,7 @@ async def begin_session(
 ) -> tuple[Session, bool]:
     """The session to work in, and whether it is an earlier one that goes on."""
     files, store = machine.files, machine.store
-    session_id = name or uuid.uuid4().hex[:12]
+    session_id = name or os.urandom(6).hex()
     info = {
         "workspace": files.roots[0],
         "folder": folder_identity(files.roots[0]),
@@ -45,14 +50,22 @@ async def begin_session(
         id=session_id,
         roots=files.roots,
         mode=mode.value,
-        read_states=ReadStates(),
+        read_states=ReadStates(is_same=partial(is_unchanged, files)),
         artifacts=_artifacts(machine),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
         now_ns=SystemClock().now_ns,
+        secrets_shown=bool(kept.get(_SECRETS)),
+        keep_secrets_shown=partial(_keep_secrets_shown, store, session_id),
     )
     if moves and "directory" in kept:
         go_to(session.whereabouts, kept["directory"], files)
     return session, resumed
+
+
+def _keep_secrets_shown(store: RecordStore, session: str) -> None:
+    # A store that fails is reported by the call.
+    with suppress(ProblemRaised):
+        store.save_state(session, _SECRETS, True)
 
 
 def _artifacts(machine: Machine) -> DirectoryArtifacts:
@@ -64,14 +77,15 @@ def _artifacts(machine: Machine) -> DirectoryArtifacts:
     return DirectoryArtifacts(machine.home.oversized, spilled=spilled)
 
 
-async def restore_reads(session: Session, store: SqliteStore) -> None:
+async def restore_reads(session: Session, store: RecordStore, files: Files) -> None:
     """Let a session that goes on know what was read in it; after recovery, which completes
     calls that a crash has cut off.
     """
     from handrail.engine.recording.read_state_codec import load_reads
 
     kept = await store.load_state(session.id)
-    session.read_states = (await load_reads(store, session.id, kept)).restore()
+    known = (await load_reads(store, session.id, kept)).restore()
+    session.read_states = ReadStates(dict(known.items()), partial(is_unchanged, files))
 
 
 class SessionKeeper:
@@ -81,7 +95,7 @@ class SessionKeeper:
     of the guardrails, which are kept when a call has changed them.
     """
 
-    def __init__(self, session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
+    def __init__(self, session: Session, store: RecordStore, guardrails: Guardrails) -> None:
         self._session = session
         self._store = store
         self._guardrails = guardrails
@@ -165,13 +179,29 @@ class SessionSuspension:
         return any(job.session == self._session.id for job in await commands.processes().jobs())
 
 
-async def next_turn(session: Session, store: SqliteStore) -> int:
+async def next_turn(session: Session, store: RecordStore) -> int:
     """The number of the first turn of a session that goes on."""
     newest = await store.calls(session=session.id, limit=1)
     return newest[0].turn + 1 if newest else 1
 
 
-def answered_in(session: Session, store: SqliteStore, *, named: bool) -> CallIdLedger:
+def answered_in(session: Session, store: RecordStore, *, named: bool) -> CallIdLedger:
     """What remembers the calls that brought their own ids."""
     owner = this_process()
     return CallIdLedger(session.id, store, resumed=named, owner=owner, alive=may_still_run)
+
+
+def dead_letters(store: RecordStore, session: Session) -> FailedCalls:
+    """The calls of a store that failed because of a defect, seen from a session."""
+    from handrail.engine.recording.failed_call_retry import FailedCalls
+
+    return FailedCalls(store, session, this_process(), may_still_run)
+
+
+def undo_service(machine: Machine, files: Files, blobs: Blobs | None, clock: Clock) -> UndoService:
+    """What undoes recorded changes."""
+    from handrail.history.undo.service import LocalUndo
+
+    commands = machine.commands
+    settle = None if commands is None else commands.settle_jobs
+    return LocalUndo(machine.store, files, blobs, clock, settle)

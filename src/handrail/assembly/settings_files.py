@@ -1,4 +1,4 @@
-"""Which settings hold in a workspace: the person's files, the workspace's own, the trust."""
+"""Which settings hold in a workspace: the user's files, the workspace's own, the trust."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def load_from(
 ) -> LoadedSettings:
     """The settings in force in a workspace, and where each of them comes from.
 
-    `config` names a file, or is a mapping, to use instead of the person's own file. Without
-    `trusted`, what the person has trusted with `handrail trust` counts.
+    `config` names a file, or is a mapping, to use instead of the user's own file. Without
+    `trusted`, what the user has trusted with `handrail trust` counts.
     """
     place = Path(root).expanduser().absolute()
     if isinstance(config, Mapping):
@@ -37,10 +37,10 @@ def load_from(
 
 
 def config_file(config: str | Path | None) -> Path:
-    """The configuration in force: the one that was named, or the person's own."""
+    """The configuration in force: the one that was named, or the user's own."""
     return Path(config) if config is not None else config_home() / "config.toml"
 
 
 def trust_book() -> TrustBook:
-    """The person's record of what is trusted; nothing is made by this."""
+    """The user's record of what is trusted; nothing is made by this."""
     return TrustBook(state_home() / FOLDER)

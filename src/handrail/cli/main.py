@@ -1,12 +1,18 @@
 """Entry point of the command line. `--version` is answered before anything else is imported."""
 
+import gc
 import sys
 from collections.abc import Sequence
+
+# What a command allocates until it runs stays: looking for garbage in it takes a twentieth of the
+# CPU time of a short command. A server sets the thresholds back.
+_ALLOCATIONS_BEFORE_GC = 100_000
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (see `exit_codes`)."""
-    words = sys.argv[1:] if words is None else words
+    if words is None:
+        return _run_program(sys.argv[1:])
     if list(words) in (["--version"], ["-V"]):
         from handrail import __version__
 
@@ -15,3 +21,12 @@ def main(words: Sequence[str] | None = None) -> int:
     from handrail.cli.runner import run_command_line
 
     return run_command_line(words)
+
+
+def _run_program(words: Sequence[str]) -> int:
+    gc.set_threshold(_ALLOCATIONS_BEFORE_GC)
+    try:
+        return main(words)
+    finally:
+        # The process ends: looking for garbage once more would take a fifth of the CPU time.
+        gc.freeze()

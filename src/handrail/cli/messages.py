@@ -68,11 +68,22 @@ NOT_A_VARIABLE: Final = ProblemTemplate(
     "invalid_arguments", "{given!r} is not NAME=VALUE", hint="example: --env CI=1"
 )
 
+IMAGES_NOT_SAVED: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the images cannot be saved in {path!r}: {error}",
+    hint="name a directory that can be written; the result itself is on record",
+)
+
 # gates
 NO_MODEL_NAME: Final = ProblemTemplate(
     "invalid_arguments",
     "no model is named",
     hint="write `handrail models test NAME`; `handrail models` lists the names",
+)
+NO_FLEET_TASKS: Final = ProblemTemplate(
+    "invalid_arguments",
+    "no tasks are named",
+    hint="name the file with the tasks; status, stop and report also accept --state DIR",
 )
 NO_GATES: Final = ProblemTemplate(
     "invalid_arguments",
@@ -100,6 +111,16 @@ REASON_NEEDS_NO: Final = ProblemTemplate(
     "invalid_arguments",
     "`approvals {action}` takes one ID and no text",
     hint="to refuse a call with a reason: approvals no ID TEXT",
+)
+NOT_A_QUESTION: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{id} asks whether a call may run; words do not answer it",
+    hint="handrail approvals yes {id}, or: no {id} TEXT",
+)
+ANSWER_TEXTS: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{id} has {count} questions: give one TEXT for each, in quotes if it contains spaces",
+    hint="`handrail approvals show {id}` shows them",
 )
 WATCH_ALONE: Final = ProblemTemplate(
     "invalid_arguments", "--watch asks at the terminal; it takes no action and no --json"
@@ -171,13 +192,51 @@ INIT_TAKES_NO_FILE: Final = ProblemTemplate(
     "`config init` takes no FILE",
     hint="to write another file than your own: config init --config FILE",
 )
+NO_SHELL: Final = ProblemTemplate(
+    "unavailable",
+    "commands cannot run: there is no bash in {path} that belongs to root or to you",
+    hint="install bash; in a container, let its user namespace map root, to which the system's files belong",
+)
 CONFIG_EXISTS: Final = ProblemTemplate(
     "exists",
     "the settings file {path!r} already exists",
-    hint="`handrail config show` lists all settings; move the file away to start again",
+    hint='to choose a model, write model = "anthropic:MODEL" above its first table; `handrail config show`'
+    " lists all settings",
 )
 CONFIG_NOT_WRITTEN: Final = ProblemTemplate(
     "unavailable", "the settings file {path!r} cannot be written: {error}"
+)
+MCP_NEEDS_NAME: Final = ProblemTemplate(
+    "invalid_arguments", "`mcp {action}` needs the NAME of a server", hint="see `handrail mcp list`"
+)
+MCP_LIST_NAME: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`mcp list` takes no name, but {name!r} was given",
+    hint="`handrail mcp test NAME` shows the tools of one server",
+)
+MCP_ONLY_ADD: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`mcp {action}` takes only the name of a server",
+    hint="a URL, a program and its variables belong to `handrail mcp add`",
+)
+MCP_NEEDS_TARGET: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`mcp add` needs a URL or a program",
+    hint="for example: handrail mcp add NAME -- /usr/bin/server --stdio",
+)
+MCP_URL_ALONE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "a server behind a URL has neither arguments nor environment variables",
+    hint="--bearer-env names the variable with its token; --oauth is for a login",
+)
+MCP_BAD_NAME: Final = ProblemTemplate(
+    "invalid_arguments", "{name!r} cannot be the name of a server: {reason}"
+)
+MCP_BAD_VARIABLE: Final = ProblemTemplate("invalid_arguments", "--env {text!r} is not NAME=VALUE")
+LOGIN_NEEDS_A_TERMINAL: Final = ProblemTemplate(
+    "needs_approval",
+    "a login needs a user at a terminal, and there is none",
+    hint="run `handrail mcp login {server}` in a terminal",
 )
 CHECK_NEEDS_A_FILE: Final = ProblemTemplate(
     "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"
@@ -186,7 +245,7 @@ NO_SUCH_FILE: Final = ProblemTemplate("not_found", "there is no file {path!r}")
 TRUST_NEEDS_A_TERMINAL: Final = ProblemTemplate(
     "needs_approval",
     "trust must be confirmed at a terminal, and there is none",
-    hint="run `handrail trust` in a terminal; `handrail trust --show` lists what it would enable",
+    hint="run `handrail {command}` in a terminal; `handrail {show}` shows what it is about",
 )
 CONFIG_DIRECTORY_UNUSABLE: Final = ProblemTemplate(
     "unavailable",
@@ -207,7 +266,22 @@ UNKNOWN_CLIENT: Final = ProblemTemplate(
 MCP_NOT_INSTALLED: Final = ProblemTemplate(
     "unavailable",
     "serving MCP needs packages that are not installed",
-    hint='install "handrail[mcp]"',
+    hint='pip install "handrail[mcp]"',
+)
+UI_NOT_INSTALLED: Final = ProblemTemplate(
+    "unavailable",
+    "the page needs packages that are not installed",
+    hint='pip install "handrail[ui]"',
+)
+ACP_NOT_INSTALLED: Final = ProblemTemplate(
+    "unavailable",
+    "the editor protocol needs packages that are not installed",
+    hint='pip install "handrail[acp]"',
+)
+WORKSPACE_FROM_EDITOR: Final = ProblemTemplate(
+    "invalid_arguments",
+    "acp does not accept --workspace: the editor names the directory of each session",
+    hint="leave the option out",
 )
 NO_SHARED_SESSION: Final = ProblemTemplate(
     "invalid_arguments",
@@ -249,13 +323,67 @@ NO_SESSIONS: Final = ProblemTemplate(
     "there is no session to continue in this workspace",
     hint="start one with `handrail run`",
 )
+NOT_A_TURN: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{turn!r} is not a turn",
+    hint="give its number as in `handrail log`, or last",
+)
+NOT_A_MODE_SWITCH: Final = ProblemTemplate(
+    "denied",
+    "the mode was not changed: {mode} allows more than {current}, and was not confirmed",
+    hint="type /mode {mode} again and answer with the name of the mode",
+)
+SESSION_MISSING: Final = ProblemTemplate(
+    "invalid_arguments",
+    "--resume without a session offers a choice at a terminal, and none was made",
+    hint="name the session: `handrail session list` lists them; -c continues the newest",
+)
+NO_TURN: Final = ProblemTemplate(
+    "invalid_arguments",
+    "rewind needs a session and the turn to go back to",
+    hint="`handrail session rewind SESSION TURN`; 0 is before the first turn",
+)
+SKILL_MISSING: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`skills {action}` needs the name of a skill",
+    hint="`handrail skills` lists them",
+)
+NO_SUCH_SKILL: Final = ProblemTemplate(
+    "not_found", "there is no skill {name!r} here", hint="`handrail skills` lists them"
+)
+AGENT_MISSING: Final = ProblemTemplate(
+    "invalid_arguments",
+    "`agents {action}` needs the name of an agent",
+    hint="`handrail agents` lists them",
+)
+NO_SUCH_AGENT_TYPE: Final = ProblemTemplate(
+    "not_found", "there is no agent {name!r} here", hint="`handrail agents` lists them"
+)
+UNKNOWN_AGENT: Final = ProblemTemplate(
+    "invalid_arguments",
+    "no agent {name!r}; {advice}",
+    hint="`handrail agents` lists the types of agents; [agents] tables name others",
+)
+AGENT_NEEDS_NO_TRUST: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{name!r} is not an agent of the project that trust could enable ({state})",
+    hint="see `handrail agents`",
+)
+NO_SUCH_SUBAGENT: Final = ProblemTemplate(
+    "not_found", "there is no subagent {agent!r} in this session", hint="/agents lists them"
+)
 NO_SUCH_SESSION: Final = ProblemTemplate(
-    "not_found",
+    "invalid_arguments",
     "there is no session {session!r} in this workspace",
-    hint="`handrail session list` lists them",
+    hint="`handrail session list` lists conversations, `handrail log` the sessions of calls",
 )
 SCHEMA_UNUSABLE: Final = ProblemTemplate(
     "invalid_arguments",
     "the JSON Schema in {path!r} cannot be used: {error}",
     hint="name a file that holds one JSON Schema object",
+)
+SKILL_NEEDS_NO_TRUST: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{name!r} is not a skill of the project that trust could enable ({state})",
+    hint="see `handrail skills`",
 )

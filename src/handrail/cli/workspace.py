@@ -7,34 +7,33 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.cli import messages
 from handrail.cli.parser import SETTING_OPTIONS
 from handrail.cli.render import output
+from handrail.core.names.store_location import MEMORY, is_store_url
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from handrail.assembly.runtime_opener import RuntimeOpener
     from handrail.config.model import Settings
+    from handrail.core.approval import Reply
+    from handrail.core.ports.machine import Approver
     from handrail.host.state.state_paths import StatePaths
+    from handrail.store.sql import SqlConnection
 
 DEFAULT_SESSION: Final = "cli"
-MEMORY: Final = ":memory:"
 _DAY_S: Final = 86_400
-ASK_CHOICES: Final = ("terminal", "approvals", "nobody")
+ASK_CHOICES: Final = ("terminal", "approvals", "both", "nobody")
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 # Two random digits: two calls may start in the same millisecond.
 _RANDOM: Final = len(_DIGITS) ** 2
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(NamedTuple):
     """A workspace and its state directory, without an open session."""
 
     root: Path
@@ -46,7 +45,8 @@ class Workspace:
         """Whether anything has been recorded here."""
         if self.problem is not None or self.home.store == MEMORY:
             return False
-        return Path(self.home.store).is_file()
+        # Of a database it is asked when it is opened.
+        return is_store_url(self.home.store) or Path(self.home.store).is_file()
 
 
 def find_workspace(options: Namespace) -> Workspace:
@@ -109,16 +109,16 @@ def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
     )
     # Each command is a process of its own: background jobs must outlive it.
     opening.keep_jobs()
-    opening.hears = warn_recovered
+    opening.on_recovered = warn_recovered
     return opening
 
 
 @contextmanager
-def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
+def open_record(place: Workspace) -> Iterator[SqlConnection]:
     """Open the record of a workspace read-only; raises `store_unavailable`."""
     import sqlite3
 
-    from handrail.store.sqlite.connection import open_read_only
+    from handrail.store.opening import open_read_only
     from handrail.store.sqlite.errors import explain_error, problem_error
 
     if place.home.store == MEMORY:
@@ -130,6 +130,34 @@ def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
         raise problem_error(explain_error(error, place.home.store)) from error
     finally:
         db.close()
+
+
+class SessionName(NamedTuple):
+    """What `--session` names: the id of a conversation, whose calls may be in several sessions of
+    runtimes, or else a session of a runtime. Both None: any.
+    """
+
+    session: str | None = None
+    conversation: str | None = None
+
+
+def read_session_name(db: SqlConnection, name: str | None) -> SessionName:
+    """What the name stands for in this record."""
+    from handrail.store.records.conversations import is_conversation
+
+    if name is not None and is_conversation(db, name):
+        return SessionName(conversation=name)
+    return SessionName(session=name)
+
+
+def check_session(db: SqlConnection, name: str | None) -> None:
+    """Raise `invalid_arguments` if a session is named of which nothing is recorded."""
+    if name is None:
+        return
+    from handrail.store.records.calls import is_recorded
+
+    if not is_recorded(db, name) and read_session_name(db, name).conversation is None:
+        raise messages.NO_SUCH_SESSION.error(session=name, field="session")
 
 
 def workspace_directory(options: Namespace) -> Path:
@@ -165,12 +193,13 @@ def add_ask_option(parser: ArgumentParser) -> None:
     """Add --ask."""
     parser.add_argument(
         "--ask", choices=ASK_CHOICES, metavar="WHERE",
-        help="where approvals are asked: terminal (default), approvals or nobody",
+        help="where approvals are asked: terminal (default), approvals, both or nobody",
     )  # fmt: skip
 
 
-def choose_approver(options: Namespace | None = None) -> Any:
+def choose_approver(options: Namespace | None = None, *, single_call: bool = False) -> Any:
     """Return the approver that --ask names, by default the terminal if there is one, or None.
+    With `single_call`, ending the run is not offered as an answer.
 
     Raises `needs_approval` if the terminal was named and there is none.
     """
@@ -188,15 +217,28 @@ def choose_approver(options: Namespace | None = None) -> Any:
     from handrail.cli.render.screen import use_colour
     from handrail.host.terminal.prompt import TerminalApprover
 
-    return TerminalApprover(colour=use_colour(sys.stderr))
+    terminal = TerminalApprover(colour=use_colour(sys.stderr), single_call=single_call)
+    return _shared(terminal, options) if options is not None and asked == "both" else terminal
+
+
+def _shared(terminal: Approver, options: Namespace) -> Approver:
+    """Asks here and in the queue; says so if the answer comes from elsewhere."""
+    from handrail.host.terminal.approval_queue import VIA
+    from handrail.policy.approval.shared_approver import SharedApprover
+
+    def report(reply: Reply) -> None:
+        if reply.via == VIA:
+            who = "" if reply.who is None else f" by {reply.who}"
+            output.warn(f"answered elsewhere{who}: {reply.answer.value}")
+
+    return SharedApprover([terminal, _queue_approver(options)], report)
 
 
 def _queue_approver(options: Namespace) -> Any:
     import shlex
-    import time
 
+    from handrail.assembly.approver import queue_approver
     from handrail.cli.program import command_name
-    from handrail.host.terminal.approval_queue import QueueApprover
 
     root = workspace_directory(options)
 
@@ -204,7 +246,7 @@ def _queue_approver(options: Namespace) -> Any:
         command = f"{command_name()} approvals -w {shlex.quote(str(root))}"
         output.warn(f"{name} waits for approval; answer with: {command}")
 
-    return QueueApprover(root, time.time_ns, notify)
+    return queue_approver(root, options.store, notify)
 
 
 def collect_if_due(options: Namespace) -> None:

@@ -46,3 +46,23 @@ TRUST_NOT_WRITABLE: Final = ProblemTemplate(
     "cannot change the trust records in {folder!r}: {error}",
     hint="`handrail doctor` reports on the state directory",
 )
+SERVER_EXISTS: Final = ProblemTemplate(
+    "exists",
+    "{path!r} already names an MCP server {server!r}",
+    hint="`handrail mcp remove {server}` removes it",
+)
+SERVER_NOT_NAMED: Final = ProblemTemplate(
+    "not_found",
+    "{path!r} names no MCP server {server!r}",
+    hint="`handrail mcp list` shows the servers and where they come from",
+)
+EDIT_NEEDS_TOML: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{path!r} is not changed: only TOML files are",
+    hint="edit the file yourself; `handrail config check FILE` checks it",
+)
+NOT_EDITED: Final = ProblemTemplate(
+    "unavailable",
+    "the settings file {path!r} was not changed: {reason}",
+    hint="edit the file yourself; `handrail config check FILE` checks it",
+)

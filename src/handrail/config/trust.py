@@ -12,10 +12,9 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.config import messages
 from handrail.config.files.reading import FileText
@@ -32,8 +31,7 @@ def files_digest(files: Sequence[FileText]) -> str:
     return sha256(json.dumps([[one.name, one.digest] for one in files]).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class TrustBook:
+class TrustBook(NamedTuple):
     """The trust records."""
 
     folder: Path  # created by the caller before `add`; reading never creates it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -65,6 +66,11 @@ class Usage:
         """The JSON form."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Usage:
+        """Read the JSON form back."""
+        return cls(**given)
+
 
 class ReportedCommand(NamedTuple):
     """A command that the agent ran; `exit_code` is None if it was ended or refused."""
@@ -101,7 +107,9 @@ class RefusedCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """What an agent did, computed from the results of its calls, never from its text."""
+    """What an agent did, computed from the results of its calls, never from its text. The report of a
+    subagent has its id, its status and its answer.
+    """
 
     changes: tuple[str, ...] = ()
     commands: tuple[ReportedCommand, ...] = ()
@@ -110,10 +118,15 @@ class AgentReport:
     unfinished: tuple[str, ...] = ()
     refused: tuple[RefusedCall, ...] = ()
     children: tuple[AgentReport, ...] = ()
+    agent: str = ""
+    status: str = ""
+    answer: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
+        named = {"agent": self.agent, "status": self.status, "answer": self.answer}
         return {
+            **(named if self.agent else {}),
             "changes": list(self.changes),
             "commands": [one._asdict() for one in self.commands],
             "reads": list(self.reads),
@@ -129,7 +142,8 @@ class AgentResult:
     """How a task ended.
 
     `text` is the model's last message. `output` is the validated value if a type was asked for.
-    `problem` says why a task that is not `done` ended.
+    `problem` says why a task that is not `done` ended. `foreign_links` are links in the text to hosts
+    that the user has not named: do not load them unasked.
     """
 
     text: str
@@ -140,6 +154,7 @@ class AgentResult:
     report: AgentReport = field(default_factory=AgentReport)
     output: Any = None
     problem: Problem | None = None
+    foreign_links: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -164,6 +179,7 @@ class AgentResult:
             "verified": self.verified,
             "output": _plain(self.output),
             "problem": self.problem.to_dict() if self.problem else None,
+            "foreign_links": list(self.foreign_links),
         }
 
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
+from handrail.core.names.caller_words import tool_name
 from handrail.core.verdicts import Risk
+
+if TYPE_CHECKING:
+    from handrail.core.plan import Change
 
 
 class Answer(StrEnum):
@@ -25,6 +29,10 @@ class Answer(StrEnum):
     ABORT = "abort"
 
 
+# The form in which replies are exchanged between processes.
+ANSWER_VERSION: Final = 1
+
+
 class Reply(NamedTuple):
     """An answer and, for the record, how it came (terminal, callback, approvals, elicitation) and
     from whom, if known. `reason` is why the call is refused; the model reads it.
@@ -34,6 +42,32 @@ class Reply(NamedTuple):
     via: str
     who: str | None = None
     reason: str | None = None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the call may not run."""
+        return self.answer is Answer.NO or self.answer is Answer.ABORT
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reply as other processes read it."""
+        said = {"answer": self.answer.value, "reason": self.reason}
+        return {"v": ANSWER_VERSION, **said, "via": self.via, "who": self.who}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any], binding: str, via: str) -> Reply:
+        """The reply to the question of this binding that another process wrote; anything but a clear
+        answer is a refusal. `via` is used if it does not say how it came.
+        """
+        who, reason, route = said.get("who"), said.get("reason"), said.get("via")
+        known = said.get("answer") in [one.value for one in Answer]
+        if not known or said.get("binding") != binding or said.get("v") != ANSWER_VERSION:
+            return cls(Answer.NO, via)
+        return cls(
+            Answer(said["answer"]),
+            route if isinstance(route, str) else via,
+            who if isinstance(who, str) else None,
+            reason if isinstance(reason, str) else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +92,20 @@ class ApprovalRequest:
     agent: str = "main"
     effects: Mapping[str, Any] | None = None
     always: str | None = None
+    # The agents from the main agent down to the one that makes the call; empty: that one alone.
+    chain: tuple[str, ...] = ()
+    # What the call would change, for those who ask in this process; other processes get `preview`.
+    changes: tuple[Change, ...] = field(default=(), compare=False, repr=False)
+    # The session in which the call is recorded.
+    session: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape that other processes and servers read."""
+        """The JSON shape that other processes and servers read; a chain only of a subagent."""
+        more: dict[str, Any] = {"chain": list(self.chain)} if len(self.chain) > 1 else {}
+        if self.session:
+            more["session"] = self.session
         return {
+            **more,
             "call_id": self.call_id,
             "tool": self.tool,
             "agent": self.agent,
@@ -78,21 +122,26 @@ class ApprovalRequest:
     @classmethod
     def from_dict(cls, given: Any) -> Self:
         """Read that shape back; raises ValueError if it is another one."""
-        if not isinstance(given, Mapping) or given.keys() != _TEXTS | _MAYBE | {"risk", "effects"}:
+        if not isinstance(given, Mapping) or given.keys() - _OPTIONAL != _KEYS:
             raise ValueError("this is not an approval request")
-        effects = given["effects"]
+        effects, chain = given["effects"], given.get("chain", [])
         if (
-            not all(isinstance(given[name], str) for name in _TEXTS)
+            not isinstance(chain, list)
+            or not isinstance(given.get("session", ""), str)
+            or not all(isinstance(one, str) for one in chain)
+            or not all(isinstance(given[name], str) for name in _TEXTS)
             or not all(isinstance(given[name], str | None) for name in _MAYBE)
             or not isinstance(effects, Mapping | None)
             or given["risk"] not in _RISKS
         ):
             raise ValueError("this is not an approval request")
-        return cls(**{**given, "risk": _RISKS[given["risk"]]})
+        return cls(**{**given, "risk": _RISKS[given["risk"]], "chain": tuple(chain)})
 
 
 _TEXTS = frozenset({"call_id", "tool", "agent", "action", "reason", "preview", "binding"})
 _MAYBE = frozenset({"model_says", "always"})
+_OPTIONAL = frozenset({"chain", "session"})
+_KEYS = _TEXTS | _MAYBE | {"risk", "effects"}
 _RISKS = {risk.word: risk for risk in Risk}
 
 
@@ -102,3 +151,9 @@ def config_line(rule: str) -> str:
     # list of the same name breaks the file. A JSON string is a TOML string too, but for DEL,
     # which no rule holds.
     return f"{json.dumps(rule, ensure_ascii=False)} in the list allow under [permissions]"
+
+
+def caller_config_line(rule: str) -> str:
+    """The same for a text that the model reads: the tool has the caller's name."""
+    tool, parenthesis, rest = rule.partition("(")
+    return config_line(f"{tool_name(tool)}{parenthesis}{rest}")

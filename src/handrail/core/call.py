@@ -25,7 +25,8 @@ class ToolCall(NamedTuple):
     is not one plain object. `name` is the tool's name in any dialect. `by_person`: the user asked
     for the call, so it needs no approval. `from_model`: the call comes from a model's message and
     may name only tools that were declared to the model. `continues` is the id of an earlier call
-    that this one continues; only the runtime sets it.
+    that this one continues; only the runtime sets it. `conversation` is the conversation whose model
+    makes the call, empty outside of one.
     """
 
     id: str
@@ -36,6 +37,17 @@ class ToolCall(NamedTuple):
     by_person: bool = False
     from_model: bool = False
     continues: str | None = None
+    conversation: str = ""
+
+    @property
+    def reader(self) -> str:
+        """Who sees the result: the agent, apart for each of its conversations."""
+        return reader_name(self.agent, self.conversation)
+
+
+def reader_name(agent: str, conversation: str) -> str:
+    """The name under which it is kept what an agent has seen in a conversation."""
+    return f"{agent}@{conversation}" if conversation else agent
 
 
 def is_call_id(value: object) -> bool:

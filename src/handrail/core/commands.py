@@ -93,6 +93,8 @@ class CommandSegment(NamedTuple):
     source: str
     # The program is inside a command or process substitution, or contains one.
     substitutes: bool = False
+    # Variables that it sets and that change what programs run or load: PATH, LD_PRELOAD.
+    risky_variables: tuple[str, ...] = ()
 
 
 class CommandAnalysis(NamedTuple):
@@ -115,6 +117,10 @@ class CommandAnalysis(NamedTuple):
     text: str = ""
     # Every program that the command starts is in `parts`, though some words may be unknown.
     fully_listed: bool = False
+    # Whatever its class, the sandbox lets the program write nothing.
+    writes_nothing: bool = False
+    # The sandbox hides files whose names say that they hold secrets, as far as it can.
+    sees_no_secrets: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""

@@ -10,13 +10,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.call import MAIN_AGENT, ToolCall
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports.machine import Artifacts, Files
-from handrail.core.ports.processes import Confinement, OnOutput
 from handrail.core.problems import ProblemRaised
+from handrail.core.results import FileRead
+from handrail.core.text.encoding import detect
+
+if TYPE_CHECKING:
+    from handrail.core.events import Event
+    from handrail.core.ports.processes import Confinement, OnOutput
 
 
 class ReadRecord(NamedTuple):
@@ -52,10 +58,18 @@ class ReadState:
     what has changed since and whether an edit changes lines that the agent has seen.
     """
 
-    def __init__(self, records: Mapping[str, ReadRecord] | None = None) -> None:
+    def __init__(
+        self,
+        records: Mapping[str, ReadRecord] | None = None,
+        is_same: Callable[[str, ReadRecord], bool] = lambda absolute, record: True,
+    ) -> None:
         self._records: dict[str, ReadRecord] = dict(records or {})
+        # Whether a file is still as it was read.
+        self.is_same = is_same
         self._texts: dict[str, tuple[str, ...]] = {}
         self._room = _ALL_TEXT_BYTES
+        # Whether the text of a file that may hold secrets was shown and is forgotten.
+        self.forgot_secrets = False
         # What was noted outside of any call, which no record of a call has.
         self.outside_calls: dict[str, ReadRecord | None] = {}
 
@@ -106,14 +120,16 @@ class ReadState:
         return self._records.get(absolute)
 
     def forget(self, absolute: str) -> None:
-        """Drop what is known of a file (it was deleted)."""
+        """Drop what is known of a file: it was deleted, or its text left the conversation."""
         if self._records.pop(absolute, None) is not None:
+            self.forgot_secrets = self.forgot_secrets or is_sensitive(absolute)
             self._note_change(absolute, None)
         self._drop_texts(absolute)
 
     def can_edit(self, absolute: str) -> bool:
-        """Whether the file has been read in this session."""
-        return absolute in self._records
+        """Whether the file has been read in this session and is still as it was then."""
+        record = self._records.get(absolute)
+        return record is not None and self.is_same(absolute, record)
 
     def items(self) -> Sequence[tuple[str, ReadRecord]]:
         """All records, for saving with a named session."""
@@ -136,17 +152,51 @@ def _same_content(one: ReadRecord, two: ReadRecord) -> bool:
     return one.stat.settled and one.stat.same_as(two.stat)
 
 
+def is_unchanged(files: Files, absolute: str, record: ReadRecord) -> bool:
+    """Whether a file is still as it was read."""
+    try:
+        place = files.locate(absolute)
+        stat = files.stat(place)
+        if stat is None or (record.stat.settled and record.stat.same_as(stat)):
+            return stat is not None
+        return record.digest is not None and files.read(place).content.digest == record.digest
+    except ProblemRaised:
+        return False
+
+
+def record_shown(reads: ReadState, shown: FileRead, files: Files, now_ns: int) -> None:
+    """Note that a tool of the user's own showed a file, if what it showed is all of the file."""
+    try:
+        place = files.locate(shown.path)
+        seen = files.read(place, max_bytes=_TEXT_BYTES)
+    except ProblemRaised:
+        return
+    data = seen.content.tobytes()
+    form = detect(data)
+    text = None if form is None else form.decode(data)
+    if text is not None and shown.content in (text, text.removesuffix("\n")):
+        record = ReadRecord(now_ns / 1e9, 1, 0, seen.stat, True, seen.content.digest)
+        reads.record_read(place.absolute, record, text)
+
+
 class ReadStates:
     """The read state of each agent of a session: what one has seen, another has not."""
 
-    def __init__(self, states: Mapping[str, ReadState] | None = None) -> None:
+    def __init__(
+        self,
+        states: Mapping[str, ReadState] | None = None,
+        is_same: Callable[[str, ReadRecord], bool] = lambda absolute, record: True,
+    ) -> None:
         self._states: dict[str, ReadState] = dict(states or {})
+        self._is_same = is_same
+        for state in self._states.values():
+            state.is_same = is_same
 
     def for_agent(self, agent: str) -> ReadState:
         """The read state of this agent; empty before its first read."""
         state = self._states.get(agent)
         if state is None:
-            state = self._states[agent] = ReadState()
+            state = self._states[agent] = ReadState(is_same=self._is_same)
         return state
 
     def items(self) -> Sequence[tuple[str, ReadState]]:
@@ -156,7 +206,9 @@ class ReadStates:
 
 @dataclass(slots=True)
 class Options:
-    """Facts about the agent around the runtime, set by the program that runs the loop."""
+    """Facts about the agent around the runtime; a program that runs a loop of its own may set them.
+    `main_loop_model` is the model that the runtime was opened with.
+    """
 
     main_loop_model: str | None = None
     max_thinking_tokens: int | None = None
@@ -195,8 +247,20 @@ class Session:
     whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
     options: Options = field(default_factory=Options)
     values: dict[str, Any] = field(default_factory=dict)
+    # By the id of a conversation: a function that returns its messages. A loop of one's own sets "".
+    conversations: dict[str, Callable[[], Sequence[Any]]] = field(default_factory=dict)
     # The wall clock in nanoseconds; a session without a clock is always at the epoch.
     now_ns: Callable[[], int] = int
+    # Whether a result may have shown the content of a file that holds secrets. Never reset.
+    secrets_shown: bool = False
+    # Keeps that with the session.
+    keep_secrets_shown: Callable[[], None] = lambda: None
+
+    def note_secrets(self) -> None:
+        """Remember from now on that secrets may have been shown."""
+        if not self.secrets_shown:
+            self.secrets_shown = True
+            self.keep_secrets_shown()
 
     @property
     def reads(self) -> ReadState:
@@ -235,23 +299,24 @@ class CancelSignal:
 class ToolContext:
     """Handed to a tool with each call.
 
-    `report` sends progress to the listeners. `places` holds the resolved path arguments
+    `report` sends progress, or an event of the tool's own, to the listeners. `places` holds the resolved path arguments
     by name: `path`, and inside other values `paths[0]`, `edits[1].path`, `files['a']`;
     `list_places` returns those of one argument. `confirmed` names the approval that cleared
-    this call, if the user was asked. `messages` is the conversation, where the loop gives it.
+    this call, if the user was asked.
     `confinement` is what a program that the call starts may reach; `on_output` is
     called with the output of that program while it runs.
     """
 
     call: ToolCall
     session: Session
-    report: Callable[[str], None]
+    report: Callable[[str | Event], None]
     signal: CancelSignal
     places: Mapping[str, Place] = field(default_factory=dict)
     confirmed: str | None = None
-    messages: Sequence[Any] = ()
     confinement: Confinement | None = None
     on_output: OnOutput | None = None
+    # The agents from the main agent down to the caller.
+    chain: tuple[str, ...] = ()
 
     def list_places(self, argument: str) -> list[Place]:
         """The resolved paths of one argument and of everything inside it, in order."""
@@ -261,6 +326,12 @@ class ToolContext:
             for name, place in self.places.items()
             if name == argument or name.startswith(inside)
         ]
+
+    @property
+    def messages(self) -> Sequence[Any]:
+        """The conversation in which the call was made; empty if no loop keeps one."""
+        conversation = self.session.conversations.get(self.call.conversation)
+        return () if conversation is None else conversation()
 
     @property
     def call_id(self) -> str:
@@ -290,12 +361,18 @@ class ToolContext:
     @property
     def reads(self) -> ReadState:
         """What the calling agent has seen."""
-        return self.session.read_states.for_agent(self.call.agent)
+        call = self.call
+        return self.session.read_states.for_agent(call.reader if call.conversation else call.agent)
 
     @property
     def options(self) -> Options:
         """Facts about the agent around the runtime."""
         return self.session.options
+
+    @property
+    def mcp_clients(self) -> Mapping[str, Any]:
+        """The MCP servers of the session by name: `await one.call(tool, arguments, ctx)`."""
+        return self.session.options.mcp_clients
 
     @property
     def artifacts(self) -> Artifacts:

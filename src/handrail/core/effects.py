@@ -113,6 +113,6 @@ def _needed(key: str, access: Access) -> Effects:
     kind = key.partition(":")[0]
     if kind in ("file", "tree"):
         return _PATHS if access is Access.READ else Effects.WRITES_PATHS
-    if kind in ("session", "job"):
+    if kind in ("session", "job", "agent"):
         return Effects.SESSION
     return Effects.NETWORK if kind == "net" else Effects.OPEN_ENDED

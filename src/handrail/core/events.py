@@ -6,11 +6,11 @@ Shapes are public and append-only: a field is added, never renamed or given anot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from handrail.core.results import Modifier
+from handrail.core.results import Modifier, modifier_dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,10 @@ class CallStarted(Event):
     turn: int
     agent: str
     summary: str
+    # How the tool itself shows the call to a user (`render_call`); None: it does not.
+    display: str | None = None
+    # What it can touch, such as "write file:/project/a.py".
+    footprint: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,10 @@ class CallOutput(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallEnded(Event):
-    """A call is over, however it ended."""
+    """A call is over, however it ended; `code` and `reason` are those of its problem, `verdict` and
+    `rule` say why it was allowed. `footprint` names what it could touch, such as
+    "write file:/project/a.py"; `changes` is the number of files that it changed.
+    """
 
     type: ClassVar[str] = "tool_call_end"
     call_id: str
@@ -89,6 +96,11 @@ class CallEnded(Event):
     status: str
     code: str | None
     duration_s: float
+    reason: str | None = None
+    verdict: str | None = None
+    rule: str | None = None
+    footprint: tuple[str, ...] = ()
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +155,15 @@ class ContextModified(Event):
     """A tool asks for a change of the conversation's context; sent in call order."""
 
     type: ClassVar[str] = "context_modified"
+    # Version 1 had the fields of the modifier without their names or its type.
+    v: ClassVar[int] = 2
     call_id: str
     modifier: Modifier
+
+    def to_dict(self) -> dict[str, Any]:
+        """The versioned wire form."""
+        shape = {"call_id": self.call_id, "modifier": modifier_dict(self.modifier)}
+        return {"type": self.type, "v": self.v, **shape}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +181,77 @@ class HookRan(Event):
     duration_s: float
     call_id: str | None = None
     tool: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TodosChanged(Event):
+    """The to-do list of the session has changed; `owner` is the agent whose items changed, `todos`
+    the whole list.
+    """
+
+    type: ClassVar[str] = "todos_changed"
+    owner: str
+    todos: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked(Event):
+    """The user is asked (`approver="events"`); `rt.reply` answers. `request` is the JSON form of the
+    `ApprovalRequest`, or of what `ask_user` asks, with the key `questions`.
+    """
+
+    type: ClassVar[str] = "question"
+    question_id: str
+    agent: str
+    chain: tuple[str, ...]
+    call_id: str
+    request: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered(Event):
+    """A question no longer waits. `answer` is None if its call ended first; `via` is then
+    "withdrawn".
+    """
+
+    type: ClassVar[str] = "question_answered"
+    question_id: str
+    agent: str
+    chain: tuple[str, ...]
+    answer: str | None
+    via: str
+    who: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillUsed(Event):
+    """A skill was loaded; `hash` covers all files of its folder."""
+
+    type: ClassVar[str] = "skill_loaded"
+    skill: str
+    hash: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class McpCallStarted(Event):
+    """A tool of an MCP server is being called."""
+
+    type: ClassVar[str] = "mcp_tool_call_begin"
+    server: str
+    tool: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class McpCallEnded(Event):
+    """The call of an MCP server's tool is over."""
+
+    type: ClassVar[str] = "mcp_tool_call_end"
+    server: str
+    tool: str
+    call_id: str
+    is_error: bool
 
 
 Listener = Callable[[Event], None]

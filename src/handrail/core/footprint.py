@@ -6,9 +6,10 @@ Permissions, locks, the journal and scheduling all use this value, so they canno
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from handrail.core.commands import CommandAnalysis
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis
 
 
 class Access(StrEnum):
@@ -22,7 +23,7 @@ class Touch(NamedTuple):
     """One key and how it is touched.
 
     Keys: `file:/abs/path`, `tree:/abs/dir` (everything beneath), `session:name`, `net:host`,
-    `job:3`.
+    `job:3`, `agent:explore-1f2e3d4c`.
     """
 
     key: str
@@ -51,6 +52,16 @@ class Footprint(NamedTuple):
             if access is Access.WRITE:
                 return False
         return True
+
+    @property
+    def may_change_files(self) -> bool:
+        """Whether files may be different after the call."""
+        if self.open_ended or self.command is not None:
+            return True
+        return any(
+            access is Access.WRITE and key.startswith(("file:", "tree:"))
+            for key, access in self.touches
+        )
 
     def conflicts_with(self, other: Footprint) -> bool:
         """Whether the two calls must not run at the same time or change places."""

@@ -57,3 +57,8 @@ class Outputs(Protocol):
 
     async def check(self, call_id: str, caller: ToolCall) -> None:
         """Raise `denied` if the caller may not read what a call has returned."""
+
+    async def denies(self, call: ToolCall) -> bool:
+        """Whether the agent of a call may not read now what the call has returned, in whichever session
+        it was made. A call that is not on record is judged by what it says.
+        """

@@ -7,8 +7,12 @@ raised inside Handrail is a bug of ours. The list of codes is closed: it is publ
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
+
+from handrail.core.names.caller_words import HINT_WORDS, TEMPLATE_WORDS, NotShownError
 
 Code = Literal[
     "unknown_tool",
@@ -40,6 +44,7 @@ Code = Literal[
     "internal",
 ]
 CODES: Final[tuple[str, ...]] = get_args(Code)
+_NAMED_TOOL: Final = re.compile(r"\{tool_name\[(\w+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Problem:
     hint: str | None = None
     field: str | None = None
     retryable: bool = False
+    # The canonical names of the tools that the hint names: a caller that cannot use them gets no hint.
+    hint_tools: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
@@ -70,7 +77,8 @@ class Problem:
 class ProblemTemplate:
     """The wording of one problem, kept in the `messages.py` of its area.
 
-    `{name}` in the message or the hint stands for a value that is given when the problem occurs.
+    `{name}` in the message or the hint stands for a value that is given when the problem occurs,
+    `{arg[path]}` and `{tool_name[read_file]}` for the caller's names of an argument and a tool.
     """
 
     code: Code
@@ -79,9 +87,16 @@ class ProblemTemplate:
     retryable: bool = False
 
     def fill(self, *, field: str | None = None, **values: object) -> Problem:
-        """Return the problem with these values; raises KeyError if one is missing."""
-        hint = None if self.hint is None else self.hint.format_map(values)
-        return Problem(self.code, self.message.format_map(values), hint, field, self.retryable)
+        """Return the problem with these values; raises KeyError if one is missing. A hint that names
+        an argument which the caller is not shown is left out.
+        """
+        message = self.message.format_map({**TEMPLATE_WORDS, **values})
+        try:
+            hint = None if self.hint is None else self.hint.format_map({**HINT_WORDS, **values})
+        except NotShownError:
+            hint = None
+        tools = frozenset(_NAMED_TOOL.findall(self.hint or ""))
+        return Problem(self.code, message, hint, field, self.retryable, tools)
 
     def error(self, *, field: str | None = None, **values: object) -> ProblemRaised:
         """Return the exception that carries the problem with these values."""

@@ -137,14 +137,15 @@ class ToolResult:
                 }
                 for change in self.changes
             ],
-            "modifiers": [_modifier_dict(modifier, self.text) for modifier in self.modifiers],
+            "modifiers": [modifier_dict(modifier, self.text) for modifier in self.modifiers],
             "meta": dict(self.meta),
         }
 
 
-def _modifier_dict(modifier: Modifier, text: str) -> dict[str, Any]:
+def modifier_dict(modifier: Modifier, text: str | None = None) -> dict[str, Any]:
+    """The JSON shape of a context modifier; content that stands in `text` is left out."""
     match modifier:
-        case FileRead(path, content) if content in text:
+        case FileRead(path, content) if text is not None and content in text:
             # What was read is the text of the result, which is not repeated.
             return {"type": "file_read", "path": path}
         case FileRead(path, content):

@@ -6,9 +6,7 @@ import re
 from abc import ABC
 from collections.abc import Awaitable, Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects, changes_anything
@@ -19,18 +17,10 @@ from handrail.core.results import Output
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk, Verdict
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
-class Params(BaseModel):
-    """Base of every tool's arguments: frozen, strict, nothing unknown accepted.
-
-    Strict, so that a value of the wrong type is not converted silently: `coerce` repairs harmless
-    mistakes and records them.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-P = TypeVar("P", bound=BaseModel)
+P = TypeVar("P", bound="BaseModel")
 # What every provider accepts as the name of a function.
 TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -67,6 +57,12 @@ class Tool(ABC, Generic[P]):
     # What permission rules, dialects and the command line know about the tool.
     traits: ToolTraits = ToolTraits()
     group: Group = Group.META
+    # No call can harm, although it changes state of the session.
+    always_safe: bool = False
+    # Every call only fetches something from the network.
+    fetches_only: bool = False
+    # Other calls are made because of a call of it, each with its own effects.
+    leads_to_calls: bool = False
     idempotent: bool = False
     # How often a call is tried if it fails in a way that may pass; needs `idempotent`.
     max_attempts: int = 1
@@ -110,7 +106,7 @@ class Tool(ABC, Generic[P]):
     def risk(self, args: P) -> Risk | None:
         """How much the call could harm; None: safe if it only reads, else moderate."""
         del args
-        return None
+        return Risk.SAFE if self.always_safe else None
 
     def opinion(self, args: P) -> Verdict | None:
         """What the tool itself has against the call: ASK or DENY; None: nothing. It is one
@@ -140,17 +136,51 @@ class Tool(ABC, Generic[P]):
             return False
         return not changes_anything(self.effects)
 
+    @property
+    def changes_files(self) -> bool:
+        """Whether a call may change more than the session, by itself or by calls that follow from it."""
+        if self.plans or self.leads_to_calls or self.effects is None:
+            return True
+        harmless = Effects.PURE | Effects.READS_PATHS | Effects.SESSION
+        harmless |= Effects.NETWORK if self.fetches_only else Effects(0)
+        return bool(self.effects & ~harmless)
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether a call of this tool may be more than safe, so that modes that ask may ask."""
+        return not (self.only_reads or self.always_safe)
+
+    def get_schema(self) -> dict[str, Any]:
+        """The tool under its own names, in the form of OpenAI's function tools."""
+        import json
+
+        from handrail.core.arguments.schema import json_schema
+
+        parameters = self.raw_schema or json_schema(self.params)
+        # Names of arguments and tools that dialects change are marked in descriptions.
+        named = re.sub(r"\[\[(?:tool:)?(\w+)\]\]", r"\1", json.dumps(parameters))
+        function = {
+            "name": self.name,
+            "description": self.summary,
+            "parameters": json.loads(named),
+        }
+        return {"type": "function", "function": function}
+
     def argument_model(self) -> type[BaseModel]:
         """The arguments as a model: `params`, or one made from `raw_schema`."""
-        from handrail.core.arguments.schema import model_from_schema
-
         if self.raw_schema is None:
             return self.params
+        from handrail.core.arguments.schema import model_from_schema
+
         return model_from_schema(self.name, self.raw_schema)
 
     def validate_args(self, arguments: Mapping[str, Any]) -> BaseModel:
         """The arguments as the tool takes them; raises pydantic's ValidationError."""
         return self.argument_model().model_validate(arguments)
+
+    def forward(self, args: P) -> tuple[str, Mapping[str, Any]]:
+        """The name and arguments of the call that is made instead; for `traits.forwards_to`."""
+        raise TypeError(f"{self.name} forwards no calls")
 
     async def preflight(self, args: P, ctx: ToolContext) -> None:
         """Raise `ProblemRaised` if the call cannot work; runs before the user is asked."""

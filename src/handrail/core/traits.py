@@ -14,6 +14,8 @@ class RuleFamily(StrEnum):
     READ = "read"
     WRITE = "write"
     RUN = "run"
+    # Tools whose calls reach hosts; a pattern is `domain:HOST`.
+    WEB = "web"
 
 
 class ToolTraits(NamedTuple):
@@ -29,7 +31,7 @@ class ToolTraits(NamedTuple):
     searches_content: bool = False
     # A rule may follow the tool's name with a pattern: `read_file(src/**)`.
     takes_pattern: bool = True
-    # A plan of the tool brings back what earlier calls changed.
+    # A plan of the tool reverts what earlier calls changed.
     reverts_changes: bool = False
     # A call writes a whole file, as the redirect of a command does.
     writes_whole_files: bool = False
@@ -37,6 +39,11 @@ class ToolTraits(NamedTuple):
     agent_profiles: tuple[str, ...] = ()
     # No dialect shows the tool unless its name or its group is asked for.
     hidden_by_default: bool = False
+    # A model that is shown this tool may call the tool as well, although it is not declared.
+    reached_by: str | None = None
+    # A call names another tool, whose name begins with this, and the engine runs that call
+    # instead: permission rules, hooks and agents see only the named tool.
+    forwards_to: str | None = None
 
     @property
     def matches_commands(self) -> bool:
@@ -46,3 +53,5 @@ class ToolTraits(NamedTuple):
 
 # Agent profiles that never change files.
 READ_ONLY_PROFILES: Final = ("explore", "review", "plan", "test")
+# The built-in types of subagents.
+AGENT_TYPES: Final = (*READ_ONLY_PROFILES, "general", "shell")

@@ -26,6 +26,12 @@ class Risk(IntEnum):
     DANGEROUS = 2, "dangerous"
     CRITICAL = 3, "critical"
 
+    def __str__(self) -> str:
+        return self.word
+
+    def __format__(self, spec: str) -> str:
+        return format(self.word, spec)
+
     @property
     def sensitive(self) -> bool:
         """Moderate and above: what some vocabularies call sensitive or risky."""

@@ -9,11 +9,28 @@ from handrail.dialects.convert import any_file, inverted
 
 _PATTERN: Final = {"description": "Only files whose name is like this, such as `*.py`."}
 
+_AGENT_TYPE: Final = {
+    "description": "explore and review only read; test also runs commands, and changes nothing.",
+    "enum": ["explore", "test", "review"],
+}
+_TIMEOUT: Final = {
+    "description": "Seconds.",
+    "type": "integer",
+    "default": 30,
+    "minimum": 1,
+    "maximum": 600,
+}
+
 ARCHITECT: Final = Dialect(
     "architect",
-    2,
+    5,
     (
-        View("read_file", "read_file", same("path"), example={"path": "src/app.py"}),
+        View(
+            "read_file",
+            "read_file",
+            same("path", "offset", "limit"),
+            example={"path": "src/app.py", "offset": 10, "limit": 40},
+        ),
         View(
             "write_file",
             "write_file",
@@ -31,12 +48,13 @@ ARCHITECT: Final = Dialect(
             "apply_patch",
             "apply_patch",
             same("path", "patch"),
+            required=("path",),
             example={"path": "src/app.py", "patch": "@@ -1 +1 @@\n-old\n+new\n"},
         ),
         View(
             "list_files",
             "list_files",
-            same("path", "pattern", "recursive"),
+            (*same("path", "pattern"), Arg("recursive", "recursive", {"default": False})),
             example={"path": "src", "pattern": "*.py", "recursive": True},
         ),
         View(
@@ -85,10 +103,21 @@ ARCHITECT: Final = Dialect(
             "run_command",
             (
                 *same("command", "cwd"),
-                Arg("timeout", "timeout_s", {"default": 30, "exclusiveMinimum": 0}),
+                Arg("timeout", "timeout_s", _TIMEOUT),
                 *same("env"),
             ),
             example={"command": "pytest -q", "cwd": "backend", "timeout": 60},
+        ),
+        View(
+            "subagent",
+            "dispatch_subagent",
+            (
+                *same("task"),
+                Arg("agent_type", "agent", _AGENT_TYPE),
+                *same("context"),
+            ),
+            required=("agent_type",),
+            example={"task": "Where are retries configured?", "agent_type": "explore"},
         ),
     ),
     # Its commands cannot be sent to the background.

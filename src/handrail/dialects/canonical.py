@@ -8,7 +8,7 @@ from handrail.dialects.base import Arg, Dialect, View
 
 CANONICAL: Final = Dialect(
     "canonical",
-    2,
+    3,
     (
         View(
             "read_file",
@@ -76,9 +76,34 @@ CANONICAL: Final = Dialect(
             rest=True,
             example={"command": "pytest -q", "cwd": "backend", "timeout_s": 300},
         ),
-        View("job_output", "job_output", rest=True, example={"job": "1", "block": False}),
+        View(
+            "job_output",
+            "job_output",
+            # Only vocabularies that have it show it.
+            args=(Arg("filter", "filter", hidden=True),),
+            rest=True,
+            example={"job": "1", "block": False},
+        ),
         View("job_kill", "job_kill", rest=True, example={"job": "1"}),
+        View("job_write", "job_write", rest=True, example={"job": "1", "text": "yes\n"}),
         View("job_list", "job_list", rest=True, example={}),
+        View(
+            "lsp",
+            "lsp",
+            rest=True,
+            example={
+                "operation": "goto_definition",
+                "path": "src/app.py",
+                "line": 10,
+                "column": 5,
+            },
+        ),
+        View(
+            "lsp_rename",
+            "lsp_rename",
+            rest=True,
+            example={"path": "src/app.py", "line": 10, "column": 5, "new_name": "total"},
+        ),
         View("enter_plan_mode", "enter_plan_mode", rest=True, example={}),
         View(
             "lock_paths",
@@ -90,14 +115,64 @@ CANONICAL: Final = Dialect(
         View(
             "exit_plan_mode",
             "exit_plan_mode",
+            # For callers that write no plan file.
+            args=(Arg("plan", "plan", hidden=True),),
             rest=True,
             example={"allowed_prompts": [{"tool": "run_command", "prompt": "run the tests"}]},
         ),
+        View(
+            "ask_user",
+            "ask_user",
+            rest=True,
+            example={
+                "questions": [
+                    {
+                        "question": "Which database?",
+                        "header": "Database",
+                        "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+                    }
+                ]
+            },
+        ),
+        View("skill", "skill", rest=True, example={"name": "release-notes"}),
+        View(
+            "subagent",
+            "subagent",
+            # Only what a vocabulary implies.
+            args=(Arg("refuse_similar", "refuse_similar", hidden=True),),
+            rest=True,
+            example={"task": "Where are retries configured?", "agent": "explore"},
+        ),
+        View(
+            "todo_write",
+            "todo_write",
+            rest=True,
+            example={"todos": [{"content": "Run the tests", "status": "in_progress"}]},
+        ),
+        View("task_create", "task_create", rest=True, example={"content": "Run the tests"}),
+        View("task_update", "task_update", rest=True, example={"task": "1", "status": "completed"}),
+        View("task_get", "task_get", rest=True, example={"task": "1"}),
+        View("task_list", "task_list", rest=True, example={"status": "pending"}),
         View(
             "execute_code",
             "execute_code",
             rest=True,
             example={"language": "python", "code": "print(6 * 7)"},
+        ),
+        View(
+            "web_fetch",
+            "web_fetch",
+            rest=True,
+            example={"url": "https://docs.example.org/api", "prompt": "Which errors are retried?"},
+        ),
+        View("screenshot", "screenshot", rest=True, example={"url": "http://localhost:3000/"}),
+        View("web_search", "web_search", rest=True, example={"query": "sqlite wal checkpoint"}),
+        View("tool_search", "tool_search", rest=True, example={"query": "create an issue"}),
+        View(
+            "mcp_call",
+            "mcp_call",
+            rest=True,
+            example={"tool": "mcp__tracker__create_issue", "arguments": {"title": "Crash"}},
         ),
     ),
     # Few workspaces have notebooks.

@@ -5,31 +5,47 @@ from __future__ import annotations
 from typing import Final
 
 from handrail.dialects.base import Arg, Dialect, View, same
-from handrail.dialects.convert import from_ms, to_ms, zero_for_all
+from handrail.dialects.convert import ALL, milliseconds, zero_for_all
 
 _FILE: Final = Arg("file_path", "path")
+_READ_FIRST: Final = (
+    "It is refused for a file that was not read before in this session, or changed since."
+)
 # Where a plan could be sent; it stays here.
 _REMOTE: Final = ("pushToRemote", "remoteSessionId", "remoteSessionTitle", "remoteSessionUrl")
-
-
-def _ms(name: str, default: int) -> Arg:
-    schema = {
-        "description": "Milliseconds.",
-        "type": "integer",
-        "default": default,
-        "maximum": 600_000,
+_AGENT_TYPE: Final = {
+    "description": "Explore, Plan and review only read (tell Explore how thoroughly: quick, medium or very "
+    "thorough); test runs the tests; general-purpose may change "
+    "files; Bash runs commands; or one of the user's.",
+}
+# Canonical types of agents under the names that the description has.
+_AGENTS: Final = {
+    "explore": "Explore",
+    "plan": "Plan",
+    "general": "general-purpose",
+    "shell": "Bash",
+}
+_PROMPTS: Final = {
+    "items": {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "enum": ["Bash"]},
+            "prompt": {"type": "string", "description": 'What for, such as "run the tests".'},
+        },
+        "required": ["tool", "prompt"],
+        "additionalProperties": False,
     }
-    return Arg(name, "timeout_s", schema, from_ms, to_ms)
-
+}
 
 CLAUDE: Final = Dialect(
     "claude",
-    2,
+    4,
     (
         View(
             "read_file",
             "Read",
-            (_FILE, *same("offset", "limit")),
+            # Pages of a PDF file, as "1-5".
+            (_FILE, *same("offset", "limit"), Arg("pages", "line_range", hidden=True)),
             defaults={"number_lines": True},
             note="Every line comes with its number before it, which is not part of the file.",
             example={"file_path": "src/app.py", "offset": 10, "limit": 40},
@@ -38,12 +54,18 @@ CLAUDE: Final = Dialect(
             "write_file",
             "Write",
             (_FILE, *same("content")),
+            note=_READ_FIRST,
             example={"file_path": "notes.txt", "content": "one\n"},
         ),
         View(
             "edit_file",
             "Edit",
-            (_FILE, *same("old_string", "new_string", "replace_all")),
+            (
+                _FILE,
+                *same("old_string", "new_string"),
+                Arg("replace_all", "replace_all", {"default": False}),
+            ),
+            note=_READ_FIRST,
             example={"file_path": "src/app.py", "old_string": "a", "new_string": "b"},
         ),
         View(
@@ -54,13 +76,15 @@ CLAUDE: Final = Dialect(
                 Arg("cell_id", "cell"),
                 *same("new_source", "cell_type", "edit_mode"),
             ),
+            note=_READ_FIRST,
             example={"notebook_path": "a.ipynb", "cell_id": "8a2f01bc", "new_source": "x = 1"},
         ),
         View(
             "find_files",
             "Glob",
             same("pattern", "path"),
-            defaults={"sort": "mtime"},
+            # As many as fit.
+            defaults={"sort": "mtime", "limit": ALL},
             note="Newest files come first.",
             example={"pattern": "**/*.py", "path": "src"},
         ),
@@ -85,7 +109,7 @@ CLAUDE: Final = Dialect(
             "Bash",
             (
                 *same("command", "description"),
-                _ms("timeout", 120_000),
+                milliseconds("timeout", 120_000),
                 Arg("run_in_background", "background"),
                 Arg("dangerously_disable_sandbox", "unconfined"),
                 Arg("dangerouslyDisableSandbox", "unconfined", hidden=True),
@@ -97,7 +121,7 @@ CLAUDE: Final = Dialect(
         View(
             "job_output",
             "TaskOutput",
-            (Arg("task_id", "job"), *same("block"), _ms("timeout", 30_000)),
+            (Arg("task_id", "job"), *same("block"), milliseconds("timeout", 30_000, minimum=0)),
             example={"task_id": "1", "block": False, "timeout": 5_000},
         ),
         View(
@@ -107,12 +131,88 @@ CLAUDE: Final = Dialect(
             example={"shell_id": "1"},
             openings={"Background job ended": "Successfully killed shell"},
         ),
+        View(
+            "todo_write",
+            "TodoWrite",
+            (Arg("todos", "todos", inner={"activeForm": "active_form"}),),
+            example={
+                "todos": [
+                    {
+                        "content": "Run the tests",
+                        "status": "in_progress",
+                        "activeForm": "Running the tests",
+                    }
+                ]
+            },
+        ),
+        View(
+            "ask_user",
+            "AskUserQuestion",
+            (Arg("questions", "questions", inner={"multiSelect": "multi_select"}),),
+            example={
+                "questions": [
+                    {
+                        "question": "Which database?",
+                        "header": "Database",
+                        "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+                        "multiSelect": False,
+                    }
+                ]
+            },
+        ),
+        View(
+            "web_fetch",
+            "WebFetch",
+            same("url", "prompt"),
+            example={"url": "https://docs.example.org/api", "prompt": "Which errors are retried?"},
+        ),
+        View("web_search", "WebSearch", same("query"), example={"query": "sqlite wal checkpoint"}),
+        View(
+            "skill",
+            "Skill",
+            (Arg("skill", "name"), Arg("args", "arguments")),
+            example={"skill": "release-notes", "args": "1.2"},
+        ),
+        View(
+            "subagent",
+            "Task",
+            (
+                *same("description"),
+                Arg("prompt", "task"),
+                Arg(
+                    "subagent_type", "agent", _AGENT_TYPE, show=lambda name: _AGENTS.get(name, name)
+                ),
+                *same("model", "resume"),
+                Arg("run_in_background", "background"),
+                Arg("max_turns", "max_steps"),
+                Arg("allowed_tools", "tools"),
+            ),
+            example={
+                "description": "Find the retries",
+                "prompt": "Where are retries configured?",
+                "subagent_type": "Explore",
+            },
+            required=("description", "prompt", "subagent_type"),
+        ),
+        View(
+            "lsp",
+            "LSP",
+            (*same("operation"), Arg("file_path", "path"), *same("line", "column", "query")),
+            example={
+                "operation": "goto_definition",
+                "file_path": "src/app.py",
+                "line": 10,
+                "column": 5,
+            },
+        ),
         View("enter_plan_mode", "EnterPlanMode", example={}),
         View(
             "exit_plan_mode",
             "ExitPlanMode",
             (
-                Arg("allowedPrompts", "allowed_prompts"),
+                Arg("allowedPrompts", "allowed_prompts", _PROMPTS),
+                # Older versions gave the plan here.
+                Arg("plan", "plan", hidden=True),
                 *(Arg(name, None, hidden=True) for name in _REMOTE),
             ),
             example={"allowedPrompts": [{"tool": "Bash", "prompt": "run the tests"}]},

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from handrail.dialects.base import Arg, Dialect, View, same
-from handrail.dialects.convert import deeper_than_one, from_ms, from_words, to_ms, to_words
+from handrail.dialects.convert import from_words, milliseconds, more_than_one, to_words, without_ids
+
+# How long a call may wait and how much it may print: settings decide both.
+_WAITING: Final = ("yield_time_ms", "max_output_tokens")
 
 CODEX: Final = Dialect(
     "codex",
-    2,
+    4,
     (
         View(
             "read_file",
@@ -28,7 +31,7 @@ CODEX: Final = Dialect(
             "list_dir",
             (
                 Arg("dir_path", "path"),
-                Arg("depth", "recursive", read=deeper_than_one, hidden=True),
+                Arg("depth", "recursive", read=more_than_one, hidden=True),
                 Arg("offset", None, hidden=True),
                 Arg("limit", None, hidden=True),
             ),
@@ -53,23 +56,47 @@ CODEX: Final = Dialect(
                     to_words,
                 ),
                 Arg("workdir", "cwd"),
-                Arg(
-                    "timeout_ms",
-                    "timeout_s",
-                    {
-                        "description": "Milliseconds.",
-                        "type": "integer",
-                        "default": 120_000,
-                        "maximum": 600_000,
-                    },
-                    from_ms,
-                    to_ms,
-                ),
+                milliseconds("timeout_ms", 120_000),
                 Arg("with_escalated_permissions", "unconfined", hidden=True),
                 Arg("justification", "description", hidden=True),
+                # Of `exec_command`, as newer versions call it.
+                *(Arg(name, None, hidden=True) for name in (*_WAITING, "login", "shell", "tty")),
             ),
             note='Give the words of the command, usually ["bash", "-lc", "…"].',
             example={"command": ["bash", "-lc", "pytest -q"], "workdir": "backend"},
+        ),
+        View(
+            "job_write",
+            "write_stdin",
+            (
+                Arg("session_id", "job"),
+                Arg("chars", "text"),
+                *(Arg(name, None, hidden=True) for name in _WAITING),
+            ),
+            example={"session_id": "1", "chars": "yes\n"},
+        ),
+        View(
+            "todo_write",
+            "update_plan",
+            (
+                Arg("plan", "todos", inner={"step": "content"}),
+                Arg("explanation", None, hidden=True),
+            ),
+            example={"plan": [{"step": "Run the tests", "status": "in_progress"}]},
+        ),
+        View(
+            "ask_user",
+            "request_user_input",
+            (Arg("questions", "questions", read=without_ids),),
+            example={
+                "questions": [
+                    {
+                        "question": "Which database?",
+                        "header": "Database",
+                        "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+                    }
+                ]
+            },
         ),
     ),
     # Its commands cannot be sent to the background.

@@ -1,12 +1,18 @@
-"""Values that dialects write differently; a value of the wrong type is left for validation."""
+"""Values that dialects write differently; a value of the wrong type is left for validation.
+
+A number that came as text is read here: once it reaches validation, nothing says its unit.
+"""
 
 from __future__ import annotations
 
 import shlex
 from typing import Any, Final
 
+from handrail.core.arguments.numbers import read_number
+from handrail.dialects.base import Arg
+
 _WORDS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_ALL: Final = 1_000_000
+ALL: Final = 1_000_000
 _SHELLS: Final = ("bash", "sh", "/bin/bash", "/bin/sh")
 
 
@@ -21,7 +27,7 @@ def inverted(value: Any) -> Any:
 
 def zero_for_all(value: Any) -> Any:
     """A limit where 0 means none."""
-    return _ALL if value == 0 and not isinstance(value, bool) else value
+    return ALL if (number := _number(value)) is not None and number == 0 else value
 
 
 def any_file(value: Any) -> Any:
@@ -29,19 +35,25 @@ def any_file(value: Any) -> Any:
     return None if value == "*" else value
 
 
-def deeper_than_one(value: Any) -> Any:
-    """A depth of listing as the question whether to look beneath the directory."""
-    return value > 1 if isinstance(value, int) and not isinstance(value, bool) else value
+def more_than_one(value: Any) -> Any:
+    """A number as the question whether it is more than one: a depth, a count of replacements."""
+    return value if (number := _number(value)) is None else number > 1
 
 
 def from_ms(value: Any) -> Any:
     """Milliseconds as seconds."""
-    return value / 1000 if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return value if (number := _number(value)) is None else number / 1000
 
 
 def to_ms(value: Any) -> Any:
     """Seconds as milliseconds."""
     return round(value * 1000) if isinstance(value, int | float) else value
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, str):
+        return read_number(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def from_words(value: Any) -> Any:
@@ -56,3 +68,25 @@ def from_words(value: Any) -> Any:
 def to_words(value: Any) -> Any:
     """A command as the list of words that runs it."""
     return ["bash", "-lc", value] if isinstance(value, str) else value
+
+
+def without_ids(value: Any) -> Any:
+    """A list of questions without the ids that some callers give them."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {key: part for key, part in one.items() if key != "id"} if isinstance(one, dict) else one
+        for one in value
+    ]
+
+
+def milliseconds(name: str, default: int, *, minimum: int = 1) -> Arg:
+    """A time limit that a dialect gives in milliseconds."""
+    schema = {
+        "description": "Milliseconds.",
+        "type": "integer",
+        "default": default,
+        "minimum": minimum,
+        "maximum": 600_000,
+    }
+    return Arg(name, "timeout_s", schema, from_ms, to_ms)

@@ -1,17 +1,19 @@
-"""Tools as a provider wants them declared, from a view, the canonical schema and the prose.
+"""Declarations of tools for a provider, from a view, the canonical schema and the description.
 
 Pure: equal input gives equal output in the same order, so that prompt caches stay warm.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import View
-from handrail.dialects.prose import fill
+
+_MARK: Final = re.compile(r"\[\[(tool:)?([A-Za-z_][A-Za-z0-9_-]*)\]\]")
 
 Provider = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp"]
 PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
@@ -19,13 +21,14 @@ PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration:
-    """One tool to be declared; the last three say what it does, for MCP's annotations."""
+    """One tool to be declared; the last four say what it does, for MCP's annotations."""
 
     view: View
     schema: Mapping[str, Any]
     prose: str
     output_schema: Mapping[str, Any] | None = None
     reads_only: bool = False
+    changes_files: bool = True
     idempotent: bool = False
     open_ended: bool = False
 
@@ -57,14 +60,27 @@ def shown_schema(entry: ToolDeclaration, tools: Mapping[str, str]) -> dict[str, 
     required: list[str] = []
     for arg in view.shown_args(properties):
         part = {**_base(properties.get(arg.canonical, {}), arg.schema), **arg.schema}
-        if "default" not in arg.schema:
+        if arg.inner:
+            part["items"] = _renamed(part["items"], arg.inner)
+        if arg.name in view.required:
+            part.pop("default", None)
+            required.append(arg.name)
+        elif arg.canonical in needed and arg.canonical not in view.defaults:
+            required.append(arg.name)
+        if "default" not in arg.schema and arg.name not in view.required:
             _set_default(part, view, arg.canonical, arg.show)
         about = fill(part.pop("description", ""), names, tools)
         shown[arg.name] = {**part, "description": about} if about else part
-        if arg.canonical in needed and arg.canonical not in view.defaults:
-            required.append(arg.name)
-    replaced = {"properties": shown, "required": required} if required else {"properties": shown}
-    return {key: value for key, value in entry.schema.items() if key != "required"} | replaced
+    kept = {key: value for key, value in entry.schema.items() if key != "required"}
+    return kept | {"properties": shown, "required": required}
+
+
+def _renamed(items: Mapping[str, Any], inner: Mapping[str, str]) -> dict[str, Any]:
+    """The schema of an item with the names of the view."""
+    shown = {to: name for name, to in inner.items()}
+    properties = {shown.get(name, name): part for name, part in items["properties"].items()}
+    required = [shown.get(name, name) for name in items.get("required", ())]
+    return {**items, "properties": properties, **({"required": required} if required else {})}
 
 
 def _base(canonical: Mapping[str, Any], shown: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,7 +148,7 @@ def _mcp(entry: ToolDeclaration, description: str, schema: dict[str, Any]) -> di
         "inputSchema": schema,
         "annotations": {
             "readOnlyHint": entry.reads_only,
-            "destructiveHint": not entry.reads_only,
+            "destructiveHint": entry.changes_files and not entry.reads_only,
             "idempotentHint": entry.idempotent,
             "openWorldHint": entry.open_ended,
         },
@@ -150,3 +166,32 @@ _FORMS: Final[Mapping[str, Form]] = {
     "gemini": _gemini,
     "mcp": _mcp,
 }
+
+
+def fill(template: str, arguments: Mapping[str, str], tools: Mapping[str, str]) -> str:
+    """The text with shown names put in; both tables lead from canonical to shown names."""
+    kept: list[str] = []
+    # Of the list below a line: how many entries it has, and how many of them are shown.
+    entries = shown = 0
+    for line in reversed(template.splitlines()):
+        filled = _filled(line, arguments, tools)
+        is_entry = line.startswith("- ")
+        # The line above a list goes with its last entry.
+        if filled is not None and (is_entry or shown or not entries):
+            kept.append(filled)
+        entries = entries + 1 if is_entry else 0
+        shown = shown + (filled is not None) if is_entry else 0
+    return "\n".join(reversed(kept)).strip()
+
+
+def _filled(line: str, arguments: Mapping[str, str], tools: Mapping[str, str]) -> str | None:
+    missing = False
+
+    def put(mark: re.Match[str]) -> str:
+        nonlocal missing
+        shown = (tools if mark[1] else arguments).get(mark[2])
+        missing = missing or shown is None
+        return shown or ""
+
+    filled = _MARK.sub(put, line)
+    return None if missing else filled

@@ -13,6 +13,7 @@ from handrail.dialects.convert import inverted
 
 _FILE: Final = ("file", "filepath", "file_path", "filePath", "filename")
 _DIRECTORY: Final = ("dir_path", "directory", "dir")
+_ITEM: Final = ("task_id", "taskId", "id")
 _LIMIT: Final = ("max_results", "maxResults", "head_limit")
 
 # tool → canonical argument → other spellings of it
@@ -61,13 +62,23 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "execute_code": {"language": ("lang",)},
     "job_output": {"job": ("task_id", "bash_id", "shell_id", "job_id", "taskId")},
     "job_kill": {"job": ("shell_id", "task_id", "bash_id", "job_id", "taskId")},
+    "task_create": {"active_form": ("activeForm",)},
+    "task_get": {"task": _ITEM},
+    "task_update": {"task": _ITEM, "active_form": ("activeForm",)},
+    "subagent": {
+        "task": ("prompt", "instructions"),
+        "agent": ("agent_type", "subagent_type", "target_agent_id", "agentType", "agent_name"),
+        "background": ("run_in_background",),
+        "max_steps": ("max_turns", "maxTurns", "max_iterations"),
+        "tools": ("allowed_tools", "allowedTools"),
+    },
 }
 
 # tool → other names of it, with what that name implies
 NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str | bool]]]] = {
     "read_file": {"readFile": NOTHING},
     "write_file": {"writeFile": NOTHING},
-    "edit_file": {"editFile": NOTHING},
+    "edit_file": {"editFile": NOTHING, "MultiEdit": NOTHING},
     "apply_patch": {"applyPatch": NOTHING},
     "notebook_edit": {"notebookEdit": NOTHING, "edit_notebook": NOTHING},
     "delete_file": {"deleteFile": NOTHING},
@@ -85,9 +96,10 @@ NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str | bool]]]] = {
         "searchFiles": NOTHING,
         "glob": {"sort": "mtime"},
     },
-    "run_command": {"runCommand": NOTHING, "run_shell_command": NOTHING},
+    "run_command": {"runCommand": NOTHING, "run_shell_command": NOTHING, "exec_command": NOTHING},
     "job_output": {"BashOutput": {"block": False}},
     "job_kill": {"KillBash": NOTHING, "TaskStop": NOTHING},
+    "subagent": {"Agent": NOTHING, "Task": NOTHING},
 }
 
 

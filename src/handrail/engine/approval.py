@@ -7,11 +7,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from contextlib import nullcontext
-from typing import Any, Final, Protocol, runtime_checkable
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
-from handrail.core.commands import CommandAnalysis
+from handrail.core.approval import Answer, ApprovalRequest, Reply, caller_config_line
+from handrail.core.names.caller_words import tool_name
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Approver
 from handrail.core.problems import ProblemRaised
@@ -22,12 +25,20 @@ from handrail.engine.batch.scheduler import release_slot_while
 from handrail.engine.call_state import CallState
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.policy.approval import messages as approval_messages
+from handrail.policy import messages as policy_messages
+from handrail.policy.approval.approvers import parse_reply
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.policy_input import PolicyInput
 
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis
+    from handrail.core.ports.questions import QuestionReply, QuestionRequest
+    from handrail.engine.questions import EventApprover
+
+_log = logging.getLogger("handrail")
 _BY_MODE: Final = "mode:"
 _MAX_REASON: Final = 1_000
+_MAX_ANNOUNCED: Final = 5
 
 
 class RunAborted(ProblemRaised):
@@ -38,8 +49,16 @@ class RunAborted(ProblemRaised):
 class AsksApart(Protocol):
     """An approver that may have further questions open while one waits for its answer."""
 
-    def asks_apart(self, request: ApprovalRequest) -> bool:
+    def asks_apart(self, request: ApprovalRequest | QuestionRequest) -> bool:
         """Whether this question need not wait until the one before it is answered."""
+
+
+@runtime_checkable
+class AnswersQuestions(Protocol):
+    """An approver that also passes on questions of models."""
+
+    async def ask_questions(self, request: QuestionRequest) -> Any:
+        """The answers as a `QuestionReply`, or as a mapping from questions to answers."""
 
 
 class Approval:
@@ -48,17 +67,28 @@ class Approval:
     """
 
     def __init__(self, approver: Approver | None, grants: SessionGrants) -> None:
-        self._approver = approver
+        self.approver = approver
         self._grants = grants
         self._one_at_a_time = asyncio.Lock()
         self.aborted = False
-        # Seconds that calls have waited for answers of the user.
+        # Seconds that calls have waited for answers of the user, and how many wait now.
         self.waited_s = 0.0
+        self.waiting = 0
+
+    @property
+    def questions(self) -> EventApprover | None:
+        """The approver that asks by events, if there is one."""
+        if self.approver is None:
+            return None
+        from handrail.engine.questions import EventApprover
+
+        surfaces = getattr(self.approver, "approvers", (self.approver,))
+        return next((one for one in surfaces if isinstance(one, EventApprover)), None)
 
     def check_not_aborted(self, prepared: PreparedCall) -> None:
         """Raise `cancelled` if the user has aborted the run."""
         if self.aborted:
-            raise messages.RUN_ABORTED.error(tool=prepared.name)
+            raise messages.RUN_ABORTED.error(tool=tool_name(prepared.name))
 
     async def ask(
         self, state: CallState, verdict: Verdict, plan: Plan | None, subject: PolicyInput
@@ -66,9 +96,11 @@ class Approval:
         """Return if the user approves exactly this call and plan; raise `denied` or `cancelled`
         otherwise, `needs_approval` if there is no approver.
         """
-        if self._approver is None:
+        if self.approver is None:
             raise _nobody(state, verdict, self._always(verdict, subject))
         request = _request(state, verdict, plan, self._always(verdict, subject))
+        if announced := self._grants.planned_prompts(subject):
+            request = replace(request, preview=_with_announced(request.preview, announced))
         replies: list[Reply] = []
 
         async def wait(approver: Approver) -> None:
@@ -80,18 +112,48 @@ class Approval:
                     replies.append(await _reply(approver, request))
 
         state.timer.suspend()
-        now = asyncio.get_running_loop().time
-        began = now()
-        try:
-            await release_slot_while(wait(self._approver))
-        finally:
-            self.waited_s += now() - began
+        with self._measure_wait():
+            await release_slot_while(wait(self.approver))
         if not replies:
             return
         state.clearance.asked = True
         state.clearance.answered_by = _answered(replies[0], request)
         self._obey(replies[0], request)
         state.clearance.binding = request.binding
+
+    async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
+        """The user's answers to questions of a model; they approve nothing. Raises `needs_answer` if
+        no user can be asked, `cancelled` if the user aborts the run.
+        """
+        approver: object = self.approver
+        if not isinstance(approver, AnswersQuestions):
+            raise messages.NOBODY_ANSWERS.error(tool=tool_name(request.tool))
+        replies: list[QuestionReply] = []
+
+        async def wait(approver: AnswersQuestions) -> None:
+            apart = isinstance(approver, AsksApart) and approver.asks_apart(request)
+            async with nullcontext() if apart else self._one_at_a_time:
+                if self.aborted:
+                    raise messages.RUN_ABORTED.error(tool=tool_name(request.tool))
+                replies.append(await _answers(approver, request))
+
+        with self._measure_wait():
+            await release_slot_while(wait(approver))
+        if replies[0].aborted:
+            self.aborted = True
+            raise RunAborted.of(messages.RUN_ABORTED_AT_QUESTION.fill(tool=tool_name(request.tool)))
+        return replies[0]
+
+    @contextmanager
+    def _measure_wait(self) -> Iterator[None]:
+        now = asyncio.get_running_loop().time
+        began = now()
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+            self.waited_s += now() - began
 
     def _obey(self, reply: Reply, request: ApprovalRequest) -> None:
         match reply.answer:
@@ -103,7 +165,9 @@ class Approval:
                 raise messages.NO_RULE_FOR_ALWAYS.error()
             case Answer.ABORT:
                 self.aborted = True
-                raise RunAborted.of(messages.RUN_ABORTED_AT_QUESTION.fill(tool=request.tool))
+                raise RunAborted.of(
+                    messages.RUN_ABORTED_AT_QUESTION.fill(tool=tool_name(request.tool))
+                )
             case Answer.NO if reason := _refusal_reason(reply):
                 raise messages.USER_DENIED_WITH_REASON.error(reason=reason)
             case Answer.NO:
@@ -120,15 +184,11 @@ class Approval:
         return True
 
     def _always(self, verdict: Verdict, subject: PolicyInput) -> str | None:
-        """The rule that would have spared this question: guards, rules and hooks that ask are
-        not silenced by one.
-        """
+        """The rule that would have spared this question; guards, rules and hooks still ask."""
         return self._grants.suggest_rule(subject) if verdict.rule.startswith(_BY_MODE) else None
 
 
 async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
-    from handrail.policy.approval.approvers import parse_reply
-
     try:
         given: Any = await approver.ask(request)
     except ProblemRaised as raised:
@@ -141,8 +201,29 @@ async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
     return parse_reply(given, approver)
 
 
+async def _answers(approver: AnswersQuestions, request: QuestionRequest) -> QuestionReply:
+    """The reply of an approver; raises `needs_answer` if it returned anything else."""
+    from handrail.core.ports.questions import QuestionReply, parse_answers
+
+    try:
+        given: Any = await approver.ask_questions(request)
+    except ProblemRaised:
+        raise
+    except Exception as error:
+        # Foreign code, perhaps written for approvals only.
+        raise messages.NOBODY_ANSWERS.error(tool=tool_name(request.tool)) from error
+    via = str(getattr(approver, "via", "approver"))
+    if type(given) is QuestionReply:
+        answers = given.answers
+        return given if answers is None else given._replace(answers=parse_answers(request, answers))
+    if isinstance(given, Mapping):
+        return QuestionReply(parse_answers(request, given), via)
+    raise messages.NOBODY_ANSWERS.error(tool=tool_name(request.tool))
+
+
 def _failed(error: Exception) -> ProblemRaised:
-    return messages.APPROVER_FAILED.error(kind=type(error).__name__, error=error)
+    _log.warning("the approver failed", exc_info=error)
+    return messages.APPROVER_FAILED.error(kind=type(error).__name__)
 
 
 def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
@@ -199,9 +280,19 @@ def _request(
         binding=binding(state, plan),
         model_says=_text(prepared.arguments.get("description")),
         agent=prepared.call.agent,
+        chain=prepared.principal.chain if len(prepared.principal.chain) > 1 else (),
         effects=None if analysis is None else _effects(analysis),
         always=always,
+        session=state.context.session.id,
+        changes=() if plan is None else plan.changes,
     )
+
+
+def _with_announced(preview: str, announced: Sequence[str]) -> str:
+    """The preview with what the approved plan announced about such a call."""
+    listed = ", ".join(repr(one) for one in announced[:_MAX_ANNOUNCED])
+    line = policy_messages.ANNOUNCED_BY_PLAN.format(prompts=listed)
+    return f"{preview}\n{line}" if preview else line
 
 
 def _effects(analysis: CommandAnalysis) -> dict[str, Any]:
@@ -220,9 +311,9 @@ def _text(value: object) -> str | None:
 def _nobody(state: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
-    ways = [verdict.hint or approval_messages.NO_APPROVER_HINT]
+    ways = [verdict.hint or policy_messages.NO_APPROVER_HINT]
     if rule is not None:
-        ways.append(f"or allow exactly this in your own configuration: {config_line(rule)}")
-    return approval_messages.NEEDS_APPROVAL.error(
-        tool=state.prepared.name, reason=verdict.reason, ways="; ".join(ways)
+        ways.append(f"or allow exactly this in your own configuration: {caller_config_line(rule)}")
+    return policy_messages.NEEDS_APPROVAL.error(
+        tool=tool_name(state.prepared.name), reason=verdict.reason, ways="; ".join(ways)
     )

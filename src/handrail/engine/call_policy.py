@@ -5,26 +5,31 @@ and the user where the verdict says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from handrail.core.footprint import Footprint
+from handrail.core.names.sensitive import is_sensitive
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, Problem, ProblemRaised
-from handrail.core.results import Status
-from handrail.core.tool import Tool
+from handrail.core.results import Status, ToolResult
+from handrail.core.tool import Group, Tool
 from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.batch.loop_guard import LoopGuard
 from handrail.engine.call_state import CallState, Decision
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.recording.dead_letters import DeadLetters
+from handrail.engine.registry import ToolOrigin
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
-from handrail.policy.modes import QUEUED
+from handrail.policy.modes import NEVER_ASK, QUEUED, Mode
 from handrail.policy.policy_input import PolicyInput
 
 if TYPE_CHECKING:
+    from handrail.core.lazy import Lazy
     from handrail.engine.batch.locks import PathLeases
+    from handrail.engine.recording.failed_call_retry import FailedCalls
+    from handrail.engine.registry import ToolEntry
     from handrail.policy.denials.read_denials import ReadDenials
     from handrail.policy.guardrails.guard import Guardrails
     from handrail.policy.guardrails.limits import QuotaOutcome
@@ -34,17 +39,21 @@ _CODES: Final[Mapping[str, Code]] = {
     "blocked": "blocked",
     "unavailable": "unavailable",
 }
-_USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the person asked for it", "person")
+_USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the user asked for it", "person")
 # Codes of failures after which nothing was started.
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
 
 
+def known_entry(prepared: PreparedCall) -> ToolEntry:
+    """The tool of a call that has passed `precheck`; raises LookupError for an unknown tool."""
+    if prepared.entry is None:
+        raise LookupError(f"there is no tool {prepared.call.name!r}")
+    return prepared.entry
+
+
 def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
     """The call as policy judges it; raises LookupError for a call of an unknown tool."""
-    scope, entry = prepared.scope, prepared.entry
-    if entry is None:
-        raise LookupError(f"there is no tool {prepared.call.name!r}")
-    tool = entry.tool
+    scope, tool = prepared.scope, known_entry(prepared).tool
     return PolicyInput(
         tool.name,
         scope.risk,
@@ -68,8 +77,7 @@ class PolicyServices(NamedTuple):
     denials: ReadDenials | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallQuotas:
+class CallQuotas(NamedTuple):
     """The share of the guardrails' limits that each running call holds."""
 
     guardrails: Guardrails
@@ -96,13 +104,12 @@ class CallQuotas:
             self.guardrails.settle(_quota_key(state), _quota_outcome(state))
 
 
-@dataclass(frozen=True, slots=True)
-class UserPolicy:
+class UserPolicy(NamedTuple):
     """The policy for what the user does themselves: it is allowed, recorded, and not limited."""
 
     quotas: CallQuotas
     dry_run: bool
-    failed_calls: DeadLetters | None = None
+    failed_calls: Lazy[FailedCalls] | None = None
 
     def precheck(self, state: CallState) -> None:
         """Raise the problem of a call that could not be prepared."""
@@ -113,9 +120,7 @@ class UserPolicy:
         """What the user does is allowed."""
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
-        """Allow the call, after asking the user where the verdict says so. A dry run asks no question: it
-        allows a read that needs none, and describes everything else.
-        """
+        """Allow the call without a question. A dry run allows a read and describes everything else."""
         state.clearance.verdict = _USER_ALLOWED
         if self.dry_run:
             return Decision.ALLOW if state.prepared.reads_only else Decision.DESCRIBE
@@ -154,8 +159,7 @@ class Foresight(NamedTuple):
     unasked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPolicy:
+class AgentPolicy(NamedTuple):
     """The policy for the calls of models and of programs that act for them."""
 
     services: PolicyServices
@@ -164,7 +168,7 @@ class AgentPolicy:
     leases: PathLeases
     quotas: CallQuotas
     dry_run: bool
-    failed_calls: DeadLetters | None = None
+    failed_calls: Lazy[FailedCalls] | None = None
 
     def precheck(self, state: CallState) -> None:
         """Raise `cancelled` once the user has aborted, the problem of a call that could not be
@@ -194,10 +198,9 @@ class AgentPolicy:
         """Allow the call, after asking the user where the verdict says so. In a dry run the
         user is not asked: a read that needs no approval is allowed, anything else is described.
         """
-        if not state.clearance.objections:
-            safe_read = self._safe_read_verdict(state.prepared)
-            if safe_read is not None:
-                state.clearance.verdict = safe_read
+        if state.prepared.scope.plain_read and not state.clearance.objections:
+            state.clearance.verdict = self.services.clearance.safe_read_verdict
+            if state.clearance.verdict is not None:
                 return Decision.ALLOW
         state.clearance.verdict = verdict = self._judge(state, plan)
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
@@ -207,15 +210,13 @@ class AgentPolicy:
             return Decision.ALLOW if allowed else Decision.DESCRIBE
         if verdict.effect is Effect.DENY:
             return Decision.QUEUE
-        if verdict.effect is Effect.ASK:
-            if not self._covered_by_plan_approval(state, verdict, plan):
-                subject = self.services.clearance.measured(policy_input(state.prepared, plan))
-                await self.approval.ask(state, state.clearance.verdict, plan, subject)
-            self.quotas.reserve(state, plan, counted=True)
-        else:
-            self.quotas.reserve(state, plan, counted=True)
-            if self.services.grants.any:
-                self._use_grants(state.prepared, plan)
+        asks = verdict.effect is Effect.ASK
+        if asks and not self._covered_by_plan_approval(state, verdict, plan):
+            subject = self.services.clearance.measured(policy_input(state.prepared, plan))
+            await self.approval.ask(state, state.clearance.verdict, plan, subject)
+        self.quotas.reserve(state, plan, counted=True)
+        if not asks and self.services.grants.any:
+            self._use_grants(state.prepared, plan)
         state.context.confirmed = state.clearance.binding
         return Decision.ALLOW
 
@@ -231,7 +232,7 @@ class AgentPolicy:
 
     async def check_leases(self, state: CallState, plan: Plan | None) -> None:
         """Raise `conflict` if another agent has reserved a path that the call writes."""
-        await self.leases.check(state, plan)
+        await self.leases.check(state, lambda: policy_input(state.prepared, plan))
 
     def warnings(self, state: CallState, plan: Plan | None) -> list[str]:
         """The warnings of the guardrails about a call that was carried out."""
@@ -267,7 +268,8 @@ class AgentPolicy:
 
     def _safe_read_verdict(self, prepared: PreparedCall) -> Verdict | None:
         """The verdict on every plain read; None if the call must be judged by itself."""
-        return self.services.clearance.safe_read_verdict if prepared.scope.plain_read else None
+        plain = prepared.scope.plain_read and not _modes(prepared)
+        return self.services.clearance.safe_read_verdict if plain else None
 
     def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
         grants = self.services.grants
@@ -303,13 +305,21 @@ class AgentPolicy:
         if not objections:
             return verdict
         verdict = strictest([*objections, verdict])
-        if verdict.effect is Effect.ASK and self.services.clearance.never_asks:
+        never = self.services.clearance.never_asks or NEVER_ASK & {*_modes(state.prepared)}
+        if verdict.effect is Effect.ASK and never:
             return replace(verdict, effect=Effect.DENY)
         return verdict
 
     def _judge_call(self, prepared: PreparedCall, plan: Plan | None) -> Verdict:
-        approved = prepared.origin.approval is not None
-        return self.services.clearance.judge(policy_input(prepared, plan), approved=approved)
+        approved, subject = prepared.origin.approval is not None, policy_input(prepared, plan)
+        verdict = self.services.clearance.judge(subject, approved=approved)
+        modes = _modes(prepared)
+        return self.services.clearance.narrow(verdict, subject, modes) if modes else verdict
+
+
+def _modes(prepared: PreparedCall) -> tuple[Mode, ...]:
+    access = prepared.principal.access
+    return access.modes if access else ()
 
 
 def _objections(state: CallState) -> tuple[Verdict, ...]:
@@ -345,3 +355,44 @@ def _quota_outcome(state: CallState) -> QuotaOutcome:
 
 def _denied(verdict: Verdict) -> ProblemRaised:
     return ProblemRaised(_CODES.get(verdict.code, "denied"), verdict.reason, hint=verdict.hint)
+
+
+def note_shown_secrets(state: CallState, result: ToolResult) -> None:
+    """Note in the session that a result may show a file that holds secrets, by what the call touched
+    and what the result names. A command is judged before it runs.
+    """
+    session = state.context.session
+    if not session.secrets_shown and _shows_secrets(state.prepared, result):
+        session.note_secrets()
+
+
+def _shows_secrets(prepared: PreparedCall, result: ToolResult) -> bool:
+    entry = prepared.entry
+    if entry is None or result.status is Status.REFUSED or entry.tool.traits.lists_names:
+        return False
+    for place in prepared.scope.places.values():
+        if is_sensitive(place.absolute) or (place.via and any(map(is_sensitive, place.via))):
+            return True
+    footprint, foreign = prepared.scope.footprint, entry.origin is not ToolOrigin.BUILTIN
+    if foreign and entry.tool.group is Group.MCP:
+        # A server may read anything, whatever it says of itself.
+        return True
+    if footprint.open_ended and footprint.command is None:
+        return foreign
+    return _touches_secrets(footprint, result.data, only_paths=entry.touches.only_paths)
+
+
+def _touches_secrets(footprint: Footprint, data: Any, *, only_paths: bool) -> bool:
+    searched = False
+    for key, _ in footprint.touches:
+        kind, _, path = key.partition(":")
+        # The files of a call that touches only its path arguments are among its places.
+        if (kind == "tree" or (kind == "file" and not only_paths)) and is_sensitive(path):
+            return True
+        searched = searched or kind == "tree"
+    if not searched or footprint.command is not None:
+        return False
+    from handrail.engine.recording.read_review import MAX_PATHS, list_named_paths
+
+    named = list(list_named_paths(data))
+    return len(named) >= MAX_PATHS or any(map(is_sensitive, named))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,13 +38,6 @@ _REFUSALS: Final = frozenset(
     }
 )
 
-# The session whose tool is running in this context: its synchronous methods would deadlock there.
-current_session: ContextVar[Session | None] = ContextVar("handrail_session", default=None)
-# Where the failures of hooks of the call that runs in this context are noted.
-current_hook_failures: ContextVar[list[HookFailure] | None] = ContextVar(
-    "handrail_hook_failures", default=None
-)
-
 
 class Decision(Enum):
     """What happens to a call that was cleared."""
@@ -56,7 +49,7 @@ class Decision(Enum):
     QUEUE = "queue"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Outcome:
     """How a call went, before it becomes a result."""
 
@@ -96,7 +89,10 @@ class Outcome:
         self.output = self.output._replace(meta={**self.output.meta, **values})
 
 
-@dataclass(slots=True)
+# Plain classes: every call makes one of each, most calls leave most values as they are, and the
+# `__init__` of a dataclass sets all of them.
+
+
 class CallClearance:
     """Why a call may run; written by policy and hooks."""
 
@@ -114,7 +110,6 @@ class CallClearance:
     rewritten: bool = False
 
 
-@dataclass(slots=True)
 class CallEffects:
     """What a call changes; written by its executor."""
 
@@ -132,30 +127,43 @@ class CallEffects:
     attempts: int = 0
 
 
-@dataclass(slots=True)
 class CallNotes:
     """What is reported beside the outcome."""
 
-    # For the model: what it did not know about the files that it changes.
-    model_notes: list[str] = field(default_factory=list)
-    # For the model and the user.
-    user_notes: list[str] = field(default_factory=list)
-    # Messages of hooks that ran before the call.
-    hook_messages: list[str] = field(default_factory=list)
-    # Hooks that failed, for the record.
-    hook_failures: list[HookFailure] = field(default_factory=list)
-    # Files that the agent has read in this call, for the record of a named session.
-    reads: dict[str, ReadRecord | None] = field(default_factory=dict)
+    __slots__ = ("defect", "hook_failures", "hook_messages", "model_notes", "reads", "user_notes")
+
+    def __init__(self) -> None:
+        # For the model: what it did not know about the files that it changes.
+        self.model_notes: list[str] = []
+        # For the model and the user.
+        self.user_notes: list[str] = []
+        # Messages of hooks that ran before the call.
+        self.hook_messages: list[str] = []
+        # Hooks that failed, for the record.
+        self.hook_failures: list[HookFailure] = []
+        # Files that the agent has read in this call, for the record of a named session.
+        self.reads: dict[str, ReadRecord | None] = {}
+        # The text of an exception of the tool, for the user: no model reads it.
+        self.defect: str | None = None
 
 
-@dataclass(slots=True)
 class CallState:
     """A running call."""
 
-    prepared: PreparedCall
-    timer: CallTimer
-    context: ToolContext
-    clearance: CallClearance = field(default_factory=CallClearance)
-    effects: CallEffects = field(default_factory=CallEffects)
-    notes: CallNotes = field(default_factory=CallNotes)
-    outcome: Outcome | None = None
+    __slots__ = ("clearance", "context", "effects", "notes", "outcome", "prepared", "timer")
+
+    def __init__(self, prepared: PreparedCall, timer: CallTimer, context: ToolContext) -> None:
+        self.prepared = prepared
+        self.timer = timer
+        self.context = context
+        self.clearance = CallClearance()
+        self.effects = CallEffects()
+        self.notes = CallNotes()
+        self.outcome: Outcome | None = None
+
+
+# The session and the notes of the call whose tool or hook runs in this context. Not its state: a
+# task that the tool leaves behind would keep that.
+current_call: ContextVar[tuple[Session, CallNotes] | None] = ContextVar(
+    "handrail_call", default=None
+)

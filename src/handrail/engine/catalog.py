@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.core.context import Session
@@ -15,8 +14,8 @@ from handrail.core.effects import Effects
 from handrail.core.ports.plan_mode import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool, check_name_list
-from handrail.dialects.base import Vocabulary
-from handrail.engine.prepare.visibility import callable_tools
+from handrail.dialects.base import View, Vocabulary
+from handrail.engine.prepare.visibility import RESOLVED_TOOLS, callable_tools
 from handrail.engine.registry import Registry, ToolEntry
 
 if TYPE_CHECKING:
@@ -27,7 +26,19 @@ class _Declarations(NamedTuple):
     """The tools in a provider's form, and the canonical names that a model may then call."""
 
     declared: list[dict[str, Any]]
+    # The "function" of each, apart: looking it up takes as long as copying it. Empty for providers
+    # whose form has one level less.
+    functions: list[dict[str, Any]]
+    # The names that are shown.
+    names: tuple[str, ...]
     callable_tools: frozenset[str]
+
+    def copy(self) -> list[dict[str, Any]]:
+        """A copy of the outer two levels; the schemas inside are shared."""
+        if not self.functions:
+            return [one.copy() for one in self.declared]
+        pairs = zip(self.declared, self.functions, strict=True)
+        return [{**one, "function": function.copy()} for one, function in pairs]
 
 
 class Catalog:
@@ -62,13 +73,13 @@ class Catalog:
         *,
         allowed: Collection[str] | None = None,
         groups: Collection[str] | None = None,
-    ) -> tuple[list[dict[str, Any]], frozenset[str]]:
-        """Return the tools as a provider takes them, and the canonical names that a model which
-        is shown them may call. The outer two levels are the caller's own to change; the schemas
-        inside are shared.
+    ) -> tuple[list[dict[str, Any]], tuple[str, ...], frozenset[str]]:
+        """Return the tools as a provider takes them, their names there, and the canonical names
+        that a model which is shown them may call. The outer two levels are the caller's own to
+        change; the schemas inside are shared.
         """
         kept = self._kept(provider, allowed, groups)
-        return [_own(one) for one in kept.declared], kept.callable_tools
+        return kept.copy(), kept.names, kept.callable_tools
 
     def check_names(self, names: Collection[Any], known: Collection[str]) -> None:
         """Raise `invalid_arguments` for a name that no tool has in any vocabulary; `known` are
@@ -81,6 +92,8 @@ class Catalog:
 
     def _no_such_tool(self, name: object, known: Collection[str]) -> ProblemRaised:
         spelled = {view.name for tool in known for view in self._vocabulary.views(tool)}
+        from difflib import get_close_matches
+
         close = get_close_matches(str(name)[:100], sorted(spelled | {*known}), n=3, cutoff=0.6)
         hint = (
             f"did you mean {' or '.join(close)}?"
@@ -93,8 +106,6 @@ class Catalog:
     def _kept(
         self, provider: str, allowed: Collection[str] | None, groups: Collection[str] | None
     ) -> _Declarations:
-        from handrail.dialects.declare import declarations
-
         key = (provider, None if allowed is None else frozenset(allowed),
                None if groups is None else frozenset(groups), self._session.mode)  # fmt: skip
         if self._version != self._registry.version:
@@ -103,10 +114,26 @@ class Catalog:
             self._version = self._registry.version
         kept = self._cache.get(key)
         if kept is None:
+            everything = allowed is None and groups is None
             chosen = self._chosen(allowed, groups)
-            names = callable_tools(one.view.tool for one in chosen)
-            kept = self._cache[key] = _Declarations(declarations(provider, chosen), names)
+            kept = self._cache[key] = self._make(provider, chosen, everything=everything)
         return kept
+
+    def _make(
+        self, provider: str, chosen: list[ToolDeclaration], *, everything: bool
+    ) -> _Declarations:
+        from handrail.dialects.declare import declarations
+
+        names = callable_tools(one.view.tool for one in chosen)
+        names |= self._registry.reached_by(names)
+        # A tool with several names is called by those that are shown.
+        names |= {f"{one.view.tool}:{one.view.name}" for one in chosen}
+        if everything:
+            names |= {RESOLVED_TOOLS}
+        declared = declarations(provider, chosen)
+        functions = [one["function"] for one in declared if "function" in one]
+        shown = tuple(one["name"] for one in functions or declared)
+        return _Declarations(declared, functions, shown, names)
 
     def _chosen(
         self, allowed: Collection[str] | None, groups: Collection[str] | None
@@ -114,12 +141,12 @@ class Catalog:
         wanted = None if allowed is None else {self._canonical(name) for name in allowed}
         shows_hidden = groups is not None
         return [
-            self._declared(entry, index)
+            self._declared(entry, view)
             for tool in self._registry.list_all(groups=groups)
             if (shows_hidden or not self._hides(tool) if wanted is None else tool.name in wanted)
             and tool.shown(self._session)
             if (entry := self._registry.entry(tool.name)) is not None
-            for index in range(len(self._vocabulary.views(tool.name)))
+            for view in self._vocabulary.chosen_views(tool.name, allowed or ())
         ]
 
     def _hides(self, tool: Tool[Any]) -> bool:
@@ -132,16 +159,17 @@ class Catalog:
         view = self._vocabulary.resolve(name)
         return view.tool if view is not None else name
 
-    def _declared(self, entry: ToolEntry, view: int) -> ToolDeclaration:
+    def _declared(self, entry: ToolEntry, view: View) -> ToolDeclaration:
         from handrail.dialects.declare import ToolDeclaration
 
         tool = entry.tool
         return ToolDeclaration(
-            view=self._vocabulary.views(tool.name)[view],
+            view=view,
             schema=entry.arguments.schema,
             prose=self._prose_of(tool),
             output_schema=tool.output_schema,
-            reads_only=tool.only_reads,
+            reads_only=tool.only_reads or tool.fetches_only,
+            changes_files=tool.changes_files,
             idempotent=tool.idempotent,
             open_ended=tool.group in (Group.WEB, Group.MCP)
             or Effects.NETWORK in entry.touches.effects,
@@ -157,8 +185,3 @@ class Catalog:
                 return tool.summary
             self._prose[tool.name] = said
         return self._prose[tool.name]
-
-
-def _own(declared: dict[str, Any]) -> dict[str, Any]:
-    function = declared.get("function")
-    return {**declared, "function": {**function}} if function is not None else {**declared}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from handrail.core.events import Event, Listener
+if TYPE_CHECKING:
+    from handrail.core.events import Event, Listener
+
 
 _log = logging.getLogger("handrail")
 

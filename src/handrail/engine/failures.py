@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from handrail.core.names.caller_words import tool_name
 from handrail.core.problems import Code, Problem, ProblemRaised
 from handrail.core.results import Status
 from handrail.engine import messages
@@ -21,6 +20,7 @@ from handrail.engine.timing import DeadlineTimer
 _log = logging.getLogger("handrail")
 # Errors of a disk, which are no defect of the tool.
 _DISK_ERRORS: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_MAX_DEFECT: Final = 2_000
 # Errors about a path that the call itself names.
 _PATH_ERRORS: Final[dict[int | None, Code]] = {
     errno.ENOENT: "not_found",
@@ -31,38 +31,34 @@ _PATH_ERRORS: Final[dict[int | None, Code]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FailureTranslator:
-    """The one place where exceptions of a call are caught."""
+class FailureTranslator(NamedTuple):
+    """Turns the exceptions of calls into outcomes."""
 
     visibility: ToolVisibility
     timers: DeadlineTimer
 
-    async def capture(self, state: CallState, attempt: Awaitable[Outcome]) -> Outcome:
-        """The outcome of the attempt; raises only if the caller cancelled the call."""
-        cancellation = state.timer.cancellation
-        try:
-            return await attempt
-        except RunAborted as aborted:
-            self.timers.end_others(state.timer)
-            return Outcome.from_problem(aborted.problem)
-        except ProblemRaised as raised:
-            return self._from_problem(state, raised.problem)
-        except asyncio.CancelledError as cancelled:
-            cancellation.uncancel()
-            if cancellation.by_caller:
-                raise
-            if not cancellation.ended:
-                return Outcome.from_problem(internal_problem(state.prepared, cancelled))
-            return Outcome.from_problem(ended_problem(state))
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - a defect of a tool becomes a result
-            problem = problem_from_oserror(state.prepared, error)
-            if problem is None:
-                _log.exception("%s failed in a way that it should not", state.prepared.name)
-                problem = internal_problem(state.prepared, error)
-            return Outcome.from_problem(problem)
+    def translate(self, state: CallState, error: BaseException) -> Outcome:
+        """The outcome of a call that raised `error`; raises it again if the caller cancelled the call.
+        Called while the exception is handled.
+        """
+        match error:
+            case RunAborted():
+                self.timers.end_others(state.timer)
+                return Outcome.from_problem(error.problem)
+            case ProblemRaised():
+                return self._from_problem(state, error.problem)
+            case asyncio.CancelledError():
+                return _from_cancellation(state, error)
+            case KeyboardInterrupt() | GeneratorExit():
+                raise error
+        problem = problem_from_oserror(state.prepared, error)
+        if problem is None:
+            # The text of an exception may hold what no model should read.
+            call = state.prepared.call
+            state.notes.defect = f"{type(error).__name__}: {error}"[:_MAX_DEFECT]
+            _log.exception("%s failed (reference %s)", state.prepared.name, call.id)
+            problem = internal_problem(state.prepared, error)
+        return Outcome.from_problem(problem)
 
     def _from_problem(self, state: CallState, problem: Problem) -> Outcome:
         prepared, residue = state.prepared, state.effects.residue
@@ -73,22 +69,34 @@ class FailureTranslator:
         return outcome
 
 
+def _from_cancellation(state: CallState, cancelled: asyncio.CancelledError) -> Outcome:
+    cancellation = state.timer.cancellation
+    cancellation.uncancel()
+    if cancellation.by_caller:
+        raise cancelled
+    if not cancellation.ended:
+        return Outcome.from_problem(internal_problem(state.prepared, cancelled))
+    return Outcome.from_problem(ended_problem(state))
+
+
 def ended_problem(state: CallState) -> Problem:
     """The problem of a call that reached its deadline or was cancelled."""
-    prepared = state.prepared
+    prepared, name = state.prepared, tool_name(state.prepared.name)
     happened = "; its changes had happened already" if state.effects.changes else ""
     if state.timer.cancellation.expired:
-        message = f"{prepared.name} did not finish within {prepared.tool.timeout_s:g} s{happened}"
+        message = f"{name} did not finish within {prepared.tool.timeout_s:g} s{happened}"
         return Problem("timeout", message, retryable=not state.effects.changes)
-    return messages.CALL_CANCELLED.fill(tool=prepared.name, happened=happened)
+    return messages.CALL_CANCELLED.fill(tool=name, happened=happened)
 
 
 def internal_problem(prepared: PreparedCall, error: BaseException) -> Problem:
     """The problem of a defect in a tool, or of a failing disk."""
     if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
-        message = f"{prepared.name} failed: the disk reported {error.strerror!r}"
+        message = f"{tool_name(prepared.name)} failed: the disk reported {error.strerror!r}"
         return Problem("unavailable", message)
-    return messages.TOOL_DEFECT.fill(tool=prepared.name, kind=type(error).__name__, error=error)
+    return messages.TOOL_DEFECT.fill(
+        tool=tool_name(prepared.name), kind=type(error).__name__, reference=prepared.call.id
+    )
 
 
 def problem_from_oserror(prepared: PreparedCall, error: BaseException) -> Problem | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from handrail.core.ports.processes import Job, JobOutput, JobState, Processes
 from handrail.engine import messages
+
+if TYPE_CHECKING:
+    from handrail.core.ports.processes import Job, JobOutput, Processes
 
 
 class BackgroundJobs:
@@ -30,6 +33,8 @@ class BackgroundJobs:
 
     async def revoke(self, call_id: str, session: str | None = None) -> Sequence[Job]:
         """End the running jobs that a call has started; `session` None: in any session."""
+        from handrail.core.ports.processes import JobState
+
         running = [
             job
             for job in await self.list()

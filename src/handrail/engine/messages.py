@@ -19,7 +19,7 @@ AGENT_MAY_NOT_WRITE: Final = ProblemTemplate(
 )
 APPROVER_FAILED: Final = ProblemTemplate(
     "denied",
-    "the approver failed, which counts as no: {kind}: {error}",
+    "the approver failed, which counts as no: {kind}",
     hint="this is a defect in the program around the tools, not in the call",
 )
 ARGUMENTS_NOT_OBJECT: Final = ProblemTemplate(
@@ -30,6 +30,10 @@ ARGUMENTS_TOO_LARGE: Final = ProblemTemplate(
     "invalid_arguments",
     "Invalid arguments: they are larger than {limit:,} bytes",
     hint="send large content in several calls",
+)
+RAN_ON_A_COPY: Final = "the command ran on a private copy of the workspace; what it wrote is gone"
+WORKSPACE_READ_ONLY: Final = (
+    "the workspace was read-only for the command, without a private copy: {reason}"
 )
 COPYING_FILES: Final = "copying files, to be able to undo the command: {files:,} so far"
 CALL_CANCELLED: Final = ProblemTemplate(
@@ -54,7 +58,7 @@ COMMANDS_UNAVAILABLE: Final = ProblemTemplate(
 COMMAND_TAMPERED: Final = ProblemTemplate(
     "tampered",
     "the command {what}",
-    hint="a person may allow them with allow_protected, or approve a command that names them",
+    hint="the user may allow them with allow_protected, or approve a command that names them",
 )
 DUPLICATE_ID: Final = ProblemTemplate(
     "duplicate_id",
@@ -73,11 +77,11 @@ GLOB_OUTSIDE_WORKSPACE: Final = ProblemTemplate(
 HOOKS_DISAGREE: Final = ProblemTemplate(
     "blocked",
     "Blocked by hook: two hooks want different arguments for this call",
-    hint="the person can change their order, or make one of the two",
+    hint="the user can change their order, or make one of the two",
 )
 INVALID_GLOB: Final = ProblemTemplate(
     "invalid_arguments",
-    "{glob!r:.200} is no path",
+    "{glob!r:.200} is not a valid path",
 )
 MESSAGE_NOT_FINISHED: Final = ProblemTemplate(
     "blocked",
@@ -89,10 +93,15 @@ NOT_READ: Final = ProblemTemplate(
     "{path!r} has not been read in this session",
     hint="read the file first, then change it",
 )
-NO_DEAD_LETTER: Final = ProblemTemplate(
+NOBODY_ANSWERS: Final = ProblemTemplate(
+    "needs_answer",
+    "{tool} needs an answer of the user, and no user can be asked here",
+    hint="decide yourself and say what you assumed, or end with the question as your answer",
+)
+NO_FAILED_CALL: Final = ProblemTemplate(
     "not_found",
-    "there is no dead letter {id}",
-    hint="`handrail letters` lists them",
+    "there is no failed call {id}",
+    hint="`handrail failed-calls` lists them",
 )
 NO_RULE_FOR_ALWAYS: Final = ProblemTemplate(
     "denied",
@@ -103,6 +112,9 @@ NO_SUCH_OUTPUT: Final = ProblemTemplate(
     "not_found",
     "no call with the id {call_id!r:.300} has ended in this session",
     hint="the note in a cut result names its handle; a file of this name is ./output:…",
+)
+NO_SUCH_TODO: Final = ProblemTemplate(
+    "not_found", "there is no task {id!r}", hint="the tasks are:\n{todos}"
 )
 NO_TOOL_NAME: Final = ProblemTemplate(
     "invalid_arguments",
@@ -174,22 +186,48 @@ RUNTIME_CLOSED: Final = ProblemTemplate(
 RUN_ABORTED: Final = ProblemTemplate(
     "cancelled",
     "the user aborted the run; {tool} was not carried out",
-    hint="stop here: nothing more will be done until a person starts again",
+    hint="stop here: nothing more will be done until the user starts again",
 )
 RUN_ABORTED_AT_QUESTION: Final = ProblemTemplate(
     "cancelled",
     "the user aborted the run at this question; {tool} was not carried out",
-    hint="stop here: nothing more will be done until a person starts again",
+    hint="stop here: nothing more will be done until the user starts again",
 )
 TOOL_DEFECT: Final = ProblemTemplate(
     "internal",
-    "{tool} failed: {kind}: {error}",
+    "{tool} failed: {kind} (reference {reference})",
     hint="this is a defect in the tool, not in your arguments; try another way",
+)
+NO_SUCH_TOOL: Final = ProblemTemplate(
+    "unknown_tool", "there is no tool named {tool!r:.200}", hint="{hint}"
+)
+TOOL_SWITCHED_OFF: Final = ProblemTemplate(
+    "unknown_tool", "the tool {tool!r:.200} is switched off here", hint="{hint}"
+)
+TOOL_NOT_PREPARED: Final = ProblemTemplate(
+    "internal",
+    "{tool} cannot be prepared: {kind} (reference {reference})",
+    hint="this is a defect in the tool, not in your arguments; try another way",
+)
+NOT_FORWARDED: Final = ProblemTemplate(
+    "unknown_tool",
+    "there is no tool named {tool!r} that {door} can call",
+    hint="find the name of a tool with {tool_name[tool_search]}",
 )
 TOOL_DISABLED: Final = ProblemTemplate(
     "unavailable",
     "{tool!r} is disabled in current context",
     hint="use another tool",
+)
+TOO_MANY_TODOS: Final = ProblemTemplate(
+    "too_large",
+    "a to-do list has at most {limit} items; nothing was changed",
+    hint="drop items that are completed; the list is still:\n{todos}",
+)
+TWO_TODOS_IN_PROGRESS: Final = ProblemTemplate(
+    "conflict",
+    "only one item of {owner} may be in progress at a time; nothing was changed",
+    hint="complete one first, or set it back to pending; the list is still:\n{todos}",
 )
 TOO_MANY_CALLS: Final = ProblemTemplate(
     "blocked",
@@ -206,6 +244,11 @@ STREAM_CUT_OFF: Final = ProblemTemplate(
     "the response was cut off: {reason}",
     hint="send the request again; no call that changes something was run",
     retryable=True,
+)
+STREAM_OVER_LIMIT: Final = ProblemTemplate(
+    "blocked",
+    "the response was refused: {reason}",
+    hint="ask for smaller steps; no call that changes something was run",
 )
 UNKNOWN_STREAM_SHAPE: Final = ProblemTemplate(
     "invalid_arguments",
@@ -233,4 +276,20 @@ USER_DENIED_WITH_REASON: Final = ProblemTemplate(
     "denied",
     "User denied permission. The user says: {reason}",
     hint="follow what the user says",
+)
+ALWAYS_WITHOUT_RULE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "no rule is narrow enough to answer the question {question!r} with always",
+    hint="answer yes or no",
+)
+INVALID_ANSWER: Final = ProblemTemplate(
+    "invalid_arguments", "{given} is not an answer", hint="answers: {names}"
+)
+NO_SUCH_QUESTION: Final = ProblemTemplate(
+    "not_found",
+    "there is no question {question!r}",
+    hint='rt.questions lists the questions; only a runtime with approver="events" has any',
+)
+QUESTION_ANSWERED: Final = ProblemTemplate(
+    "conflict", "the question {question!r} is answered or withdrawn", hint="the first answer counts"
 )

@@ -5,9 +5,8 @@ assembled nowhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.core.events import Listener
 from handrail.core.results import ToolResult
 from handrail.engine.batch.locks import Locks
 from handrail.engine.call_state import CallState, Decision, Outcome
@@ -18,9 +17,11 @@ from handrail.engine.planning.planner import CallPlanner
 from handrail.engine.prepare.prepared_call import ExecutorKind, PreparedCall
 from handrail.engine.recording.recorder import Recorder
 
+if TYPE_CHECKING:
+    from handrail.core.events import Listener
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+
+class Pipeline(NamedTuple):
     """Carries out the prepared calls of one session."""
 
     recorder: Recorder
@@ -31,15 +32,15 @@ class Pipeline:
     executors: Mapping[ExecutorKind, Executor]
 
     async def run(self, prepared: PreparedCall, listener: Listener | None = None) -> ToolResult:
-        """Carry out one call. A failure is a result; only the caller's own cancellation is
-        raised, after it was recorded.
-        """
+        """Carry out one call. A failure is a result; only the caller's cancellation is raised."""
         state = self.recorder.begin(prepared, listener)
         # On every exit: the `completed` row, the quotas, the timer.
         async with self.recorder.record(state) as recording:
-            state.outcome = await self.failures.capture(state, self._attempt(state))
-            if state.outcome.output.modifiers:
-                self.planner.apply_modifiers(state)
+            try:
+                state.outcome = await self._attempt(state)
+            except BaseException as error:  # noqa: BLE001 - raised again if it is the caller's
+                state.outcome = self.failures.translate(state, error)
+            self.planner.apply_modifiers(state)
             state.prepared.principal.policy.count_for_loop_guard(state)
             if self.hooks.hooks:
                 await self.hooks.after(state)
@@ -61,7 +62,6 @@ class Pipeline:
             if decision is not Decision.ALLOW:
                 return self.planner.describe(state, plan, decision)
             async with self.locks.hold(state.prepared.scope, plan):
-                outcome = await self.executors[state.prepared.scope.kind].execute(state, plan)
-            # None: the plan had to be made again under the lock, and needs a new approval.
-            if outcome is not None:
-                return outcome
+                # None: the plan had to be made again under the lock, and needs a new approval.
+                if outcome := await self.executors[state.prepared.scope.kind].execute(state, plan):
+                    return outcome

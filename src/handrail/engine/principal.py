@@ -14,15 +14,16 @@ from handrail.core.tool import Tool
 from handrail.policy.agents import AgentAccess
 
 if TYPE_CHECKING:
+    from handrail.core.lazy import Lazy
     from handrail.engine.call_state import CallState, Decision
-    from handrail.engine.recording.dead_letters import DeadLetters
+    from handrail.engine.recording.failed_call_retry import FailedCalls
 
 
 class CallPolicy(Protocol):
     """Decides about the calls of one kind of principal."""
 
     @property
-    def failed_calls(self) -> DeadLetters | None:
+    def failed_calls(self) -> Lazy[FailedCalls] | None:
         """Where calls are kept that failed because of a defect; None: they are not kept."""
 
     def precheck(self, state: CallState) -> None:
@@ -61,3 +62,5 @@ class Principal(NamedTuple):
     access: AgentAccess | None
     # The agent whose knowledge of files the call updates; None: the user, who may read everything.
     reader: str | None
+    # The agents from the main agent down to this one.
+    chain: tuple[str, ...] = ()

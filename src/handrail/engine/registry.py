@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pydantic import BaseModel
-
 from handrail.core.effects import Effects, base_footprint, check_statement
-from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.footprint import NOTHING, Footprint
+from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.tool import TOOL_NAME, Group, Tool, check_name_list
 from handrail.engine.events import EventBus
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from handrail.core.arguments.path_arguments import PathArguments
+    from handrail.core.events import Listener
 
 
 class DuplicateToolError(ValueError):
@@ -33,6 +34,14 @@ class ToolOrigin(StrEnum):
 
     BUILTIN = "builtin"
     USER = "user"
+    SKILL = "skill"
+    MCP = "mcp"
+    # Found by the host program's `resolve_tool` when it was first called.
+    RESOLVED = "resolved"
+
+
+# The tool of a name that is not registered, None if there is none.
+ToolResolver = Callable[[str], Tool[Any] | None]
 
 
 class ArgumentSpec(NamedTuple):
@@ -41,12 +50,17 @@ class ArgumentSpec(NamedTuple):
     model: type[BaseModel]
     # Validates a mapping and returns the model.
     validate: Callable[[Any], BaseModel]
-    # The JSON schema that a model is shown.
-    schema: dict[str, Any]
+    # The JSON schema that a model is shown; made when it is first used.
+    lazy_schema: Lazy[dict[str, Any]]
     # The path arguments on the top level.
     paths: tuple[tuple[str, PathUse], ...]
     # The path arguments inside other values; None if there are none.
     nested_paths: PathArguments | None
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema that a model is shown."""
+        return self.lazy_schema.value
 
 
 class FootprintSpec(NamedTuple):
@@ -63,8 +77,7 @@ class FootprintSpec(NamedTuple):
     reads_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEntry:
+class ToolEntry(NamedTuple):
     """A registered tool with what every call of it needs."""
 
     tool: Tool[Any]
@@ -87,16 +100,27 @@ class ToolEntry:
 _EDITS: Final = Effects.WRITES_PATHS | Effects.OPEN_ENDED
 
 
+class RegistryView(NamedTuple):
+    """From the names of a dialect to canonical ones, and which tools can be used."""
+
+    names: Mapping[str, str]
+    usable: Callable[[Tool[Any]], bool]
+
+
 class Registry:
     """The set of tools; deterministic order, so that prompt caches stay warm.
 
     A built-in tool is deferred: it is built when its entry is first asked for.
     """
 
-    def __init__(self, bus: EventBus | None = None) -> None:
+    def __init__(self, bus: EventBus | None = None, view: RegistryView | None = None) -> None:
         self._bus = bus or EventBus()
         self._entries: dict[str, ToolEntry] = {}
         self._deferred: dict[str, Callable[[], Tool[Any]]] = {}
+        # Tools that are found by name and never listed.
+        self._resolvers: list[tuple[ToolResolver, ToolOrigin]] = []
+        self._resolved: dict[str, ToolEntry] = {}
+        self._view = view or RegistryView({}, lambda tool: True)
         # Counts changes, so that what is derived from the tools knows when it is stale.
         self.version = 0
 
@@ -110,19 +134,51 @@ class Registry:
         old = self.origin(tool.name)
         if old is not None and not allow_override:
             raise DuplicateToolError(f"a tool named {tool.name!r} exists already")
-        if old is ToolOrigin.BUILTIN and origin is not ToolOrigin.BUILTIN:
+        meant = self.origin(self._view.names.get(tool.name, tool.name))
+        if ToolOrigin.BUILTIN in (old, meant) and origin is not ToolOrigin.BUILTIN:
             raise DuplicateToolError(f"{tool.name!r} is built in and cannot be replaced")
         self._deferred.pop(tool.name, None)
-        self._entries[tool.name] = _entry(tool, origin)
+        entry = _entry(tool, origin)
+        if origin is not ToolOrigin.BUILTIN:
+            # A schema that cannot be made is the fault of whoever registers the tool.
+            _ = entry.arguments.schema
+        self._entries[tool.name] = entry
         self.version += 1
-        self._bus.emit(ToolRegistered(tool.name))
+        self._report_registered(tool.name)
 
     def defer_builtin(self, name: str, build: Callable[[], Tool[Any]]) -> None:
         """Add a built-in tool, which `build` returns when its entry is first asked for."""
-        if self.has_tool(name):
+        if self.origin(name) is not None:
             raise DuplicateToolError(f"a tool named {name!r} exists already")
         self._deferred[name] = build
         self.version += 1
+
+    def add_resolver(self, resolve: ToolResolver, origin: ToolOrigin) -> None:
+        """Ask `resolve` for the tools of names that are not registered."""
+        self._resolvers.append((resolve, origin))
+
+    def resolve(self, name: str) -> ToolEntry | None:
+        """The tool that a resolver finds under a name, None if there is none. Such a tool can be called
+        from then on; it is not listed, so that what models are shown stays the same.
+        """
+        for resolver, origin in self._resolvers:
+            tool = resolver(name)
+            if tool is None:
+                continue
+            _check_is_tool(tool)
+            if tool.name in self._resolved:
+                return self._resolved[tool.name]
+            listed = self._entries.get(tool.name)
+            if listed is not None and (listed.tool, listed.origin) == (tool, origin):
+                # The name is another one of a tool that models are shown.
+                return listed
+            taken = self.origin(tool.name) is not None
+            if taken or (origin is ToolOrigin.RESOLVED and tool.name != name):
+                raise DuplicateToolError(f"{name!r} was resolved to {tool.name!r}, another tool")
+            entry = self._resolved[tool.name] = _entry(tool, origin)
+            self._report_registered(tool.name)
+            return entry
+        return None
 
     def with_retry(self, name: str, attempts: int) -> None:
         """Try calls of a tool up to so many times; raises ValueError unless it is idempotent,
@@ -131,17 +187,20 @@ class Registry:
         entry = self.entry(name)
         if entry is None:
             raise ToolNotFoundError(name)
-        self._entries[name] = replace(entry, attempts=_attempts(entry.tool, attempts))
+        self._entries[name] = entry._replace(attempts=_attempts(entry.tool, attempts))
         self.version += 1
 
     def unregister(self, name: str) -> None:
         """Remove a tool; raises `ToolNotFoundError`."""
-        if not self.has_tool(name):
+        if self.origin(name) is None:
             raise ToolNotFoundError(name)
         self._entries.pop(name, None)
         self._deferred.pop(name, None)
         self.version += 1
-        self._bus.emit(ToolUnregistered(name))
+        if not self._bus.idle:
+            from handrail.core.events import ToolUnregistered
+
+            self._bus.emit(ToolUnregistered(name))
 
     def entry(self, name: str) -> ToolEntry | None:
         """The tool with what a call of it needs, None if there is none."""
@@ -149,7 +208,13 @@ class Registry:
         if found is None and name in self._deferred:
             found = self._entries[name] = _entry(self._deferred[name](), ToolOrigin.BUILTIN)
             del self._deferred[name]
-        return found
+        return found or self._resolved.get(name)
+
+    def _report_registered(self, name: str) -> None:
+        if not self._bus.idle:
+            from handrail.core.events import ToolRegistered
+
+            self._bus.emit(ToolRegistered(name))
 
     def origin(self, name: str) -> ToolOrigin | None:
         """Where the tool of a name comes from, None if there is none; builds nothing."""
@@ -163,21 +228,37 @@ class Registry:
         """The names of all tools, sorted; builds nothing."""
         return sorted((*self._entries, *self._deferred))
 
+    def __iter__(self) -> Iterator[Tool[Any]]:
+        return iter(self.list_all())
+
+    def __len__(self) -> int:
+        return self.count()
+
     def get(self, name: str) -> Tool[Any]:
-        """The tool of a name; raises `ToolNotFoundError`."""
+        """The tool of a name, canonical or the dialect's; raises `ToolNotFoundError`."""
         tool = self.find(name)
         if tool is None:
             raise ToolNotFoundError(name)
         return tool
 
     def find(self, name: str) -> Tool[Any] | None:
-        """The tool of a name, None if there is none."""
-        entry = self.entry(name)
+        """The tool of a name, canonical or the dialect's, None if there is none."""
+        entry = self.entry(self._own_name(name))
         return entry.tool if entry else None
 
     def has_tool(self, name: str) -> bool:
-        """Whether a tool of that name exists."""
-        return name in self._entries or name in self._deferred
+        """Whether a tool of that name, canonical or the dialect's, exists and is not disabled."""
+        tool = self.find(name)
+        return tool is not None and self._view.usable(tool)
+
+    def _own_name(self, name: str) -> str:
+        known = name in self._entries or name in self._deferred
+        return name if known else self._view.names.get(name, name)
+
+    def reached_by(self, shown: Collection[str]) -> frozenset[str]:
+        """The tools that a model may call because it is shown the tool that leads to them."""
+        entries = self._entries.items()
+        return frozenset(name for name, one in entries if one.tool.traits.reached_by in shown)
 
     def count(self) -> int:
         """How many tools there are."""
@@ -195,9 +276,11 @@ class Registry:
         return [tool for tool in tools if wanted is None or tool.group in wanted]
 
     def filter_by_names(self, names: Iterable[str]) -> Registry:
-        """A registry with only these tools; names that do not exist are left out."""
-        wanted = set(names)
-        chosen = Registry(self._bus)
+        """A registry with only these tools; names that do not exist are left out. Iterating over
+        it yields the tools.
+        """
+        wanted = {self._own_name(name) for name in names}
+        chosen = Registry(self._bus, self._view)
         chosen._entries = {name: one for name, one in self._entries.items() if name in wanted}
         chosen._deferred = {name: one for name, one in self._deferred.items() if name in wanted}
         return chosen
@@ -210,9 +293,14 @@ class Registry:
             registry.register(tool)
         return registry
 
+    def get_schemas(self, allowed: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """The schemas of all tools, or of those named; `missing` reports which are left out."""
+        names = self.names if allowed is None else allowed
+        return [tool.get_schema() for name in names if (tool := self.find(name)) is not None]
+
     def missing(self, names: Iterable[str]) -> list[str]:
         """The names among these that no tool has, for diagnostics."""
-        return [name for name in names if not self.has_tool(name)]
+        return [name for name in names if self.find(name) is None]
 
     def subscribe(self, listener: Listener) -> None:
         """Call the listener when tools are registered and unregistered."""
@@ -263,7 +351,7 @@ def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
     arguments = ArgumentSpec(
         model=params,
         validate=params.__pydantic_validator__.validate_python,
-        schema=_shown_schema(tool, params),
+        lazy_schema=Lazy(partial(_shown_schema, tool, params)),
         paths=paths.direct,
         nested_paths=None if paths.nested is None else paths,
     )
@@ -275,7 +363,7 @@ def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
         arguments,
         FootprintSpec(effects, base, own_footprint, only_paths, reads_only),
         _overrides(tool, "enabled"),
-        _overrides(tool, "risk"),
+        tool.always_safe or _overrides(tool, "risk"),
         _attempts(tool, tool.max_attempts),
     )
 

@@ -13,40 +13,36 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from handrail.core.context import Session
-from handrail.core.events import ContextModified, Event, Listener
-from handrail.core.ports.processes import Job
-from handrail.core.ports.records import Store
+from handrail.core.call import reader_name
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine import messages
-from handrail.engine.batch.batch_runner import BegunCalls, Call
-from handrail.engine.batch.scheduler import Ordering, order
-from handrail.engine.jobs import BackgroundJobs
-from handrail.engine.planning.mode import PlanMode
-from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.registry import Registry
+from handrail.engine.runtime_state import RuntimeState
 from handrail.engine.services import CallServices, SessionServices, ToolServices
-from handrail.history.recovery.recovered_call import RecoveredCall
-from handrail.policy.agents import Agents
-from handrail.policy.approval.grants import SessionGrants
 
 if TYPE_CHECKING:
+    from handrail.core.approval import Answer
+    from handrail.core.events import Event, Listener
     from handrail.core.ports.agents import AgentServices, RunningAgent
     from handrail.core.ports.models import Model
-    from handrail.engine.hooking.callbacks import Hook
-    from handrail.engine.planning.dry_run import PlannedAction
+    from handrail.core.ports.processes import Job
+    from handrail.engine.batch.batch_runner import BegunCalls, Call
+    from handrail.engine.batch.scheduler import Ordering
+    from handrail.engine.call_policy import Foresight
+    from handrail.engine.child_calls import ChildCalls
+    from handrail.engine.providers.message_calls import ModelCalls
     from handrail.engine.providers.provider_messages import Provider
     from handrail.engine.providers.streamed_turn import StreamedTurn
+    from handrail.engine.recording.failed_call_retry import FailedCalls
+    from handrail.engine.user_actions import UserActions
     from handrail.policy.guardrails.gates import GateResult
 
 
-class Runtime:
+class Runtime(RuntimeState):
     """One session of one workspace. Safe to use from many tasks of one event loop.
 
     A tool's failure is a result; these methods raise only for misuse of the runtime itself
@@ -54,90 +50,39 @@ class Runtime:
     """
 
     def __init__(self, session: SessionServices, tools: ToolServices, calls: CallServices) -> None:
-        from handrail.engine.providers.model_calls import ModelCalls
-        from handrail.engine.user_actions import QueuedCallRunner, UserActions
-
-        self._session = session
-        self._tools = tools
-        self._calls = calls
-        self._user = UserActions(
-            calls.runner.pipeline, tools.preparer, calls.runner.ids, calls.policy.quotas.guardrails
-        )
-        calls.plan_mode.queue.runner = QueuedCallRunner(calls.runner, tools.preparer)
-        letters = session.dead_letters
-        letters.caller, letters.knows = self.call, tools.registry.has_tool
-        self.model_calls = ModelCalls(tools.preparer, calls, self._run)
+        super().__init__(session, tools, calls)
+        if (asked := calls.policy.approval.questions) is not None:
+            asked.emit = self._emit_about
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
-    @property
-    def session(self) -> Session:
-        """What outlives a call: roots, mode, what the model has seen, options."""
-        return self._session.session
+    @cached_property
+    def model_calls(self) -> ModelCalls:
+        """Runs the calls of models' messages."""
+        from handrail.engine.providers.message_calls import ModelCalls
 
-    @property
-    def registry(self) -> Registry:
-        """The tools; register your own here."""
-        return self._tools.registry
+        return ModelCalls(self._tools.preparer, self._calls, self._run)
 
-    @property
-    def store(self) -> Store:
-        """The record of every call."""
-        return self._session.store
+    @cached_property
+    def child_calls(self) -> ChildCalls:
+        """Lets calls wait for the agents that they start."""
+        from handrail.engine.child_calls import ChildCalls
 
-    @property
-    def recovered(self) -> Sequence[RecoveredCall]:
-        """Calls that a crash interrupted and that opening has finished or rolled back."""
-        return self._session.recovered
+        return ChildCalls(self._tools, self._calls)
 
-    @property
-    def jobs(self) -> BackgroundJobs:
-        """The background jobs of the workspace."""
-        return self._session.jobs
-
-    @property
-    def dead_letters(self) -> DeadLetters:
+    @cached_property
+    def dead_letters(self) -> FailedCalls:
         """Calls that failed because of a defect, for the user to retry or abandon."""
-        return self._session.dead_letters
+        letters = self._session.dead_letters.value
+        letters.caller, letters.knows = self.call, self._tools.registry.has_tool
+        return letters
 
-    @property
-    def grants(self) -> SessionGrants:
-        """What the user allows for this session, beyond the rules in the settings."""
-        return self._calls.policy.services.grants
+    @cached_property
+    def _user(self) -> UserActions:
+        from handrail.engine.user_actions import UserActions
 
-    @property
-    def aborted(self) -> bool:
-        """Whether the user has aborted the run; every further call is then refused."""
-        return self._calls.policy.approval.aborted
-
-    @property
-    def planning(self) -> PlanMode:
-        """Plan mode: `active`, and for the user `enter()` and `end()`."""
-        return self._calls.plan_mode
-
-    @property
-    def plan_queue(self) -> PlanQueue:
-        """The calls that plan mode has queued, for the user to approve or reject."""
-        return self._calls.plan_mode.queue
-
-    @property
-    def planned_actions(self) -> tuple[PlannedAction, ...]:
-        """What a dry run would have done, in order."""
-        return self._calls.runner.pipeline.planner.actions.actions
-
-    def plan_summary(self) -> str:
-        """What a dry run would have done, in a few lines."""
-        return self._calls.runner.pipeline.planner.actions.summary()
-
-    @property
-    def agents(self) -> Agents:
-        """What each agent may use: `of(agent)`, None for everything."""
-        return self._tools.preparer.principals.agents
-
-    @property
-    def hooks(self) -> list[Hook]:
-        """In-process hooks, called in order."""
-        return self._calls.runner.pipeline.hooks.hooks
+        runner, guardrails = self._calls.runner, self._calls.policy.quotas.guardrails
+        return UserActions(runner.pipeline, self._tools.preparer, runner.ids, guardrails)
 
     def call(
         self,
@@ -150,24 +95,32 @@ class Runtime:
     ) -> Coroutine[Any, Any, ToolResult]:
         """Run one tool. Its own turn, unless inside `turn()`."""
         # Not in the coroutine: calls that were made together may run one after the other.
-        made = self._calls.batches.clock.monotonic()
+        made = self._calls.timers.clock.monotonic()
+        return self._call(name, arguments, id, on_event, agent, made)
 
-        async def run() -> ToolResult:
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None,
+        id: str | None,
+        on_event: Listener | None,
+        agent: str,
+        made: float,
+    ) -> ToolResult:
+        if self._closed:
             self._check_open()
-            runner = self._calls.runner
-            call = runner.ids.make_call(id, name, arguments, runner.ids.turn(), agent)
-            prepared = self._tools.preparer.prepare(call)
-            prepared.origin.made = made
-            if id is None:
-                result = await runner.pipeline.run(prepared, on_event)
-            else:
-                prepared.origin.has_client_id = True
-                result = await runner.run(prepared, on_event)
-            if result.modifiers:
-                self._apply([result], on_event)
-            return result
-
-        return run()
+        runner = self._calls.runner
+        call = runner.ids.make_call(id, name, arguments, runner.ids.turn(), agent)
+        prepared = self._tools.preparer.prepare(call)
+        prepared.origin.made = made
+        if id is None:
+            result = await runner.pipeline.run(prepared, on_event)
+        else:
+            prepared.origin.has_client_id = True
+            result = await runner.run(prepared, on_event)
+        if result.modifiers:
+            self._apply([result], on_event)
+        return result
 
     async def batch(
         self, calls: Iterable[Call], *, on_event: Listener | None = None, agent: str = "main"
@@ -178,7 +131,7 @@ class Runtime:
         """
         self._check_open()
         turn = self._calls.runner.ids.turn()
-        prepared = await self._calls.batches.prepare_paced(calls, turn, agent)
+        prepared = await self._calls.batches.value.prepare_paced(calls, turn, agent)
         return await self._run(prepared, turn, on_event)
 
     async def _run(
@@ -189,12 +142,23 @@ class Runtime:
         begun: BegunCalls | None = None,
     ) -> list[ToolResult]:
         apply = partial(self._apply, listener=on_event)
-        return await self._calls.batches.run(prepared, turn, on_event, apply, begun)
+        return await self._calls.batches.value.run(prepared, turn, on_event, apply, begun)
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
         """How a batch of these calls would be ordered; runs nothing."""
-        prepared = self._calls.batches.prepare(calls, 0, agent)
+        from handrail.engine.batch.scheduler import order
+
+        prepared = self._calls.batches.value.prepare(calls, 0, agent)
         return order([one.call.id for one in prepared], [one.footprint for one in prepared])
+
+    def foresee(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, *, agent: str = "main"
+    ) -> Foresight:
+        """What is certain about a call before it is made: its refusal, or that nobody would be asked.
+        Runs and records nothing.
+        """
+        call = self._calls.runner.ids.make_call(None, name, arguments, 0, agent)
+        return self._calls.policy.foresee(self._tools.preparer.prepare(call))
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
@@ -215,19 +179,22 @@ class Runtime:
         allowed: Collection[str] | None = None,
         groups: Collection[str] | None = None,
         agent: str = "main",
+        conversation: str = "",
     ) -> list[Any]:
         """The tools as a provider wants them declared: "openai" (chat), "openai-responses",
         "anthropic", "gemini" or "mcp". `allowed` names tools (None: all; empty: none); an agent is shown
         only what it may call. From then on `answer` refuses this agent what it was not shown;
-        the last declaration counts. Raises `invalid_arguments` for a name that no tool has.
+        the last declaration counts, and in a conversation of an `Agent` the one made for it. Raises
+        `invalid_arguments` for a name that no tool has.
         """
         visibility, catalog = self._tools.preparer.visibility, self._tools.catalog
         if allowed is not None:
             catalog.check_names(allowed, visibility.list_callable(agent))
         visible = visibility.list_declared(agent, allowed)
-        declared, shown = catalog.declare(provider, allowed=visible, groups=groups)
+        declared, names, shown = catalog.declare(provider, allowed=visible, groups=groups)
         if provider != "mcp":
-            visibility.record_declared(agent, shown)
+            visibility.record_declared(reader_name(agent, conversation), shown)
+            self.session.options.tools = names
         return declared
 
     async def answer(
@@ -257,29 +224,26 @@ class Runtime:
         and no earlier call that it conflicts with is unfinished. Everything else waits for a finish
         that means tool calls.
         """
-        # Loads the wire formats, which calls do not need.
         from handrail.engine.providers.streamed_turn import StreamedTurn
 
         self._check_open()
         return StreamedTurn(events, provider, self.model_calls.stream(agent, on_event))
 
     def open_model(self, named: str | Model | None = None) -> Model:
-        """The model of this name, None: the one that the runtime was opened with; closed with the
-        runtime. Raises `invalid_arguments` if there is none.
-        """
+        """The model of this name, None: of the runtime. Raises `invalid_arguments` if unknown."""
         self._check_open()
-        return self._session.agents.resolve_model(named).model
+        return self._session.agents.value.resolve_model(named).model
 
     def agent(self, **options: Any) -> RunningAgent:
         """An agent that works with this runtime's tools; takes the options of `handrail.Agent`."""
         self._check_open()
-        agent: RunningAgent = self._session.agents.create(self, **options)
+        agent: RunningAgent = self._session.agents.value.create(self, **options)
         return agent
 
     @property
     def agent_services(self) -> AgentServices:
         """What agents of this runtime share: models, the clock, the identity of the process."""
-        return self._session.agents
+        return self._session.agents.value
 
     def tool_messages(self, results: Sequence[ToolResult], provider: Provider) -> list[Any]:
         """Results as the messages of a provider, in order."""
@@ -294,24 +258,21 @@ class Runtime:
         turn: str | int | None = None,
         path: str | None = None,
         since: str | None = None,
+        agent: str | None = None,
         force: bool = False,
         on_event: Listener | None = None,
     ) -> ToolResult:
         """Revert what a call changed (None: the last change that was not reverted), or a turn
-        ("last", its number, or a call in it), the last change of a file, or all changes since a
-        point ("start", "all", a time, a call). An action of the user: it needs no approval, but is
+        ("last", its number, or a call in it), the last change of a file, all changes since a
+        point ("start", "all", a time, a call), or those of a subagent and all below it. An action of the user: it needs no approval, but is
         checked for conflicts, recorded, and can be undone. `force` overwrites later changes.
 
-        Many files are undone in parts, each recorded as a call: `on_event` receives the progress,
-        there is no deadline, and after a failure or a crash the next undo continues.
+        Many files are undone in parts, each recorded as a call without a deadline: `on_event` receives
+        the progress, and after a failure or a crash the next undo continues.
         """
-        from handrail.engine.user_actions import undo_arguments
-
-        arguments = undo_arguments(
-            self.session.id, call, turn=turn, path=path, since=since, force=force
-        )
         self._check_open()
-        return await self._user.undo(arguments, on_event)
+        chosen: dict[str, Any] = {"turn": turn, "path": path, "since": since, "agent": agent}
+        return await self._user.undo(call, on_event, force=force, **chosen)
 
     async def redo(
         self,
@@ -323,18 +284,34 @@ class Runtime:
         on_event: Listener | None = None,
     ) -> ToolResult:
         """Redo what was undone: by default the last undo."""
-        from handrail.engine.user_actions import undo_arguments
-
-        arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
         self._check_open()
-        return await self._user.undo({**arguments, "redo": True}, on_event)
+        return await self._user.undo(call, on_event, turn=turn, path=path, force=force, redo=True)
 
     async def run_quality_gates(self) -> Sequence[GateResult]:
-        """Run the commands that the settings name as quality gates, confined like any; what
-        `feedback_of` makes of the results is for the model.
-        """
+        """Run the commands that the settings name as quality gates, confined like any command."""
         self._check_open()
         return await self._user.run_quality_gates()
+
+    async def run_user_command(self, command: str, *, timeout_s: float) -> ToolResult:
+        """Run a command of the user, who needs no approval for it, confined like any command."""
+        self._check_open()
+        return await self._user.run("run_command", {"command": command, "timeout_s": timeout_s})
+
+    async def reply(
+        self,
+        question_id: str,
+        answer: Answer | str | bool | Mapping[str, Any] | None,
+        reason: str | None = None,
+        who: str | None = None,
+    ) -> None:
+        """Answer a question of the event `question`: "yes", "no", "always" or "abort"; questions of
+        `ask_user` with a mapping from questions to answers, None to decline. The model reads the
+        `reason` of a no; `who` is recorded. The first answer counts, another one raises `conflict`.
+        """
+        asked = self._calls.policy.approval.questions
+        if asked is None:
+            raise messages.NO_SUCH_QUESTION.error(question=question_id, field="question_id")
+        asked.reply(question_id, answer, reason, who)
 
     async def cancel(self, id: str) -> bool:
         """End a running call; it returns as interrupted. False if no such call runs."""
@@ -354,15 +331,29 @@ class Runtime:
         """Add a tool of your own."""
         self._tools.registry.register(tool, allow_override=allow_override)
 
+    def has_tool(self, name: str) -> bool:
+        """Whether there is a tool of this name, or shown under it in the dialect, that can be used here."""
+        return self._tools.registry.has_tool(name)
+
     def limit_agent(
-        self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
+        self,
+        agent: str,
+        tools: Collection[str] | None,
+        *,
+        parent: str | None = None,
+        profile: str | None = None,
     ) -> None:
-        """Let an agent use only these tools, and no more than its parent may; None lifts it."""
-        self.agents.limit(agent, tools, parent=parent)
+        """Let an agent use only these tools, and no more than its parent and its profile may: a name of
+        the section `agents`, or explore, review, plan or test. None for all lifts the limit.
+        """
+        self.agents.limit(agent, tools, parent=parent, profile=profile)
 
     def emit(self, event: Event, listener: Listener | None = None) -> None:
         """Report an event to `listener` and to every subscriber."""
         self._calls.bus.emit(event, listener)
+
+    def _emit_about(self, event: Event, call_id: str) -> None:
+        self.emit(event, self.child_calls.call_listener(call_id))
 
     def subscribe(self, listener: Listener) -> None:
         """Call the listener for every event of this runtime."""
@@ -376,6 +367,9 @@ class Runtime:
         """End running calls, commit the record and release all resources. Safe to repeat."""
         if self._closed:
             return
+        agents = self._session.agents.built
+        if agents is not None and (started := agents.subagents.built) is not None:
+            await started.aclose()
         self._closed = True
         for timer in self._calls.timers.running():
             timer.end()
@@ -385,12 +379,13 @@ class Runtime:
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
         """Apply the context modifiers of results, in call order."""
-        has_listener = listener is not None or not self._calls.bus.idle
         for result in results:
             for modifier in result.modifiers:
                 if isinstance(modifier, QueueCommand):
                     self.queue.append(modifier.command)
-                if has_listener:
+                if listener is not None or not self._calls.bus.idle:
+                    from handrail.core.events import ContextModified
+
                     self._calls.bus.emit(ContextModified(result.call_id, modifier), listener)
 
     def _check_open(self) -> None:

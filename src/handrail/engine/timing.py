@@ -10,11 +10,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from handrail.core.context import CancelSignal
-from handrail.core.events import Listener
 from handrail.core.ports.machine import Clock
+
+if TYPE_CHECKING:
+    from handrail.core.events import Listener
 
 T = TypeVar("T")
 
@@ -102,7 +104,7 @@ class DeadlineTimer:
     def __init__(
         self, clock: Clock, heartbeat_s: float, beat: Callable[[CallTimer, float], None]
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._heartbeat_s = heartbeat_s
         self._beat = beat
         self._timers: dict[int, CallTimer] = {}
@@ -111,7 +113,7 @@ class DeadlineTimer:
 
     def start(self, call_id: str, tool: str, listener: Listener | None = None) -> CallTimer:
         """Start the timer of a call; it runs until `unregister`."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         beat_at = now + self._heartbeat_s if self._heartbeat_s > 0 else float("inf")
         timer = CallTimer(call_id, tool, now, beat_at, listener)
         self._timers[id(timer)] = timer
@@ -124,7 +126,7 @@ class DeadlineTimer:
         if timeout_s is None:
             timer.deadline = None
             return
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         timer.deadline = deadline = now + timeout_s
         if deadline < self._due or self._timer is None:
             self._arm(now)
@@ -177,7 +179,7 @@ class DeadlineTimer:
 
     def _tick(self) -> None:
         self._timer = None
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         for timer in self.running():
             if timer.deadline is not None and now >= timer.deadline:
                 timer.deadline = None
@@ -238,7 +240,14 @@ def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Futur
         else:
             finished.set_exception(error)
 
+    resolved = False
+
     def done(error: BaseException | None = None) -> None:
+        nonlocal resolved
+        # Once: each wakes the event loop.
+        if resolved:
+            return
+        resolved = True
         # A loop that was closed meanwhile has no waiting task.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(resolve, error)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.call import ToolCall
-from handrail.core.events import Listener
 from handrail.core.places import shown
+from handrail.core.ports.undo import AGENT_PREFIX
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, ToolResult
 from handrail.engine.pipeline import Pipeline
@@ -20,10 +20,11 @@ from handrail.planmode.item import PlanItem
 from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
 
 if TYPE_CHECKING:
+    from handrail.core.events import Listener
     from handrail.policy.guardrails.guard import Guardrails
 
 _NAMED: Final = 20
-_WORDS: Final = {"create": "brought back", "write": "restored", "delete": "removed"}
+_WORDS: Final = {"create": "recreated", "write": "restored", "delete": "removed"}
 # Lists in the data of each part that belong together.
 _LISTS: Final = ("forced", "undid", "redid", "passed_over")
 
@@ -126,11 +127,19 @@ class UserActions:
         return await self._call(name, arguments, self.ids.turn())
 
     async def undo(
-        self, arguments: Mapping[str, Any], listener: Listener | None = None
+        self,
+        call: str | None,
+        listener: Listener | None,
+        *,
+        redo: bool = False,
+        **chosen: Any,
     ) -> ToolResult:
         """Undo or redo, in parts if there are very many files. Returns one result for all parts; a part
-        that fails leaves the parts before it done.
+        that fails leaves the parts before it done. `chosen` goes to `_undo_arguments`.
         """
+        arguments = _undo_arguments(self.preparer.visibility.session.id, call, **chosen)
+        if redo:
+            arguments["redo"] = True
         turn = self.ids.turn()
         first = result = await self._call("undo", arguments, turn, listener)
         whole = UndoResult(first)
@@ -161,13 +170,14 @@ class UserActions:
         return await self.guardrails.run_quality_gates(run)
 
 
-def undo_arguments(
+def _undo_arguments(
     session: str,
     call: str | None,
     *,
     turn: str | int | None = None,
     path: str | None = None,
     since: str | None = None,
+    agent: str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
     """The arguments of the tool `undo`; raises TypeError if more than one thing is named.
@@ -177,10 +187,12 @@ def undo_arguments(
     own = f"{session}:{turn}" if isinstance(turn, int) else turn
     # Arguments are text; a name that is not valid UTF-8 is given as it is shown.
     written = None if path is None else path.encode("utf-8", "backslashreplace").decode("utf-8")
-    named = {"call": call, "turn": own, "path": written, "since": since}
+    named = {"call": call, "turn": own, "path": written, "since": since, "agent": agent}
     given = {scope: target for scope, target in named.items() if target is not None}
     if len(given) > 1:
         raise TypeError(f"name one of {', '.join(given)}, not {len(given)}")
+    if agent is not None:
+        given = {"since": f"{AGENT_PREFIX}{agent}"}
     # As short as it was asked, since the record shows it.
     arguments: dict[str, Any] = {"target": "last"}
     for scope, target in given.items():

@@ -113,10 +113,7 @@ def keep_old_content(before: Content, staged: StagedFile, blobs: Blobs) -> None:
 
 
 def load_image(described: Mapping[str, Any], blobs: Blobs | None) -> Content | None:
-    """The old content of a described change, None if there was no file.
-
-    Raises `not_found` if it was not kept or is gone.
-    """
+    """The old content of a change, None if there was no file. Raises `not_found` if lost."""
     match described["image"]:
         case "absent":
             return None

@@ -44,10 +44,10 @@ class CommitResidue:
     partially_applied: bool = False
 
 
-# Called with what was changed, once all of it is.
+# Called with the changes once all of them are made.
 Done = Callable[[tuple[ChangeRecord, ...]], None]
-# Blocks until the intent is on disk and returns what to keep; raises if it never will be.
-Announced = Callable[[], BlobRetention | None]
+# Blocks until the intent is on disk and returns what to keep; raises if it cannot be written.
+IntentWait = Callable[[], BlobRetention | None]
 
 
 def commit(
@@ -56,21 +56,23 @@ def commit(
     *,
     durable: bool,
     token: str,
-    announced: Announced = lambda: None,
-    mess: CommitResidue | None = None,
+    wait_for_intent: IntentWait = lambda: None,
+    residue: CommitResidue | None = None,
     done: Done = lambda _: None,
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
 
     `token` names the temp files, so that recovery finds what a crash leaves behind. New contents
-    are written while the intent is still on its way to the disk, but get no name before `announced`
-    has returned. `mess` collects what could not be cleaned up. After `done` only the space of the
+    are written while the intent is still on its way to the disk, but get no name before
+    `wait_for_intent` has returned. `residue` collects what could not be cleaned up. After `done` only the space of the
     replaced files is freed.
     """
-    mess = CommitResidue() if mess is None else mess
+    residue = CommitResidue() if residue is None else residue
     staged: list[StagedFile] = []
     try:
-        changes = _made(plan, files, staged, announced, mess, durable=durable, token=token)
+        changes = _apply_changes(
+            plan, files, staged, wait_for_intent, residue, durable=durable, token=token
+        )
         done(changes)
         return changes
     finally:
@@ -78,12 +80,12 @@ def commit(
             one.let_go()
 
 
-def _made(
+def _apply_changes(
     plan: Plan,
     files: Files,
     staged: list[StagedFile],
-    announced: Announced,
-    mess: CommitResidue,
+    wait_for_intent: IntentWait,
+    residue: CommitResidue,
     *,
     durable: bool,
     token: str,
@@ -91,8 +93,8 @@ def _made(
     retentions: list[BlobRetention | None] = []
 
     @cache
-    def announce() -> None:
-        retentions.append(announced())
+    def wait_once() -> None:
+        retentions.append(wait_for_intent())
 
     # Many files are synced together, before the first appears and after the last.
     grouped = durable and len(plan.changes) >= _GROUP and files.syncs_groups
@@ -101,22 +103,22 @@ def _made(
     try:
         for number, change in enumerate(plan.changes):
             temp = temp_name(token, number)
-            staged.append(files.stage(change, temp, durable=alone, announce=announce))
-        announce()
+            staged.append(files.stage(change, temp, durable=alone, wait_for_intent=wait_once))
+        wait_once()
         keeping = retentions[0]
         sync()
-        _publish(plan.changes, staged, keeping, mess, sync)
+        _publish(plan.changes, staged, keeping, residue, sync)
     except ProblemRaised as raised:
         # A change that was being staged when the disk failed cannot report what it left.
-        mess.temp_files_left = mess.temp_files_left or raised.problem.code == "unavailable"
+        residue.temp_files_left = residue.temp_files_left or raised.problem.code == "unavailable"
         raise
     finally:
         # The contents of a folder are discarded before the folder.
         for one in reversed(staged):
-            mess.temp_files_left = not one.discard() or mess.temp_files_left
+            residue.temp_files_left = not one.discard() or residue.temp_files_left
     for change in plan.changes:
         if change.empties and not files.prune(change.place, change.empties):
-            mess.temp_files_left = True
+            residue.temp_files_left = True
     records: list[ChangeRecord] = []
     for change in plan.changes:
         if change.only_opens:
@@ -131,7 +133,7 @@ def _publish(
     changes: Sequence[Change],
     staged: Sequence[StagedFile],
     keeping: BlobRetention | None,
-    mess: CommitResidue,
+    residue: CommitResidue,
     sync: Callable[[], None],
 ) -> None:
     try:
@@ -147,8 +149,8 @@ def _publish(
         back = [
             _put_back(one, change) for one, change in zip(staged[::-1], changes[::-1], strict=True)
         ]
-        mess.partially_applied = not all(back)
-        if mess.partially_applied and isinstance(error, ProblemRaised):
+        residue.partially_applied = not all(back)
+        if residue.partially_applied and isinstance(error, ProblemRaised):
             raise _torn(error, [change.path for change in changes]) from error
         raise
 
@@ -178,6 +180,6 @@ def _torn(error: ProblemRaised, paths: Sequence[str]) -> ProblemRaised:
     named = ", ".join(map(repr, paths[:_NAMED])) + (" and others" if len(paths) > _NAMED else "")
     return ProblemRaised(
         error.problem.code,
-        f"the disk failed midway: the change of {named} is neither whole nor put back yet",
-        hint="see to the disk, then open the workspace again: that makes it whole",
+        f"the disk failed midway: the change of {named} is neither complete nor reverted yet",
+        hint="repair the disk, then open the workspace again: that completes or reverts it",
     )

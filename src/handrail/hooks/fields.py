@@ -5,6 +5,7 @@ An invalid field raises `invalid_arguments` with its location and key.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
@@ -13,8 +14,16 @@ from handrail.core.problems import ProblemRaised, ProblemTemplate
 from handrail.core.text.safe_text import safe_text
 from handrail.core.verdicts import Effect
 from handrail.hooks import messages
-from handrail.hooks.matching import FilePatterns, ToolMatcher, file_patterns, tool_matcher
-from handrail.hooks.spec import CALL_EVENTS, HookEvent, HookSpec
+from handrail.hooks.spec import (
+    CALL_EVENTS,
+    FilePatterns,
+    HookEvent,
+    HookSpec,
+    HookStyle,
+    ToolMatcher,
+    file_patterns,
+    tool_matcher,
+)
 
 _ON_FAILURE: Final = {
     "deny": Effect.DENY,
@@ -104,6 +113,13 @@ class HookFields:
             raise self.problem(key, template, least=least, most=most, value=value)
         return float(value)
 
+    def style(self, key: str, default: HookStyle) -> HookStyle:
+        """Own or architect."""
+        value = self.text(key, default.value)
+        if value not in (HookStyle.OWN, HookStyle.ARCHITECT):
+            raise self.problem(key, messages.NOT_A_FORMAT)
+        return HookStyle(value)
+
     def effect(self, key: str) -> Effect | None:
         """deny, ask or allow; None if the key has no value."""
         if not self.has(key):
@@ -134,9 +150,11 @@ def did_you_mean(given: str, known: Collection[str]) -> str:
 MIN_TIMEOUT_S: Final = 1.0
 MAX_TIMEOUT_S: Final = 300.0
 _MAX_HOOKS: Final = 200
+# mcp__SERVER__TOOL or mcp_SERVER_TOOL, also as a pattern.
+_REMOTE_NAME: Final = re.compile(r"\^?mcp_[A-Za-z0-9-]*_")
 HOOK_FIELDS: Final = (
     *("name", "command", "matcher", "file_patterns", "timeout", "async", "enabled"),
-    *("on_failure", "may_allow", "unconfined"),
+    *("on_failure", "may_allow", "unconfined", "format"),
 )
 EVENT_NAMES: Final = {
     **{event.value: event for event in HookEvent},
@@ -145,13 +163,13 @@ EVENT_NAMES: Final = {
 
 
 class HookParseContext(NamedTuple):
-    """What hooks are checked against. `known` are all names of all tools; `place` returns the
-    location of a key of the settings.
-    """
+    """What hooks are checked against: all tool names; `place` locates a key of the settings."""
 
     roots: Sequence[str]
     known: frozenset[str]
     place: Callable[[str], SettingLocation]
+    # The format of hooks that name none.
+    style: HookStyle = HookStyle.OWN
 
 
 class ParsedHooks(NamedTuple):
@@ -203,7 +221,7 @@ def parse_matcher(
             name=unknown[0],
             suggestion=did_you_mean(unknown[0], around.known),
         )
-    if not matcher.matches(around.known) and not any(map(_is_mcp_name, matcher.names)):
+    if not matcher.matches(around.known) and not any(map(_is_mcp_name, matcher.names or [text])):
         notices.append(f"{fields.where}.matcher: {text!r:.80} fits no tool that there is now")
     return matcher
 
@@ -236,5 +254,5 @@ def check_hook_count(
 
 
 def _is_mcp_name(name: str) -> bool:
-    """MCP tools are not known when hooks are parsed."""
-    return name.startswith("mcp__")
+    """Whether a name or pattern is of tools of an MCP server: not known when hooks are parsed."""
+    return _REMOTE_NAME.match(name) is not None

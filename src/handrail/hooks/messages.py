@@ -43,6 +43,7 @@ NOT_SECONDS: Final = ProblemTemplate("invalid_arguments", "it must be a number o
 SECONDS_OUT_OF_RANGE: Final = ProblemTemplate(
     "invalid_arguments", "it must be {least:g} to {most:g} seconds, not {value:g}"
 )
+NOT_A_FORMAT: Final = ProblemTemplate("invalid_arguments", "it must be own or architect")
 NOT_AN_EFFECT: Final = ProblemTemplate("invalid_arguments", "it must be deny, ask or allow")
 USER_SETTING_ONLY: Final = ProblemTemplate(
     "invalid_arguments",

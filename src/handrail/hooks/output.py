@@ -159,7 +159,7 @@ def _parse_stdout(spec: HookSpec, process: HookProcessResult, read_json: ReadJso
     if "\0" in text:
         raise _InvalidOutput("what it printed is no text")
     # In Claude Code only what is printed at a session's start reaches the model.
-    heeded = spec.style is HookStyle.OWN or spec.event is HookEvent.SESSION_START
+    heeded = spec.style is not HookStyle.CLAUDE or spec.event is HookEvent.SESSION_START
     return HookDecision(message=truncate_message(text)) if heeded else HookDecision()
 
 
@@ -216,7 +216,7 @@ def _check_fields(spec: HookSpec, output: Mapping[str, Any], inner: Mapping[str,
                 raise _InvalidOutput(f"{name!r} is no text")
         unknown = sorted(set(part) - _KNOWN_FIELDS)
         # A word that is misspelled by a guard must not pass for silence.
-        if unknown and spec.style is HookStyle.OWN and spec.event in BLOCKING_EVENTS:
+        if unknown and spec.style is not HookStyle.CLAUDE and spec.event in BLOCKING_EVENTS:
             raise _InvalidOutput(f"{unknown[0]!r:.80} is nothing that a hook can say")
 
 

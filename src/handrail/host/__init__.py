@@ -1,1 +1,1 @@
-"""The machine: files beneath root handles, processes through one door, search."""
+"""The machine: files beneath root handles, processes through `processes.spawn`, search."""

@@ -5,8 +5,6 @@ its full path, and nothing near it.
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -53,6 +51,8 @@ class SessionPlanFile:
         if self._top is None:
             top = self._directory
             if top is None:
+                import tempfile
+
                 top = self._temporary = Path(tempfile.mkdtemp(prefix="handrail-plan-"))
             self._top = self._files.open_beside(private_directory(top))
         folder = f"{self._top}/{self._folder}"
@@ -75,6 +75,8 @@ class SessionPlanFile:
         if top is None:
             return
         self._files.close_beside()
+        import shutil
+
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
         elif not self._keep:

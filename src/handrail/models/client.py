@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from handrail.core.ports.models import (
     UsageReported,
 )
 from handrail.models.failures import failure_from_body, read_retry_after
+from handrail.models.retries import RetryCounter, RetryPolicy
 from handrail.models.sse import ServerEvent, SseReader
 from handrail.models.transport import HttpReply, Transport
 from handrail.models.wires.fields import malformed
@@ -30,25 +30,6 @@ _MAX_ERROR_BYTES: Final = 64 * 1024
 _BYTES_PER_TOKEN: Final = 4
 # How long a stream that has said how it ends may take to end.
 _AFTER_FINISH_S: Final = 5.0
-_MAX_WAIT_S: Final = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often and after which time a request is sent again."""
-
-    requests: int = 4
-    streams: int = 5
-    first_wait_s: float = 0.2
-    idle_s: float = 120.0
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    def wait_s(self, attempt: int, asked_s: float | None) -> float:
-        """The time before a further attempt: what the provider asks for, else doubling."""
-        if asked_s is not None:
-            return asked_s
-        jitter = random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, guards nothing
-        return float(self.first_wait_s * 2 ** (attempt - 1) * jitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +69,9 @@ class WireModel:
 
     async def prepare(self) -> None:
         """Ask the server for the limits that the settings do not give. The first request does it."""
-        detect, self._detect = self._detect, None
-        if detect is not None:
-            self.limits = await detect()
+        if self._detect is not None:
+            self.limits = await self._detect()
+            self._detect = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """The events of one message. The request is sent again after a failure that may pass, as
@@ -102,7 +83,10 @@ class WireModel:
         body = self._format.render(request, self._options)
         self._format.check(body)
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        attempts = _Attempts(self._retries)
+        streams = request.stream_retries
+        counter = RetryCounter(
+            self._retries, self.limits.stream_retries if streams is None else streams
+        )
         while True:
             handed_out = False
             retry: ModelRetry
@@ -115,7 +99,7 @@ class WireModel:
             except ModelFailed as failed:
                 if handed_out:
                     raise
-                retry = attempts.next_retry(failed)
+                retry = counter.next_retry(failed)
             yield retry
             await self._retries.sleep(retry.wait_s)
 
@@ -164,25 +148,6 @@ class WireModel:
             finally:
                 await reply.aclose()
         return reply
-
-
-class _Attempts:
-    """Counts the attempts of one request."""
-
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._policy = policy
-        self._made = {"request": 0, "stream": 0}
-
-    def next_retry(self, failed: ModelFailed) -> ModelRetry:
-        """The retry that follows a failure; raises the failure if there is none."""
-        # With a usage the provider had begun to answer.
-        kind = "request" if failed.usage is None else "stream"
-        limit = self._policy.requests if kind == "request" else self._policy.streams
-        self._made[kind] += 1
-        wait_s = self._policy.wait_s(self._made[kind], failed.retry_after_s)
-        if not failed.retryable or self._made[kind] > limit or wait_s > _MAX_WAIT_S:
-            raise failed
-        return ModelRetry(sum(self._made.values()), failed.code, wait_s, failed.usage)
 
 
 class _MessageStream:
@@ -337,8 +302,8 @@ def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
     """The failure without these secrets in its message."""
     message = failed.message
     for secret in secrets:
-        if len(secret) >= 4:
-            message = message.replace(secret, "[key]")
+        for shown in (secret, repr(secret)[1:-1]) if len(secret) >= 4 else ():
+            message = message.replace(shown, "[key]")
     if message == failed.message:
         return failed
     return ModelFailed(
@@ -349,4 +314,5 @@ def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
         retry_after_s=failed.retry_after_s,
         partial=failed.partial,
         usage=failed.usage,
+        hint=failed.hint,
     )

@@ -15,12 +15,11 @@ from handrail.core.ports.models import ModelFailed, ModelLimits
 from handrail.models import messages
 from handrail.models.client import Endpoint
 from handrail.models.profiles import ModelProfile
-from handrail.models.transport import HttpReply, HttpTransport, Transport
+from handrail.models.transport import OLLAMA_PORT, HttpReply, HttpTransport, Transport
 from handrail.models.wires.formats import FORMATS
 
 _ASK_S: Final = 3.0
 _MAX_BYTES: Final = 4 * 1024 * 1024
-_OLLAMA_PORT: Final = 11434
 _MIN_OLLAMA: Final = 16_384
 # What Ollama uses where neither the model nor the server says otherwise.
 _OLLAMA_DEFAULT: Final = 4096
@@ -48,7 +47,8 @@ async def detect_limits(
     """
     if profile.context_tokens is not None or not isinstance(transport, HttpTransport):
         return limits
-    inquiry = _Inquiry(profile, endpoint, transport)
+    # A key command may take longer than an answer of the server: it may ask the user.
+    inquiry = _Inquiry(profile, await _headers(profile, endpoint), transport)
     found = await inquiry.ollama_context()
     if found is not None and found < _MIN_OLLAMA:
         problem = messages.OLLAMA_CONTEXT.fill(name=named, tokens=found)
@@ -61,9 +61,11 @@ async def detect_limits(
 class _Inquiry:
     """Questions to the server of a profile. No answer is an answer: None."""
 
-    def __init__(self, profile: ModelProfile, endpoint: Endpoint, transport: HttpTransport) -> None:
+    def __init__(
+        self, profile: ModelProfile, headers: Mapping[str, str], transport: HttpTransport
+    ) -> None:
         self._profile = profile
-        self._endpoint = endpoint
+        self._headers = headers
         self._transport = transport
         parts = urlsplit(profile.base_url)
         self._origin = f"{parts.scheme}://{parts.netloc}"
@@ -114,30 +116,30 @@ class _Inquiry:
     async def _ask(self, url: str, body: bytes | None) -> dict[str, Any] | None:
         try:
             async with asyncio.timeout(_ASK_S):
-                headers = await self._headers()
                 if body is None:
-                    reply = await self._transport.get(url, headers)
+                    reply = await self._transport.get(url, self._headers)
                 else:
-                    reply = await self._transport.post(url, headers, body)
+                    reply = await self._transport.post(url, self._headers, body)
                 return await _read_json(reply)
         except (ModelFailed, TimeoutError, ValueError, RecursionError):
             return None
 
-    async def _headers(self) -> dict[str, str]:
-        key, wire = await self._endpoint.read_key(), FORMATS[self._profile.wire]
-        return {
-            "content-type": "application/json",
-            **wire.fixed_headers(),
-            **self._endpoint.headers,
-            **(wire.auth_headers(key) if key else {}),
-        }
+
+async def _headers(profile: ModelProfile, endpoint: Endpoint) -> dict[str, str]:
+    key, wire = await endpoint.read_key(), FORMATS[profile.wire]
+    return {
+        "content-type": "application/json",
+        **wire.fixed_headers(),
+        **endpoint.headers,
+        **(wire.auth_headers(key) if key else {}),
+    }
 
 
 def _is_near(origin: str) -> bool:
     """Whether a server is on this machine or its network, where an Ollama server runs."""
     host, port = urlsplit(origin).hostname or "", urlsplit(origin).port
     try:
-        return port == _OLLAMA_PORT or ip_address(host).is_private
+        return port == OLLAMA_PORT or ip_address(host).is_private
     except ValueError:
         return host == "localhost"
 

@@ -79,6 +79,7 @@ _SUMMARY: Final[Mapping[FailureCode, str]] = {
     "network": "the provider cannot be reached",
     "idle": "the provider sent nothing",
     "cut": "the stream was cut off",
+    "over_limit": "the message is over a limit",
     "content_refused": "the provider refuses the content",
 }
 
@@ -145,7 +146,7 @@ def _seconds_until(date: str, now: datetime) -> float:
     """The seconds until an HTTP date, 0 for one in the past, -1 for what is no date."""
     try:
         until = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return -1.0
     if until.tzinfo is None:
         return -1.0

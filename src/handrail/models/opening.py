@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from handrail.core.ports.models import Model, ModelFailed, ModelLimits
 from handrail.models import messages
-from handrail.models.client import Endpoint, RetryPolicy, WireModel
+from handrail.models.client import Endpoint, WireModel
 from handrail.models.context_size import detect_limits
-from handrail.models.profiles import ModelProfile, check_profile, find_profile
+from handrail.models.profiles import ModelProfile, check_profile, find_profile, is_header_value
+from handrail.models.retries import RetryPolicy
 from handrail.models.scripted.replay import replay_model
 from handrail.models.scripted.script_file import read_script
 from handrail.models.scripted.script_model import ScriptModel
@@ -61,7 +62,7 @@ def open_model(
         endpoint,
         transport,
         limits,
-        RetryPolicy(profile.retries, profile.stream_retries, idle_s=profile.idle_s),
+        RetryPolicy(profile.retries, idle_s=profile.idle_s),
         detect,
     )
 
@@ -73,6 +74,7 @@ class KeySource:
         self._profile = profile
         self._services = services
         self._kept: str | None = None
+        self._reading = asyncio.Lock()
 
     async def read(self) -> str | None:
         """The key, None if the profile has none; raises `ModelFailed` if it cannot be read."""
@@ -80,17 +82,42 @@ class KeySource:
         if variable is not None:
             key = self._services.environ.get(variable, "").strip()
             if not key:
-                raise ModelFailed("auth", f"the environment variable {variable} is not set")
-            return key
-        if command is not None and self._kept is None:
-            try:
-                async with asyncio.timeout(_KEY_COMMAND_S):
-                    self._kept = (await self._services.run_command(command)).strip()
-            except (TimeoutError, OSError) as error:
-                # What the program printed may hold the key.
-                what = type(error).__name__
-                raise ModelFailed("auth", f"the key command failed: {what}") from None
+                raise ModelFailed(
+                    "auth",
+                    f"the environment variable {variable} is not set",
+                    hint=f"set it (export {variable}=KEY) and start again; `key_env` in the table of the "
+                    "model in your settings names another variable",
+                )
+            return _checked_key(key, f"the environment variable {variable}")
+        if command is not None:
+            async with self._reading:
+                if self._kept is None:
+                    self._kept = await self._run(command)
         return self._kept or None
+
+    async def _run(self, command: Sequence[str]) -> str:
+        """The first line that the key command prints: password managers print notes below it."""
+        try:
+            async with asyncio.timeout(_KEY_COMMAND_S):
+                printed = (await self._services.run_command(command)).strip()
+        except TimeoutError:
+            late = f"the key command took longer than {_KEY_COMMAND_S:g} s"
+            raise ModelFailed("auth", late) from None
+        except OSError as error:
+            # Without its output, which may hold the key.
+            why = error.strerror or "it cannot be run"
+            raise ModelFailed("auth", f"the key command failed: {why}") from None
+        first, _, _ = printed.partition("\n")
+        return _checked_key(first.strip(), "the first line that `key_command` prints")
+
+
+def _checked_key(key: str, where: str) -> str:
+    """The key; raises `ModelFailed`, which does not show it, if it cannot be sent."""
+    if not is_header_value(key):
+        message = f"{where} is no key: it has characters that a header cannot have"
+        hint = "a key is one line of printable ASCII characters"
+        raise ModelFailed("auth", message, hint=hint)
+    return key
 
 
 def _open_scripted(kind: str, rest: str, named: str, services: ModelServices) -> Model:
@@ -106,7 +133,7 @@ def _open_scripted(kind: str, rest: str, named: str, services: ModelServices) ->
     try:
         data = services.read_file(path)
     except OSError as error:
-        why = error.strerror or type(error).__name__
+        why = error.strerror or "it is no file"
         raise messages.SCRIPT_UNREADABLE.error(path=path, why=why, field="model") from error
     if kind == "replay":
         return replay_model(named, data, wire)
@@ -120,7 +147,7 @@ def _transport(profile: ModelProfile, services: ModelServices) -> Transport:
 
 
 def _limits(profile: ModelProfile) -> ModelLimits:
-    limits = ModelLimits(sees_images=profile.images)
+    limits = ModelLimits(sees_images=profile.images, stream_retries=profile.stream_retries)
     if profile.context_tokens is not None:
         limits = replace(limits, context_tokens=profile.context_tokens, context_known=True)
     if profile.max_output_tokens is not None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from handrail.models import messages
+
+_PROXIES: Final = ("http", "https", "socks5", "socks5h")
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_KEY_HEADER: Final = re.compile(
+    r"(^|[-_])(authorization|auth|cookie|api-?key|key|token|secret)($|[-_])", re.IGNORECASE
+)
+_HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +78,50 @@ def find_profile(named: str, profiles: Mapping[str, ModelProfile]) -> ModelProfi
 
 
 def check_profile(profile: ModelProfile) -> None:
-    """Raise `invalid_arguments` for an address that a key must not be sent to."""
-    parts = urlsplit(profile.base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise messages.BASE_URL.error(url=profile.base_url, field="base_url")
+    """Raise `invalid_arguments` for an address that a key must not be sent to, and for headers that
+    cannot be sent. A key is bound to an origin, and without encryption any other host can pass for it.
+    """
+    parts = _split_address(profile.base_url)
+    if parts is None:
+        # What may hold a password or a key is not shown.
+        shown = "..." if re.search(r"[@?#]", profile.base_url) else profile.base_url
+        raise messages.BASE_URL.error(url=shown, field="base_url")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise messages.BASE_URL.error(url=f"{parts.scheme}://{parts.hostname}", field="base_url")
+    if profile.proxy is not None and _split_address(profile.proxy, _PROXIES) is None:
+        # Its address may hold a password.
+        raise messages.PROXY.error(field="proxy")
+    for name, value in profile.headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not is_header_value(value):
+            raise messages.HEADER.error(name=name, field="headers")
+    if parts.scheme == "http" and _has_key(profile) and not _is_loopback(parts.hostname or ""):
+        origin = f"{parts.scheme}://{parts.netloc}"
+        raise messages.KEY_OVER_HTTP.error(origin=origin, field="base_url")
+
+
+def _has_key(profile: ModelProfile) -> bool:
+    """Whether requests have a key: that of the profile, or one in a header."""
+    named = profile.key_env is not None or profile.key_command is not None
+    return named or any(map(_KEY_HEADER.search, profile.headers))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _split_address(url: str, schemes: Sequence[str] = ("http", "https")) -> SplitResult | None:
+    """The parts of an address; None if it is none with a host, a possible port and such a scheme."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in schemes and parts.hostname and parts.port != 0
+    except ValueError:
+        return None
+    return parts if usable else None
+
+
+def is_header_value(text: str) -> bool:
+    """Whether a text can be the value of a header: printable ASCII without blanks at its ends."""
+    return _HEADER_VALUE.fullmatch(text) is not None

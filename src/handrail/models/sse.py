@@ -84,4 +84,4 @@ class SseReader:
     def _check_size(self, more: int) -> None:
         if self._size + more > self._limit:
             message = f"an event of the stream is larger than {self._limit:,} bytes"
-            raise ModelFailed("cut", message)
+            raise ModelFailed("over_limit", message)

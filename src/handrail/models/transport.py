@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from handrail.core.ports.models import ModelFailed
 from handrail.core.problems import ProblemRaised
+from handrail.models import messages
 
 if TYPE_CHECKING:
     import httpx2
 
 _CONNECT_S: Final = 30.0
+# What the errors of httpx2 mean to a user.
+_BROKEN: Final[Mapping[str, str]] = {
+    "ConnectError": "nothing accepts it",
+    "ConnectTimeout": "nothing answers",
+    "PoolTimeout": "too many are open",
+    "WriteTimeout": "the server takes no more data",
+    "RemoteProtocolError": "the server ended it early",
+    "LocalProtocolError": "the request has headers that cannot be sent",
+    "ProxyError": "the proxy refuses it",
+    "DecodingError": "the answer cannot be decoded",
+}
+_LOST: Final = "it was lost"
+_NOT_CONNECTED: Final = frozenset({"ConnectError", "ConnectTimeout"})
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+OLLAMA_PORT: Final = 11434
 _WRITE_S: Final = 60.0
 
 
@@ -63,6 +80,7 @@ class HttpTransport:
     def __init__(self, options: HttpOptions | None = None) -> None:
         self._httpx = load_httpx()
         self._options = options or HttpOptions()
+        _check_socks(self._options.proxy)
         self._made: httpx2.AsyncClient | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
@@ -81,8 +99,8 @@ class HttpTransport:
         try:
             response = await client.send(request, stream=True)
         except self._httpx.HTTPError as error:
-            raise _unreachable(error) from None
-        return _HttpReply(response, self._httpx)
+            raise _unreachable(error, request.url) from None
+        return _StreamedReply(response, self._httpx)
 
     async def aclose(self) -> None:
         """Close all connections. Safe to repeat."""
@@ -109,10 +127,15 @@ class HttpTransport:
             return True
         import ssl
 
-        return ssl.create_default_context(cafile=self._options.ca_bundle)
+        try:
+            return ssl.create_default_context(cafile=self._options.ca_bundle)
+        except OSError as error:
+            why = error.strerror or "it cannot be read"
+            problem = messages.CA_BUNDLE.fill(path=self._options.ca_bundle, why=why)
+            raise ModelFailed("network", problem.message, hint=problem.hint) from None
 
 
-class _HttpReply:
+class _StreamedReply:
     def __init__(self, response: httpx2.Response, httpx: Any) -> None:
         self._response = response
         self._httpx = httpx
@@ -126,7 +149,7 @@ class _HttpReply:
             async for chunk in self._response.aiter_bytes():
                 yield chunk
         except self._httpx.HTTPError as error:
-            raise _unreachable(error) from None
+            raise _unreachable(error, self._response.url) from None
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -140,10 +163,28 @@ def load_httpx() -> Any:
         raise ProblemRaised(
             "unavailable",
             "models need the package httpx2, which is not installed",
-            hint="install handrail[models]",
+            hint='pip install "handrail[models]"',
         ) from None
 
 
-def _unreachable(error: Exception) -> ModelFailed:
-    kind = type(error).__name__
-    return ModelFailed("network", f"the connection failed: {kind}: {error}", retryable=True)
+def _check_socks(proxy: str | None) -> None:
+    """Raise `unavailable` for a SOCKS proxy without the package that speaks to it."""
+    needed = (proxy or "").startswith("socks")
+    if needed and importlib.util.find_spec("socksio") is None:
+        raise messages.SOCKS.error(field="proxy")
+
+
+def _unreachable(error: Exception, url: httpx2.URL) -> ModelFailed:
+    kind, origin = type(error).__name__, f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
+    hint = None
+    if kind in _NOT_CONNECTED:
+        start = "start it with `ollama serve`" if url.port == OLLAMA_PORT else "is it running?"
+        here = f"nothing answers at {origin}: {start}"
+        elsewhere = "check the network connection, and base_url and proxy of the model"
+        hint = here if url.host in _THIS_MACHINE else elsewhere
+    why = _BROKEN.get(kind, _LOST)
+    # What a library says about a request that it cannot send may hold the request's headers.
+    if kind != "LocalProtocolError" and str(error):
+        why = f"{why} ({error})"
+    message = f"the connection to {origin} failed: {why}"
+    return ModelFailed("network", message, retryable=True, hint=hint)

@@ -11,7 +11,7 @@ NOT_IN_PLAN_MODE: Final = ProblemTemplate(
 )
 NO_PLAN: Final = ProblemTemplate(
     "not_found",
-    "there is no plan yet: the plan file is empty and no call is queued",
+    "there is no plan yet: the plan file is empty",
     hint="write the plan to {path} first",
 )
 PLAN_CHANGED: Final = ProblemTemplate(

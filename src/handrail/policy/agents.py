@@ -8,16 +8,16 @@ restricted.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import check_name_list
-from handrail.core.traits import READ_ONLY_PROFILES
+from handrail.core.traits import AGENT_TYPES, READ_ONLY_PROFILES, RuleFamily
 from handrail.policy import messages
-from handrail.policy.rules.rule import tools_in_profile
+from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.rules.rule import declared_traits, tools_in_profile
 
 if TYPE_CHECKING:
     from handrail.policy.rules.parse import CanonicalName
@@ -26,7 +26,13 @@ MAIN: Final = "main"
 DEFAULT: Final = "default"
 ALL: Final = "*"
 _TOOLS: Final = ("tools", "allowed_tools")
-_KEYS: Final = (*_TOOLS, "policy")
+# What a table says about an agent beside its access: read by the package of subagents.
+DEFINITION_KEYS: Final = ("description", "prompt", "prompt_file", "model", "budget", "max_steps")
+_KEYS: Final = (*_TOOLS, "policy", "mode", "type", *DEFINITION_KEYS)
+# Keys of the section that are not names of agents.
+OPTIONS: Final = frozenset({"at_once"})
+# An agent whose list has a tool of these families does not only read.
+_ACTING: Final = frozenset({RuleFamily.WRITE, RuleFamily.RUN})
 # Tool names are short, and a long pattern of many stars is slow to match.
 _MAX_NAME_CHARS: Final = 200
 
@@ -42,15 +48,18 @@ class AgentAction(StrEnum):
     DELEGATE = "Delegate"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAccess:
+class AgentAccess(NamedTuple):
     """What one agent may use. `tools` are canonical names and patterns with `*`; None means every
-    tool. `above` is the access of the parent agent, which is never exceeded.
+    tool. `above` is the access of the parent agent, which is never exceeded. `names` are the tools
+    as they were listed: a dialect may show one tool under several names. `mode` asks or refuses where
+    the mode of the session would not; it never allows more.
     """
 
     tools: tuple[str, ...] | None = None
     actions: frozenset[AgentAction] = frozenset(AgentAction)
     above: AgentAccess | None = None
+    names: tuple[str, ...] = ()
+    mode: Mode | None = None
 
     def may_call(self, tool: str, *, edits_files: bool) -> bool:
         """Whether the agent may see and call a tool, by its canonical name."""
@@ -59,9 +68,26 @@ class AgentAccess:
         named = self.tools is None or any(fnmatchcase(tool, one) for one in self.tools)
         return named and (self.above is None or self.above.may_call(tool, edits_files=edits_files))
 
+    def may_call_some(self, prefix: str) -> bool:
+        """Whether tools whose names begin with a prefix may be among those of the agent."""
+        named = self.tools is None or any(
+            one.startswith(prefix) or fnmatchcase(prefix, one) for one in self.tools
+        )
+        return named and (self.above is None or self.above.may_call_some(prefix))
+
     def may(self, action: AgentAction) -> bool:
         """Whether the agent's policy, and that of every agent above it, has the action."""
         return action in self.actions and (self.above is None or self.above.may(action))
+
+    def below(self, other: AgentAccess | None) -> AgentAccess:
+        """The same access, no more than the other one."""
+        return self._replace(above=other if self.above is None else self.above.below(other))
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes of this agent and of those above it."""
+        above = () if self.above is None else self.above.modes
+        return above if self.mode is None else (self.mode, *above)
 
     @property
     def lists_tools(self) -> bool:
@@ -80,18 +106,19 @@ def profile_access(agent: str) -> AgentAccess | None:
     return AgentAccess(tools_in_profile(name), frozenset()) if name in READ_ONLY_PROFILES else None
 
 
-@dataclass(frozen=True, slots=True)
-class _RuntimeLimit:
+class _RuntimeLimit(NamedTuple):
     """A limit that the host program set on an agent while the session runs."""
 
     tools: tuple[str, ...] | None
     parent: str | None
+    # The name whose table or built-in profile binds the agent; None: its own name.
+    profile: str | None = None
+    # The tools as they were listed.
+    names: tuple[str, ...] = ()
 
 
 class Agents:
-    """The access of every agent of a session: the user's settings, narrowed by limits that the host
-    program sets at run time.
-    """
+    """The access of every agent: the user's settings, narrowed by limits set at run time."""
 
     def __init__(self, written: Mapping[str, AgentAccess], canonical: CanonicalName) -> None:
         self._canonical = canonical
@@ -100,6 +127,7 @@ class Agents:
         # Without a section unlisted agents may use every tool; with one, none.
         self._stranger = (self._default or NOTHING) if written else None
         self._limits: dict[str, _RuntimeLimit] = {}
+        self._defined: dict[str, AgentAccess] = {}
         # Counts changes of the limits, so that what is derived from them knows when it is stale.
         self.version = 0
 
@@ -108,23 +136,30 @@ class Agents:
         limit = self._limits.get(agent)
         if limit is None:
             return self._own(agent)
-        if limit.parent is None:
-            above = self._own(agent)
-        else:
-            # A child agent without a table of its own gets the access of its parent.
-            above, own = self.of(limit.parent), self._stated(agent)
-            above = above if own is None else replace(own, above=above)
-        return AgentAccess(limit.tools, above=above)
+        above = self._own(agent) if limit.parent is None else self.of(limit.parent)
+        # A child agent without a table of its own gets the access of its parent.
+        bound_by = limit.profile or (None if limit.parent is None else agent)
+        own = None if bound_by is None else self._stated(bound_by)
+        above = above if own is None else own.below(above)
+        return AgentAccess(limit.tools, above=above, names=limit.names)
 
     def limit(
-        self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
+        self,
+        agent: str,
+        tools: Collection[str] | None,
+        *,
+        parent: str | None = None,
+        profile: str | None = None,
     ) -> None:
-        """Restrict an agent to these tools, and to the access of its parent; None for both removes
-        the limit. Raises `invalid_arguments` if the agent would be its own ancestor, or if `tools`
-        is one string.
+        """Restrict an agent to these tools, to the access of its parent and to that of a profile; None
+        for all removes the limit. Raises `invalid_arguments` if the agent would be its own ancestor,
+        if no table and no built-in profile has the name `profile`, or if `tools` is one string.
         """
         check_name_list(tools, "tools")
-        if tools is None and parent is None:
+        if profile is not None and self._stated(profile) is None:
+            names = ", ".join(sorted({*self._written, *READ_ONLY_PROFILES}))
+            raise messages.NO_SUCH_PROFILE.error(profile=profile, names=names, field="profile")
+        if tools is None and parent is None and profile is None:
             self._limits.pop(agent, None)
             self.version += 1
             return
@@ -133,8 +168,17 @@ class Agents:
         listed: tuple[str, ...] | None = None
         if tools is not None and ALL not in tools:
             listed = tuple(self._canonical(name) or name for name in tools)
-        self._limits[agent] = _RuntimeLimit(listed, parent)
+        self._limits[agent] = _RuntimeLimit(listed, parent, profile, tuple(tools or ()))
         self.version += 1
+
+    def define(self, name: str, access: AgentAccess) -> None:
+        """State the access of a profile that no table of the settings has."""
+        self._defined[name] = access
+        self.version += 1
+
+    def chain(self, agent: str) -> tuple[str, ...]:
+        """The agents from the first ancestor down to this one."""
+        return tuple(reversed(self._line(agent)))
 
     def same_chain(self, one: str, other: str) -> bool:
         """Whether both names are one agent, or one agent is an ancestor of the other."""
@@ -147,11 +191,11 @@ class Agents:
         if agent == MAIN:
             return self._default
         profile = profile_access(agent)
-        return self._stranger if profile is None else replace(profile, above=self._stranger)
+        return self._stranger if profile is None else profile.below(self._stranger)
 
     def _stated(self, agent: str) -> AgentAccess | None:
         """The access that a table or a built-in profile gives to an agent, None if neither exists."""
-        return self._written.get(agent) or profile_access(agent)
+        return self._written.get(agent) or self._defined.get(agent) or profile_access(agent)
 
     def _line(self, agent: str) -> list[str]:
         """The agent and its ancestors."""
@@ -162,13 +206,30 @@ class Agents:
 
 
 def parse_agents(
-    section: Mapping[str, Any], canonical: CanonicalName, where: SettingPlace
+    section: Mapping[str, Any],
+    canonical: CanonicalName,
+    where: SettingPlace,
+    added: tuple[str, ...] = (),
 ) -> Agents:
-    """The section `agents` of the settings; raises `invalid_arguments` with its place."""
+    """The section `agents` of the settings; raises `invalid_arguments` with its place. `added` are
+    tools that agents get beside those that are listed, unless what is listed only reads.
+    """
     written = {
-        name: _access(f"agents.{name}", table, canonical, where) for name, table in section.items()
+        name: read_access(f"agents.{name}", table, canonical, where)
+        for name, table in section.items()
+        if name not in OPTIONS
     }
+    if added:
+        written = {name: _extend(access, added) for name, access in written.items()}
     return Agents(written, canonical)
+
+
+def _extend(access: AgentAccess, added: tuple[str, ...]) -> AgentAccess:
+    listed = access.tools or ()
+    acts = any(declared_traits(one).family in _ACTING for one in listed)
+    if not acts or AgentAction.PATCH not in access.actions:
+        return access
+    return access._replace(tools=(*listed, *added))
 
 
 def unknown_tools(section: Mapping[str, Any], canonical: CanonicalName) -> list[str]:
@@ -176,13 +237,15 @@ def unknown_tools(section: Mapping[str, Any], canonical: CanonicalName) -> list[
     return [
         f"agents.{agent}: there is no tool {name!r} yet"
         for agent, table in section.items()
+        if agent not in OPTIONS
         for key in _TOOLS
         for name in table.get(key, ())
         if ALL not in name and not name.startswith("mcp__") and canonical(name) is None
     ]
 
 
-def _access(key: str, table: Any, canonical: CanonicalName, where: SettingPlace) -> AgentAccess:
+def read_access(key: str, table: Any, canonical: CanonicalName, where: SettingPlace) -> AgentAccess:
+    """The access that a table states; raises `invalid_arguments` with its place."""
     if not isinstance(table, Mapping):
         raise _invalid(key, "is not a table", where, 'write `tools = ["read_file"]` below it')
     for name in table:
@@ -192,13 +255,45 @@ def _access(key: str, table: Any, canonical: CanonicalName, where: SettingPlace)
     if len(given) > 1:
         hint = "`tools` and `allowed_tools` are two names of one list; write one"
         raise _invalid(f"{key}.{given[1]}", "is given twice", where, hint)
-    if not given and "policy" not in table:
+    if not table:
         raise _invalid(key, "is empty", where, 'write `tools = ["*"]` for no limit')
     tools: tuple[str, ...] | None = None
+    names: list[str] = []
     if given:
         names = _name_list(f"{key}.{given[0]}", table[given[0]], where)
         tools = None if ALL in names else tuple(canonical(one) or one for one in names)
-    return AgentAccess(tools, _actions(f"{key}.policy", table, where))
+    return AgentAccess(
+        tools,
+        _actions(f"{key}.policy", table, where),
+        _base_access(key, table, where),
+        tuple(names),
+        _read_mode(key, table, where),
+    )
+
+
+def _base_access(key: str, table: Mapping[str, Any], where: SettingPlace) -> AgentAccess | None:
+    """The access of the type that an agent is based on."""
+    base = table.get("type")
+    if base is None:
+        # A table that says nothing about tools does not replace a profile.
+        own = key.rpartition(".")[2]
+        limits = any(name in table for name in (*_TOOLS, "policy"))
+        return None if limits else profile_access(own)
+    if base not in AGENT_TYPES:
+        hint = f"types: {', '.join(AGENT_TYPES)}"
+        raise _invalid(f"{key}.type", f"is {base!r:.100}, which is no type", where, hint)
+    return profile_access(base)
+
+
+def _read_mode(key: str, table: Mapping[str, Any], where: SettingPlace) -> Mode | None:
+    given = table.get("mode")
+    if given is None:
+        return None
+    try:
+        return parse_mode(given if isinstance(given, str) else repr(given)[:100])
+    except ProblemRaised as raised:
+        hint = raised.problem.hint or ", ".join(Mode)
+        raise _invalid(f"{key}.mode", "is not a mode", where, hint) from raised
 
 
 def _actions(key: str, table: Mapping[str, Any], where: SettingPlace) -> frozenset[AgentAction]:

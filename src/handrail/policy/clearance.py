@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Final, Protocol
 
-from handrail.core.commands import CommandClass
 from handrail.core.footprint import NOTHING
+from handrail.core.names.caller_words import tool_name
 from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.policy import messages
@@ -23,6 +23,9 @@ from handrail.policy.rules.rule_set import RuleSet
 
 _ENTERING: Final = Verdict(Effect.ALLOW, "plan mode only restricts the session", "plan:enter")
 _LEAVING: Final = Verdict.from_template(Effect.ASK, messages.LEAVE_PLAN_MODE, "plan:leave")
+_AGENT_ONLY_READS: Final = Verdict(
+    Effect.DENY, "the agent is in plan mode, which is read-only", f"mode:{Mode.PLAN}"
+)
 _SAFE_READ: Final = PolicyInput("", Risk.SAFE, NOTHING, True, None, False)
 
 
@@ -141,6 +144,19 @@ class Clearance:
             return replace(verdict, effect=Effect.DENY)
         return self._with_plan(subject, verdict)
 
+    def narrow(self, verdict: Verdict, subject: PolicyInput, modes: Sequence[Mode]) -> Verdict:
+        """The verdict on a call of an agent with modes of its own: never milder than without them."""
+        subject = self.measured(subject)
+        for mode in modes:
+            if mode is Mode.PLAN:
+                if mode_verdict(mode, subject).effect is Effect.DENY:
+                    verdict = strictest([verdict, _AGENT_ONLY_READS])
+            elif verdict.rule.startswith("mode:"):
+                verdict = strictest([verdict, mode_verdict(mode, subject)])
+            if mode in NEVER_ASK and verdict.effect is Effect.ASK:
+                verdict = replace(verdict, effect=Effect.DENY)
+        return verdict
+
     def measured(self, subject: PolicyInput) -> PolicyInput:
         """The input of a command, with whether the sandbox confines the command."""
         if subject.footprint.command is None:
@@ -159,6 +175,9 @@ class Clearance:
             return verdict
         if self._is_plan_file(subject):
             return ruled or mode_verdict(mode, _SAFE_READ)
+        if subject.reads_only and subject.command is None:
+            # A page of the web is read now or never: the user is asked as in the mode below.
+            return verdict
         # Only looking is what the session does now, not what it does for want of a rule.
         return strictest([verdict, mode_verdict(Mode.PLAN, subject)])
 
@@ -169,9 +188,7 @@ class Clearance:
         return set(subject.written_paths()) == {self._plan_file}
 
     def _free_read(self) -> Verdict | None:
-        """The verdict of every safe read, computed once; None if reads must be evaluated one by
-        one.
-        """
+        """The verdict of every safe read; None if reads must be evaluated one by one."""
         blind = self._rules.ignores_reads and all(
             getattr(guard, "ignores_reads", False) for guard in self._guards
         )
@@ -183,7 +200,7 @@ class Clearance:
         if not foreseen:
             return verdict
         listed = ", ".join(repr(one) for one in foreseen[:5])
-        hint = f"the approved plan announced, in the model's words: {listed}"
+        hint = messages.ANNOUNCED_BY_PLAN.format(prompts=listed)
         return replace(verdict, hint=f"{verdict.hint}; {hint}" if verdict.hint else hint)
 
 
@@ -247,15 +264,25 @@ def _command_runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
             return False
 
 
+# Tools of MCP servers.
+_REMOTE: Final = "mcp__"
+
+
 def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
     analysis = subject.footprint.command
     if analysis is None:
         return _tool_reason(mode, subject)
     if _lacks_sandbox(mode, subject):
         return describe_gap(subject.unenforced)
-    if analysis.safety_class is CommandClass.DEV:
-        return "the command builds or tests the project, so it needs approval in this mode"
+    from handrail.core.commands import CommandClass
+
+    if analysis.writes_nothing and analysis.reasons:
+        return (
+            f"it {analysis.reasons[0].text}, and the mode {mode} asks before programs are started"
+        )
     why = f": {analysis.reasons[0].text}" if analysis.reasons else ""
+    if analysis.safety_class is CommandClass.DEV:
+        return f"the command needs approval in this mode{why}"
     return f"the command is {analysis.safety_class.word}{why}"
 
 
@@ -267,14 +294,19 @@ def _lacks_sandbox(mode: Mode, subject: PolicyInput) -> bool:
 
 
 def _tool_reason(mode: Mode, subject: PolicyInput) -> str:
+    name = tool_name(subject.tool)
     if mode in NEVER_ASK:
         does = "changes files" if subject.edits_files else f"is {subject.risk.word}"
-        return f"{subject.tool} {does}"
+        return f"{name} {does}"
     if mode is Mode.AUTO_SAFE:
-        return f"the mode {mode} asks before {subject.tool}, which is {subject.risk.word}"
-    what = (
-        "files are changed" if subject.edits_files else f"{subject.tool}, which changes something"
-    )
+        return f"the mode {mode} asks before {name}, which is {subject.risk.word}"
+    what = f"{name}, which changes something"
+    if subject.edits_files:
+        what = "files are changed"
+    elif any(touch.key.startswith("net:") for touch in subject.footprint.touches):
+        what = f"{name}, which sends a request to another host"
+    elif subject.footprint.open_ended:
+        what = f"{name}, which may change anything"
     return f"the mode {mode} asks before {what}"
 
 
@@ -285,8 +317,18 @@ def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
         if _runs_without_asking(mode, subject):
             otherwise = ", or give an approver" if asks else ""
-            return f"allow it with --mode {mode} (mode={mode.value!r}){otherwise}"
+            hint = f"allow it with --mode {mode} (mode={mode.value!r}){otherwise}"
+            return f"{hint}; {messages.STATE_EFFECTS}" if _states_nothing(subject) else hint
     return None
+
+
+def _states_nothing(subject: PolicyInput) -> bool:
+    """Whether the call is asked about because a tool of the user's own does not say what it does."""
+    from handrail.tools.builtin import BUILTIN_NAMES
+
+    if not subject.footprint.open_ended or subject.command is not None or subject.plan is not None:
+        return False
+    return subject.tool not in BUILTIN_NAMES and not subject.tool.startswith(_REMOTE)
 
 
 _ALLOWED: Final = {

@@ -11,9 +11,12 @@ from handrail.core.commands import CommandAnalysis, CommandClass, Reason
 from handrail.core.ports.processes import Strength
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
-from handrail.policy.confinement import EFFECTIVE, REQUIRED_FOR_AUTO_RUN
+from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
 from handrail.policy.policy_input import PolicyInput
 from handrail.shell.classify.allowlist import allowlist_refusals
+
+# A property of the sandbox holds in these cases.
+_EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 
 Measured = Callable[[], Mapping[str, Strength]]
 CommandListPolicy = Literal["classify", "allowlist", "blocklist"]
@@ -90,7 +93,7 @@ class CommandGuard:
 
 def unenforced_properties(measured: Mapping[str, Strength]) -> tuple[str, ...]:
     """The properties that are missing for commands to run without approval."""
-    return tuple(name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in EFFECTIVE)
+    return tuple(name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in _EFFECTIVE)
 
 
 def sandbox_confines_commands(measured: Mapping[str, Strength]) -> bool:
@@ -117,7 +120,7 @@ class SandboxGuard:
             return None
         if self._required:
             measured = self._measured()
-            missing = [name for name in self._required if measured.get(name) not in EFFECTIVE]
+            missing = [name for name in self._required if measured.get(name) not in _EFFECTIVE]
             if missing or analysis.unconfined:
                 listed = ", ".join(missing)
                 return Verdict.from_template(

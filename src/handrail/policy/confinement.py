@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from handrail.core.ports.processes import Strength
 from handrail.core.problems import ProblemRaised
 from handrail.policy import messages
+
+if TYPE_CHECKING:
+    from handrail.core.ports.processes import Strength
 
 # Where these are enforced, a command can neither write outside the workspace, nor use the
 # network, nor plant a program that is started later.
@@ -31,8 +33,6 @@ PROPERTIES: Final = {
     "memory_limit": "memory limit for each process",
     "pids_limit": "limit on the number of processes",
 }
-# A property holds in these cases.
-EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 
 
 def describe_gap(unenforced: Sequence[str]) -> str:
@@ -47,12 +47,16 @@ def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -
     """Whether a command cannot read hidden paths. Partial hiding is sufficient for a command that
     can write nothing.
     """
+    from handrail.core.ports.processes import Strength
+
     strength = measured.get("fs_hide")
     return strength is Strength.ENFORCED or (looks_only and strength is Strength.PARTIAL)
 
 
 def sandbox_hides_processes(measured: Mapping[str, Strength]) -> bool:
     """Whether commands cannot see the processes of others."""
+    from handrail.core.ports.processes import Strength
+
     return measured.get("proc_view") is Strength.ENFORCED
 
 

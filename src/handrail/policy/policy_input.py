@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import Place
 from handrail.core.plan import Plan
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
+
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis
 
 
 class PolicyInput(NamedTuple):
@@ -40,11 +42,11 @@ class PolicyInput(NamedTuple):
 
     @property
     def changes_only_session(self) -> bool:
-        """Whether the call can change nothing but Handrail's own jobs and session."""
+        """Whether the call can change nothing but Handrail's own jobs, agents and session."""
         if self.footprint.open_ended or self.plan is not None:
             return False
         return all(
-            touch.access is Access.READ or touch.key.startswith(("job:", "session:"))
+            touch.access is Access.READ or touch.key.startswith(("job:", "session:", "agent:"))
             for touch in self.footprint.touches
         )
 

@@ -10,17 +10,19 @@ import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from handrail.core.commands import CommandAnalysis, CommandSegment
 from handrail.core.footprint import Footprint
 from handrail.core.names.sensitive import is_sensitive
 from handrail.core.places import shown
 from handrail.core.plan import Plan
-from handrail.core.ports.snapshots import SENSITIVE, Removal, UnkeptFile
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
+
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis, CommandSegment
+    from handrail.core.ports.snapshots import Removal, UnkeptFile
 
 RULE: Final = "undo:unkept"
 _NAMED: Final = 4
@@ -30,7 +32,7 @@ _NAMES: Final = frozenset({"-name", "-iname"})
 
 
 # Returns the files of a deletion that would be lost; empty if undo could restore all of them.
-UndoForecast = Callable[[Sequence[Removal]], Sequence[UnkeptFile]]
+UndoForecast = Callable[["Sequence[Removal]"], "Sequence[UnkeptFile]"]
 
 
 class UndoGuard:
@@ -56,6 +58,8 @@ class UndoGuard:
         last = self._last
         if last is not None and last[0] is footprint:
             return last[1]
+        from handrail.core.ports.snapshots import Removal
+
         removals = [
             *(Removal(path) for path in analysis.effects.removes),
             *_searched_removals(analysis),
@@ -67,6 +71,8 @@ class UndoGuard:
 
 def _unrecoverable_in_plan(plan: Plan) -> list[UnkeptFile]:
     """The files that a plan deletes and of which no copy is made."""
+    from handrail.core.ports.snapshots import SENSITIVE, UnkeptFile
+
     return [
         UnkeptFile(change.path, SENSITIVE)
         for change in plan.changes
@@ -105,6 +111,8 @@ def _deletes_piped_files(words: Sequence[str | None]) -> bool:
 
 
 def _removals(words: Sequence[str], cwd: str) -> Iterator[Removal]:
+    from handrail.core.ports.snapshots import Removal
+
     words = list(words[1:])
     if "-empty" in words or ("-type", "d") in pairwise(words):
         # Only what is empty can go, and an empty file is always kept.

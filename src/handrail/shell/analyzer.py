@@ -8,32 +8,40 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from handrail.core.commands import (
     CommandAnalysis,
     CommandClass,
+    CommandPart,
     ExecutionContext,
     ShellParser,
     UnreadableCommand,
 )
-from handrail.shell.analysis_cache import AnalysisCache, DiskAnswers, DiskQueries, recording_queries
-from handrail.shell.analyze import evaluated_names
-from handrail.shell.analyze.invocation import FlatCommand
+from handrail.shell.analyze import walk_state
+from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
 from handrail.shell.blocklist.writes import find_system_writes
-from handrail.shell.classify import allowlist, environment, messages
+from handrail.shell.classify import allowlist, environment, messages, redirects
 from handrail.shell.classify.classifier import Classifier
 from handrail.shell.classify.effects import EffectCollector
-from handrail.shell.classify.rule_parts import command_parts, is_fully_listed, is_rule_matchable
 from handrail.shell.expand import Expander
 from handrail.shell.parse.reader import parse_command
-from handrail.shell.parse.syntax import Script
+from handrail.shell.parse.syntax import Script, Word
 from handrail.shell.simulate.simulator import simulate_command
 from handrail.shell.tables.program_table import ProgramTable, load_programs
+
+T = TypeVar("T")
+# By the number of the question in `DiskQueries`, and what it was about.
+DiskAnswers = dict[tuple[int, str], object]
+
+_KEPT: Final = 256
+
+# Wrappers that change neither who runs a program nor with which words, where or on what.
+_TRANSPARENT: Final = frozenset(("time", "timeout", "nice", "nohup", "stdbuf", "command"))
 
 _MAX_PARSED: Final = 256
 _MAX_CACHED_TEXT: Final = 4096
@@ -115,12 +123,15 @@ class ShellCommandAnalyzer:
         flat = known.flat
         bindings = bind_variables(known.script, flat, env)
         expander = Expander(bindings, where.home, invocations=len(flat.invocations))
-        for doubt in evaluated_names.environment_doubts(flat.evaluates, env):
+        for doubt in walk_state.environment_doubts(flat.evaluates, env):
             collector.add_reason(CommandClass.DANGEROUS, doubt.text, doubt.part)
         classifier = Classifier(
             self._programs, where, protected=self._protected, git_is_safe=disk.git_is_safe
         )
         classes = classifier.classify(flat, expander, collector)
+        if collector.reads_found_files and not collector.reads_trees():
+            # The names come from a listing of the directory: any file below it may be read.
+            collector.add_reads((f"{where.cwd.rstrip('/')}/",))
         # A safe command is on the blocklist only by the user's own settings.
         if collector.safety_class > CommandClass.SAFE or self._blocked:
             simulated = simulate_command(
@@ -190,3 +201,105 @@ def _classify_invisible_characters(command: str, collector: EffectCollector) -> 
     odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
     if odd is not None:
         collector.add_reason(CommandClass.DANGEROUS, "it contains invisible characters", f"{odd!a}")
+
+
+class DiskQueries(NamedTuple):
+    """Everything an analysis may ask about the file system."""
+
+    find_program: Callable[[str], str | None]
+    resolve: Callable[[str], str]
+    git_is_safe: Callable[[str], bool] | None
+
+
+def recording_queries(disk: DiskQueries, answers: DiskAnswers) -> DiskQueries:
+    """The queries, wrapped so that every answer is added to `answers`."""
+    return DiskQueries(
+        _recording(0, disk.find_program, answers),
+        _recording(1, disk.resolve, answers),
+        None if disk.git_is_safe is None else _recording(2, disk.git_is_safe, answers),
+    )
+
+
+def _recording(number: int, ask: Callable[[str], T], answers: DiskAnswers) -> Callable[[str], T]:
+    def noted(about: str) -> T:
+        answers[number, about] = answer = ask(about)
+        return answer
+
+    return noted
+
+
+class _CachedAnalysis(NamedTuple):
+    analysis: CommandAnalysis
+    answers: Mapping[tuple[int, str], object]
+
+
+class AnalysisCache:
+    """The most recent analyses. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable, _CachedAnalysis] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable, disk: DiskQueries) -> CommandAnalysis | None:
+        """The cached analysis, if every recorded query still has its answer; else None."""
+        with self._lock:
+            known = self._known.get(key)
+            if known is None:
+                return None
+            self._known.move_to_end(key)
+        for (number, about), answer in known.answers.items():
+            ask = disk[number]
+            if ask is None or ask(about) != answer:
+                return None
+        return known.analysis
+
+    def keep(self, key: Hashable, analysis: CommandAnalysis, answers: DiskAnswers) -> None:
+        """Store an analysis with the answers that it depends on."""
+        with self._lock:
+            self._known[key] = _CachedAnalysis(analysis, answers)
+            self._known.move_to_end(key)
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+
+
+def command_parts(flat: FlatCommand, classes: Sequence[CommandClass]) -> tuple[CommandPart, ...]:
+    """Every program that is started, without its wrappers, with its class."""
+    return tuple(
+        CommandPart(
+            tuple(map(_word, one.words)),
+            one.source,
+            safety_class,
+            redirects.writes_file(one.redirects),
+        )
+        for one, safety_class in zip(flat.invocations, classes, strict=True)
+        if not one.is_wrapper
+    )
+
+
+def is_rule_matchable(flat: FlatCommand, env: Mapping[str, str]) -> bool:
+    """Whether the parts describe the whole command: see `CommandAnalysis.rule_matchable`."""
+    certain = not (env or flat.doubts or flat.functions or flat.evaluates)
+    return certain and all(map(_is_plain, flat.invocations))
+
+
+def is_fully_listed(flat: FlatCommand, env: Mapping[str, str]) -> bool:
+    """Whether the parts list every program: see `CommandAnalysis.fully_listed`."""
+    variables = {*env, *(each.name for one in flat.invocations for each in one.assignments)}
+    # With a value, arithmetic on it may run something.
+    if flat.doubts or not flat.evaluates.isdisjoint(env):
+        return False
+    if any(environment.classify_variable(name) >= CommandClass.DANGEROUS for name in variables):
+        return False
+    return not any(one.extra_arguments or one.remote for one in flat.invocations)
+
+
+def _is_plain(one: Invocation) -> bool:
+    if one.assignments or one.extra_arguments or one.remote or one.function is not None:
+        return False
+    if one.is_wrapper and redirects.writes_file(one.redirects):
+        return False
+    return _TRANSPARENT.issuperset(one.wrapped_by)
+
+
+def _word(word: Word) -> str | None:
+    return None if word.globs else word.value

@@ -16,7 +16,6 @@ from math import prod
 from typing import Final, NamedTuple
 
 from handrail.shell.echo import printed_text
-from handrail.shell.numbers import NUMBERS, is_small_number
 from handrail.shell.parse.syntax import (
     Braces,
     Opaque,
@@ -30,9 +29,11 @@ from handrail.shell.parse.syntax import (
 )
 from handrail.shell.parse.words import variable_names
 from handrail.shell.word_pieces import (
+    NUMBERS,
     Field,
     WordPiece,
     drop_tilde,
+    is_small_number,
     leaves_nothing,
     merge_pieces,
 )
@@ -42,6 +43,8 @@ UNKNOWN: Final = "\ue003"
 # The value of a variable that the command does not set: empty unless it is inherited.
 UNSET: Final = "\ue005"
 _SPLIT: Final = "\ue004"
+# Where the shell splits unquoted values unless IFS says otherwise.
+BLANKS: Final = " \t\n"
 # Glob characters that stand for themselves.
 _QUOTED: Final = {"*": "\ue000", "?": "\ue001", "[": "\ue002"}
 _HIDE: Final = str.maketrans(_QUOTED)
@@ -85,7 +88,8 @@ Resolver = Callable[[Variable | Substitution], Sequence[str] | None]
 class Expander:
     """Expands the words of one command, given the variables that the command sets.
 
-    `resolve` supplies values for the likely view before any binding is looked at.
+    `resolve` supplies values for the likely view before any binding is looked at. `separators`
+    are the characters at which that view splits unquoted values.
     """
 
     def __init__(
@@ -95,10 +99,12 @@ class Expander:
         *,
         invocations: int = 1,
         resolve: Resolver | None = None,
+        separators: str = BLANKS,
     ) -> None:
         self.bindings = bindings
         self.home = home
         self._resolve = resolve
+        self.separators = separators
         share = _MAX_READINGS_PER_COMMAND // max(1, invocations)
         self._limit = max(_MIN_READINGS, min(MAX_READINGS, share))
         self._expanded: dict[tuple[str, str | None, bool], list[_Value]] = {}
@@ -319,7 +325,8 @@ class _WordReading:
         if piece.tilde:
             text = self._tilde(text)
         if piece.splits:
-            return re.sub(r"[ \t\n]+", _SPLIT, text)
+            separators = self.expander.separators
+            return re.sub(f"[{re.escape(separators)}]+", _SPLIT, text) if separators else text
         return text if piece.globs else literal(text)
 
     def _tilde(self, text: str) -> str:

@@ -1,11 +1,23 @@
-"""The pieces of an expanded word, each with the part of the written word that it comes from."""
+"""The pieces of an expanded word, each with the part of the written word that it comes from, and
+the numbers that a shell reads.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handrail.shell.parse.syntax import Part, Text, Word
+
+_MAX_STEPS: Final = 100_000
+# Numbers that the shell maintains: never an option, never a path that leads elsewhere.
+NUMBERS: Final = re.compile(
+    r"[?#$!]|PPID|UID|EUID|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|SHLVL|EPOCHSECONDS|OPTIND"
+    r"|COLUMNS|LINES|HISTCMD|BASH_SUBSHELL"
+)
+_ARITHMETIC: Final = re.compile(r"\$\(\((?:0[xX][0-9A-Fa-f]+|[\s\d+\-*/%()<>=!&|^~?:,])*\)\)")
+SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
 
 
 class WordPiece(NamedTuple):
@@ -53,3 +65,16 @@ def leaves_nothing(word: Word, pieces: Sequence[WordPiece]) -> bool:
 
 def drop_tilde(pieces: tuple[WordPiece, ...]) -> tuple[WordPiece, ...]:
     return tuple(piece._replace(tilde=False) for piece in pieces)
+
+
+def is_small_number(source: str) -> bool:
+    """Whether an opaque expansion makes numbers or letters, and not too many of them."""
+    if _ARITHMETIC.fullmatch(source):
+        return True
+    sequence = SEQUENCE.fullmatch(source)
+    if sequence is None:
+        return False
+    first, last = sequence.group(1), sequence.group(2)
+    if first.isalpha() or last.isalpha():
+        return first.isalpha() and last.isalpha()
+    return not first.startswith("-") and abs(int(first) - int(last)) <= _MAX_STEPS

@@ -5,9 +5,11 @@ user, and a disk that fails. Everything else in a test can be real.
 from handrail.models.scripted.replies import ProviderFault
 from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage
 from handrail.testing.faults import SHORT, Fault, each_call, failing
-from handrail.testing.model import ScriptedModel, calls, says, together
-from handrail.testing.person import ScriptedPerson
+from handrail.testing.model import ScriptedModel, ScriptedUser, calls, says, together
 from handrail.testing.provider import FakeProvider, ReceivedRequest
+
+# The former name of `ScriptedUser`.
+ScriptedPerson = ScriptedUser
 
 __all__ = [
     "SHORT",
@@ -19,6 +21,7 @@ __all__ = [
     "ScriptedMessage",
     "ScriptedModel",
     "ScriptedPerson",
+    "ScriptedUser",
     "calls",
     "each_call",
     "failing",

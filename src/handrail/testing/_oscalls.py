@@ -56,9 +56,9 @@ def exchanged(meet: Meet) -> Iterator[None]:
             if function is not None:
                 back.enter_context(_set(os, name, wrap(name, function, meet)))
         back.enter_context(_set(io, "open", _open_file(io.open, meet)))
-        rename = directory._renameat2  # noqa: SLF001 - the one door to that system call
+        rename = directory._renameat2  # noqa: SLF001 - the only caller of that system call
         back.enter_context(_set(directory, "_renameat2", _renameat2(rename, meet)))
-        syncfs = directory._syncfs  # noqa: SLF001 - the one door to that system call
+        syncfs = directory._syncfs  # noqa: SLF001 - the only caller of that system call
         back.enter_context(_set(directory, "_syncfs", _changing("syncfs", syncfs, meet)))
         back.enter_context(_watched_openers(meet))
         yield

@@ -1,4 +1,4 @@
-"""A model that was told beforehand what to say, in the shape of a real provider's response."""
+"""A scripted model, with responses in the shape of a provider, and a scripted user."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from handrail.core.approval import Answer, ApprovalRequest, Reply
+from handrail.core.ports.questions import QuestionReply, QuestionRequest
 from handrail.core.problems import ProblemRaised
 from handrail.engine.providers.provider_messages import Provider
 
@@ -119,3 +121,37 @@ _SHAPES: Final[Mapping[str, Callable[[ScriptedResponse, Sequence[str]], dict[str
     "openai-responses": _responses,
     "anthropic": _anthropic,
 }
+
+
+class ScriptedUser:
+    """An approver for `handrail.open` that gives its answers in order, one per question (`True`,
+    `False` or an `Answer`; for `ask_user` a mapping from questions to answers), and then says no.
+    `asked` holds the questions.
+    """
+
+    via = "script"
+
+    def __init__(self, answers: Iterable[bool | Answer | Mapping[str, Any]] = ()) -> None:
+        self._answers = list(answers)
+        self.asked: list[ApprovalRequest | QuestionRequest] = []
+
+    @property
+    def left(self) -> int:
+        """How many answers are left."""
+        return len(self._answers)
+
+    async def ask(self, request: ApprovalRequest) -> Reply:
+        """The next answer."""
+        self.asked.append(request)
+        answer = self._answers.pop(0) if self._answers else Answer.NO
+        if isinstance(answer, Mapping):
+            answer = Answer.NO
+        if isinstance(answer, bool):
+            answer = Answer.YES if answer else Answer.NO
+        return Reply(answer, self.via)
+
+    async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
+        """The next answer; anything but a mapping declines."""
+        self.asked.append(request)
+        answer = self._answers.pop(0) if self._answers else None
+        return QuestionReply(answer if isinstance(answer, Mapping) else None, self.via)

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Final, Self
 
 from handrail.models.scripted.replies import ProviderFault, ReplyQueue, ScriptedReply
@@ -100,12 +99,7 @@ class FakeProvider:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         server, self._server = self._server, None
         if server is not None:
             server.close()

@@ -26,7 +26,7 @@ class BuiltinTool(NamedTuple):
 
 # In the order in which a model is shown them.
 _TABLE: Final = (
-    BuiltinTool("files.read_file", "ReadFile", lambda tool, s: tool(s.files, s.outputs)),
+    BuiltinTool("files.read_file", "ReadFile", lambda tool, s: tool(s.files, s.outputs, s.media)),
     BuiltinTool("files.write_file", "WriteFile", lambda tool, s: tool(s.files)),
     BuiltinTool("files.edit_file", "EditFile", lambda tool, s: tool(s.files)),
     BuiltinTool(
@@ -42,19 +42,43 @@ _TABLE: Final = (
     ),
     BuiltinTool("files.list_files", "ListFiles", lambda tool, s: tool(s.files, s.search)),
     BuiltinTool("files.file_info", "FileInfo", lambda tool, s: tool(s.files)),
+    BuiltinTool(
+        "files.lsp_rename",
+        "LspRename",
+        lambda tool, s: tool(s.files, s.language_servers, s.withheld, s.call_tool),
+    ),
     BuiltinTool("session.undo", "UndoTool", lambda tool, s: tool(s.undo)),
     BuiltinTool("session.show_changes", "ShowChanges", lambda tool, s: tool(s.undo)),
     BuiltinTool("search.find_files", "FindFiles", lambda tool, s: tool(s.search)),
     BuiltinTool("search.grep", "Grep", lambda tool, s: tool(s.search, s.outputs)),
+    BuiltinTool("search.lsp", "Lsp", lambda tool, s: tool(s.files, s.language_servers, s.withheld)),
     BuiltinTool("commands.run_command", "RunCommand", lambda tool, s: tool(s.files, s.shell)),
-    BuiltinTool("commands.job_output", "JobOutputTool", lambda tool, s: tool(s.shell, s.outputs)),
-    BuiltinTool("commands.job_kill", "JobKill", lambda tool, s: tool(s.shell)),
+    BuiltinTool(
+        "commands.job_output",
+        "JobOutputTool",
+        lambda tool, s: tool(s.shell, s.outputs, s.subagents),
+    ),
+    BuiltinTool("commands.job_kill", "JobKill", lambda tool, s: tool(s.shell, None, s.subagents)),
+    BuiltinTool("commands.job_write", "JobWrite", lambda tool, s: tool(s.shell, s.outputs)),
     BuiltinTool("commands.job_list", "JobList", lambda tool, s: tool(s.shell)),
     BuiltinTool("commands.execute_code", "ExecuteCode", lambda tool, s: tool(s.shell)),
     BuiltinTool("session.enter_plan_mode", "EnterPlanMode", lambda tool, s: tool(s.plan_mode)),
     BuiltinTool("session.exit_plan_mode", "ExitPlanMode", lambda tool, s: tool(s.plan_mode)),
     BuiltinTool("session.lock_paths", "LockPaths", lambda tool, s: tool(s.locks)),
     BuiltinTool("session.unlock_paths", "UnlockPaths", lambda tool, s: tool(s.locks)),
+    BuiltinTool("session.ask_user", "AskUser", lambda tool, s: tool(s.questions)),
+    BuiltinTool("session.skill", "SkillLoader", lambda tool, s: tool(s.skills)),
+    BuiltinTool("session.subagent", "SubagentTool", lambda tool, s: tool(s.subagents)),
+    BuiltinTool("tasks.todo_write", "TodoWrite", lambda tool, s: tool(s.todos)),
+    BuiltinTool("tasks.task_create", "TaskCreate", lambda tool, s: tool(s.todos)),
+    BuiltinTool("tasks.task_update", "TaskUpdate", lambda tool, s: tool(s.todos)),
+    BuiltinTool("tasks.task_get", "TaskGet", lambda tool, s: tool(s.todos)),
+    BuiltinTool("tasks.task_list", "TaskList", lambda tool, s: tool(s.todos)),
+    BuiltinTool("web.web_fetch", "WebFetch", lambda tool, s: tool(s.web)),
+    BuiltinTool("web.web_search", "WebSearchTool", lambda tool, s: tool(s.web)),
+    BuiltinTool("web.screenshot", "ScreenshotTool", lambda tool, s: tool(s.web)),
+    BuiltinTool("remote.tool_search", "ToolSearch", lambda tool, s: tool(s.remote_tools)),
+    BuiltinTool("remote.mcp_call", "McpCall", lambda tool, s: tool(s.remote_tools)),
 )
 _BY_NAME: Final = {row.module.rpartition(".")[2]: row for row in _TABLE}
 
@@ -87,8 +111,15 @@ def command_tools(services: Services) -> list[Tool[Any]]:
 
 
 def session_tools(services: Services) -> list[Tool[Any]]:
-    """Return the tools about the session: plan mode, path locks, undo, history."""
+    """Return the tools about the session: plan mode, path locks, undo, history, questions, skills,
+    subagents.
+    """
     return _tools_in("session", services)
+
+
+def task_tools(services: Services) -> list[Tool[Any]]:
+    """Return the tools about the to-do list of the session."""
+    return _tools_in("tasks", services)
 
 
 def builtin_traits(name: str) -> ToolTraits | None:
@@ -100,6 +131,16 @@ def iter_builtin_traits() -> Iterator[tuple[str, ToolTraits]]:
     """Yield every built-in tool's name with its traits."""
     for name in BUILTIN_NAMES:
         yield name, _tool_class(name).traits
+
+
+def web_tools(services: Services) -> list[Tool[Any]]:
+    """Return the tools that reach the web."""
+    return _tools_in("web", services)
+
+
+def remote_tools(services: Services) -> list[Tool[Any]]:
+    """Return the tools that lead to those of MCP servers."""
+    return _tools_in("remote", services)
 
 
 def _tools_in(folder: str, services: Services) -> list[Tool[Any]]:

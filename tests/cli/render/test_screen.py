@@ -58,3 +58,33 @@ def test_folded_text_is_safe_and_stays_behind_its_indent(monkeypatch):
     assert len(lines) > 1
     assert all(line.startswith("  ") and len(line) <= 40 for line in lines)
     assert "\x1b" not in "".join(lines)
+
+
+def test_on_a_narrow_terminal_the_last_column_gets_lines_of_its_own(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "48")
+    rows = [("06:13:39", "a" * 30, "folder/b.txt"), ("06:13:40", "c", "")]
+
+    lines = list(screen.table(rows, ("TIME", "CALL", "FILE")))
+
+    assert lines == [
+        "TIME      CALL",
+        "    FILE",
+        "06:13:39  " + "a" * 30,
+        "    folder/b.txt",
+        "06:13:40  c",
+    ]
+
+
+def test_of_a_long_path_the_end_is_shown():
+    assert screen.truncate_path("some/long/folder/name.py", 12) == "…der/name.py"
+    assert screen.truncate_path("path=some/long/folder/name.py", 12) == "path=some/l…"
+
+
+@pytest.mark.parametrize("width", [48, 80])
+@pytest.mark.parametrize("word", ["x" * 75 + "verified", "検" * 90, "\u2800" * 60 + "verified"])
+def test_no_part_of_a_long_word_begins_before_the_indent(word, width):
+    rows = list(screen.wrap(f"no tool named {word}", "  ", width))
+
+    assert len(rows) > 1
+    assert all(row.startswith("  ") and screen.cells(row) <= width for row in rows)
+    assert "\u2800" not in "".join(rows)

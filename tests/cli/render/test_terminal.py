@@ -8,7 +8,7 @@ from handrail.cli.render.status_line import StatusLine
 from handrail.core.events import CallEnded, CallHeartbeat
 
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [yes/no/abort] "
+QUESTION = "Allow this once? [yes/no] "
 
 
 def test_a_change_happens_after_a_yes(terminal, workspace):
@@ -61,7 +61,7 @@ def test_ctrl_c_at_the_question_ends_at_once_and_is_recorded(terminal, handrail,
     running.type("\x03")
 
     assert running.end() == 130
-    assert b"aborted: the run was ended" in running.screen
+    assert b"aborted: nothing was changed" in running.screen
     assert b"Traceback" not in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
     assert handrail("log", "--json").lines[0]["completed"]["status"] == "interrupted"

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from handrail.host.git.config_files import read_git_configs
+from handrail.host.repository_files import read_git_configs
 
 
 def repository(folder, text="[core]\n"):

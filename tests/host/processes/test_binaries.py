@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.host.processes.binaries import find_binary, needs_loader, sha256
+from handrail.host.processes.binaries import find_binary, find_trusted, needs_loader, sha256
 
 
 @pytest.fixture
@@ -60,6 +60,30 @@ def test_a_file_that_is_not_executable_or_open_to_everybody_is_not_taken(tools, 
     (tools / "helper").chmod(mode)
 
     assert find_binary("helper", [], search_path=str(tools)) is None
+
+
+@pytest.mark.threat("A46")
+@pytest.mark.parametrize("mode", [0o777, 0o1777], ids=["open", "sticky"])
+def test_a_program_in_a_directory_that_everybody_may_write_is_not_taken(tools, tmp_path, mode):
+    link = tmp_path / "other" / "helper"
+    link.parent.mkdir()
+    link.symlink_to(tools / "helper")
+    both = f"{tools}:{link.parent}"
+    assert find_binary("helper", [], search_path=both) == str(tools / "helper")
+
+    tools.chmod(mode)
+
+    assert find_binary("helper", [], search_path=both) is None
+    assert find_trusted([str(link), str(tools / "helper")], []) is None
+
+
+def test_a_link_in_a_directory_that_everybody_may_write_is_not_taken(tools, tmp_path):
+    link = tmp_path / "other" / "helper"
+    link.parent.mkdir()
+    link.symlink_to(tools / "helper")
+    link.parent.chmod(0o777)
+
+    assert find_binary("helper", [], search_path=str(link.parent)) is None
 
 
 def test_a_program_of_somebody_else_is_not_taken(tools, monkeypatch):

@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import threading
+from types import SimpleNamespace
 
 import pytest
 from tests.support.waiting import join_threads
@@ -147,7 +148,7 @@ def test_no_jump_of_a_filter_leaves_the_program(machine):
 
 
 def test_the_machines_we_know_get_a_filter_and_others_do_not(monkeypatch):
-    monkeypatch.setattr(seccomp.platform, "machine", lambda: "sparc64")
+    monkeypatch.setattr(seccomp.os, "uname", lambda: SimpleNamespace(machine="sparc64"))
 
     assert not seccomp.supported()
     assert on_a_thread(seccomp.restrict_thread) is False

@@ -83,7 +83,7 @@ def test_a_place_outside_is_named(said):
 @pytest.mark.parametrize("writable", [("/w",), ()])
 def test_a_withheld_path_is_named(said, writable):
     withheld = ("/w/.env", "/w/pkg/.env", "/w/keys")
-    confinement = Confinement(writable, withheld=withheld)
+    confinement = Confinement(writable, denied_reads=withheld)
 
     assert "denied to commands" in why(said, confinement=confinement)
     assert "withheld" not in (why(said, confinement=Confinement(writable)) or "")

@@ -97,7 +97,7 @@ def got_through(uid, backend, writable, withheld):
             confinement = {
                 "cwd": str(top),
                 "writable": [str(top)] if writable else [],
-                "withheld": paths(top) if withheld else [],
+                "denied_reads": paths(top) if withheld else [],
             }
             # What a second command finds counts as well.
             commands += [
@@ -166,7 +166,7 @@ def test_the_rest_of_the_workspace_is_as_ever(ws, backend):
     with scenery(backend, [ws]) as scene:
         code, out, err = scene.run(
             "ls -A; ls sub/deep; cat sub/deep/beside copy-of-it",
-            withheld=paths(ws),
+            denied_reads=paths(ws),
             writable=writable,
         )
 
@@ -179,7 +179,7 @@ def test_the_rest_of_the_workspace_is_as_ever(ws, backend):
 def test_new_files_can_be_made_beside_what_is_withheld(ws):
     with scenery("bubblewrap", [ws]) as scene:
         done = scene.run(
-            "echo 1 > new; echo 2 > sub/deep/new; cat new sub/deep/new", withheld=paths(ws)
+            "echo 1 > new; echo 2 > sub/deep/new; cat new sub/deep/new", denied_reads=paths(ws)
         )
 
     assert done == (0, "1\n2\n", "")
@@ -190,8 +190,8 @@ def test_what_appears_while_a_command_runs_is_seen_by_it_and_hidden_from_the_nex
     """Pins a known gap, told in the pages."""
     later = f"{ws}/sub/.env"
     with scenery("bubblewrap", [ws]) as scene:
-        first = scene.run(f"echo own > {later}; cat {later}", withheld=paths(ws))
-        second = scene.run(f"cat {later}", withheld=(*paths(ws), later))
+        first = scene.run(f"echo own > {later}; cat {later}", denied_reads=paths(ws))
+        second = scene.run(f"cat {later}", denied_reads=(*paths(ws), later))
 
     assert first[:2] == (0, "own\n")
     assert (second[0], second[1]) == (1, "")
@@ -202,7 +202,9 @@ def test_what_is_protected_inside_a_withheld_folder_is_hidden_with_it(ws):
     (ws / "keys" / ".git").mkdir()
 
     with scenery("bubblewrap", [ws], hidden=[ws / "keys" / "two"]) as scene:
-        code, out, _ = scene.run("ls -A keys", withheld=paths(ws), read_only=(f"{ws}/keys/.git",))
+        code, out, _ = scene.run(
+            "ls -A keys", denied_reads=paths(ws), read_only=(f"{ws}/keys/.git",)
+        )
 
     assert (code, out) == (0, "")
 
@@ -213,7 +215,7 @@ def test_the_sandbox_says_what_it_cannot_hide(ws):
     def asked(backend, number, writable=()):
         with scenery(backend, [ws]) as scene:
             withheld = tuple(f"{ws}/{one}" for one in range(number))
-            return scene.sandbox.unhidden(Confinement(writable, withheld=withheld))
+            return scene.sandbox.hiding_gap(Confinement(writable, denied_reads=withheld))
 
     most = bubblewrap.MAX_HIDDEN_PATHS
     assert asked("bubblewrap", 0) is None
@@ -228,6 +230,6 @@ def test_the_sandbox_says_what_it_cannot_hide(ws):
 def test_landlock_says_when_too_much_lies_beside(ws, monkeypatch):
     monkeypatch.setattr(landlock_backend, "_MOST_GRANTS", 3)
     with scenery("landlock", [ws]) as scene:
-        why = scene.sandbox.unhidden(Confinement((), withheld=paths(ws)))
+        why = scene.sandbox.hiding_gap(Confinement((), denied_reads=paths(ws)))
 
     assert "too many files" in why

@@ -9,8 +9,8 @@ from handrail.core.ports.processes import Confinement, Launch, Strength
 from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox import local_sandbox
 from handrail.host.sandbox.local_sandbox import open_sandbox
-from handrail.host.sandbox.probe import measure, probe_cache
-from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+from handrail.host.sandbox.probe import measure
+from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe, proxy_environment
 
 
 @pytest.fixture(autouse=True)
@@ -186,7 +186,7 @@ def test_what_was_measured_is_remembered_for_the_next_process(tmp_path, monkeypa
     "kept", [{}, {"tcp": "enforced"}, dict.fromkeys(measure.PROPERTIES, "great")]
 )
 def test_a_memory_that_is_not_understood_is_measured_anew(tmp_path, monkeypatch, kept):
-    monkeypatch.setattr(probe_cache, "load_result", lambda *_: kept)
+    monkeypatch.setattr(measure, "load_result", lambda *_: kept)
 
     measured = open_sandbox([str(tmp_path)], backend="landlock").measured
 
@@ -224,3 +224,22 @@ def test_no_temporary_directory_is_a_problem(tmp_path, monkeypatch):
         sandbox.recipe(launch(tmp_path))
 
     assert raised.value.problem.code == "unavailable"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "own_network", "without_proxy"),
+    [
+        (["example.org"], True, "localhost,127.0.0.1,::1"),
+        (["example.org", "localhost:8080"], True, ""),
+        (["127.0.0.1"], True, ""),
+        (["[::1]:80"], True, ""),
+        (["example.org"], False, ""),
+    ],
+)
+def test_a_loopback_of_its_own_needs_no_proxy_unless_it_is_listed(
+    hosts, own_network, without_proxy
+):
+    variables = proxy_environment(hosts, own_network=own_network)
+
+    assert {variables["NO_PROXY"], variables["no_proxy"]} == {without_proxy}
+    assert len({variables[name] for name in ("http_proxy", "HTTPS_PROXY", "ALL_PROXY")}) == 1

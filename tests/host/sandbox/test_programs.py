@@ -92,7 +92,7 @@ def test_a_test_suite_runs(backend):
 
     from handrail.core.ports.processes import Confinement, Launch
     from handrail.host.sandbox.local_sandbox import open_sandbox
-    from handrail.host.sandbox.probe import run_probe
+    from handrail.host.sandbox.probe import fixture
 
     with folder_of(os.geteuid()) as top:
         (top / "test_a.py").write_text("def test_a(tmp_path): (tmp_path / 'x').write_text('x')\n")
@@ -100,7 +100,7 @@ def test_a_test_suite_runs(backend):
         argv = (sys.executable, "-m", "pytest", "-q", "test_a.py")
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
         launch = Launch(argv, str(top), env, Confinement((str(top),)), None)
-        done = run_probe.run_probe_program(sandbox.recipe(launch), deadline_s=60)
+        done = fixture.run_probe_program(sandbox.recipe(launch), deadline_s=60)
         sandbox.close()
 
     assert (done.exit_code, b"1 passed" in done.stdout) == (0, True), done

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from handrail.host.search.filters import path_filter
-from handrail.host.search.globs import BadGlob, expand, pattern, widened
+from handrail.host.search.filters import BadGlob, expand, path_filter, pattern, widened
 from handrail.host.search.search_roots import SearchRoot
 
 

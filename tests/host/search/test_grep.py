@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from dataclasses import replace
 
 import anyio
 import pytest
@@ -57,8 +56,8 @@ async def test_millions_of_lines_and_of_matches_in_one_line_come_back(search, tr
     with anyio.fail_after(30):
         for multiline in (False, True):
             query = GrepQuery("needle", tree.place(), multiline=multiline)
-            counted = await search.grep(replace(query, mode=GrepMode.COUNT))
-            shown = await search.grep(replace(query, mode=GrepMode.CONTENT, before=1))
+            counted = await search.grep(query._replace(mode=GrepMode.COUNT))
+            shown = await search.grep(query._replace(mode=GrepMode.CONTENT, before=1))
 
             assert (counted.files, counted.counts) == (("line.txt", "lines.txt"), (1, 1))
             assert [hit.line for hit in shown.hits] == [1, 5_000_000, 5_000_001]

@@ -8,7 +8,7 @@ from tests.support.waiting import wait_until
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.local_snapshots import LocalSnapshots
 from handrail.host.state.blobs import DirectoryBlobs
-from handrail.host.state.runtime_presence import RuntimePresence
+from handrail.host.state.identities import RuntimePresence
 
 
 def test_the_next_runtime_reads_nothing_again(folder, monkeypatch):

@@ -14,6 +14,7 @@ from handrail.host.state.directories import (
     state_home,
     workspace_state,
 )
+from handrail.host.state.state_paths import find_state_paths
 
 
 def refusal(action, *args):
@@ -109,3 +110,19 @@ def test_the_users_own_state_home_inside_the_workspace_is_to_be_hidden(tmp_path)
 
     assert ensure_outside(home / "x", [str(tmp_path)], home) == (str(home),)
     assert ensure_outside(home / "x", ["/"], home) == (str(home),)
+
+
+def test_the_state_of_a_store_lies_beside_it_and_that_of_a_server_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root, own = tmp_path / "work", tmp_path / "mine.db"
+
+    memory = find_state_paths(root, ":memory:")
+    file = find_state_paths(root, own)
+    server = find_state_paths(root, "postgresql://db.example/records")
+    default = find_state_paths(root, None)
+
+    assert memory == (":memory:", None)
+    assert file == (str(own), tmp_path / "mine.db.d")
+    assert server.store == "postgresql://db.example/records"
+    assert server.directory.parent == default.directory
+    assert default.store == str(default.directory / "store.db")

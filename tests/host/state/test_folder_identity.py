@@ -2,7 +2,7 @@
 
 import shutil
 
-from handrail.host.state.folder_identity import folder_identity
+from handrail.host.state.identities import folder_identity
 
 
 def test_a_moved_folder_is_the_same_and_one_made_anew_is_another(tmp_path):

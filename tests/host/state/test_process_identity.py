@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from handrail.host.state.process_identity import may_still_run, process_name, this_process
+from handrail.host.state.identities import may_still_run, process_name, this_process
 
 
 def test_this_process_runs_and_one_that_has_ended_does_not():

@@ -36,6 +36,10 @@ async def main():
             how, _, command = command.partition(":")
             if how == "run":
                 group.start_soon(processes.run, launch(command), lambda stream, data: print("up", flush=True))
+            elif how == "open":
+                channel = await processes.open(launch(command))
+                print(await channel.receive_until(b"\\n", 100), flush=True)
+                await channel.wait_ended()
             elif how == "fork":
                 # Somebody forks and goes on: the socket stays open in the other process.
                 if os.fork() == 0:
@@ -98,7 +102,7 @@ class Programs:
         below, found = [os.getpid()], []
         for pid in below:
             below += child_pids(pid)
-            if Path(f"/proc/{pid}/comm").read_text() == "handrail-keeper\n":
+            if Path(f"/proc/{pid}/comm").read_text() == "handrail-runner\n":
                 found.append(pid)
         return found
 

@@ -11,7 +11,7 @@ from tests.support.waiting import wait_exit
 from handrail.core.ports.processes import JobState
 from handrail.core.problems import ProblemRaised
 from handrail.host.processes.procfs import child_pids, process_stat
-from handrail.host.supervisor.orphans import wait_for_orphans
+from handrail.host.supervisor.killed_runtimes import wait_for_killed_runtimes
 
 
 def helpers_of(pid):
@@ -19,7 +19,7 @@ def helpers_of(pid):
     below = [pid]
     for parent in below:
         below += child_pids(parent)
-    return [one for one in below if comm(one) in ("handrail-warden", "handrail-keeper")]
+    return [one for one in below if comm(one) in ("handrail-superv", "handrail-runner")]
 
 
 def comm(pid):
@@ -50,7 +50,7 @@ async def test_whoever_comes_next_can_wait_until_nothing_writes_any_more(program
     runtime.kill()
     wait_exit(runtime)
     assert programs.alive(), "there is nothing to wait for"
-    await wait_for_orphans(programs.state)
+    await wait_for_killed_runtimes(programs.state)
 
     assert programs.alive() == []
     assert not sign.exists()
@@ -64,7 +64,7 @@ async def test_nobody_waits_for_the_living_nor_for_a_job_that_is_kept(
 
     killed.kill()
     wait_exit(killed)
-    await wait_for_orphans(programs.state)
+    await wait_for_killed_runtimes(programs.state)
 
     assert [one.name.split("+")[2] for one in (programs.state / "running").iterdir()] == [
         str(living.pid)
@@ -139,7 +139,7 @@ async def test_a_killed_supervisor_is_replaced_and_running_programs_go_on(progra
             group.start_soon(run)
             await up.wait()
             [supervisor] = [
-                pid for pid in helpers_of(os.getpid()) if comm(pid) == "handrail-warden"
+                pid for pid in helpers_of(os.getpid()) if comm(pid) == "handrail-superv"
             ]
             os.kill(supervisor, signal.SIGKILL)
             next_one = await processes.run(programs.launch("echo next"))
@@ -150,7 +150,7 @@ async def test_a_killed_supervisor_is_replaced_and_running_programs_go_on(progra
 
 
 async def test_a_runner_that_is_stopped_does_not_hold_the_caller(programs, processes, monkeypatch):
-    monkeypatch.setattr("handrail.host.supervisor.client._ENDING_S", 0.5)
+    monkeypatch.setattr("handrail.host.supervisor.client.ENDING_S", 0.5)
     await processes.run(programs.launch("true"))
     [runner] = programs.runners()
     os.kill(runner, signal.SIGSTOP)

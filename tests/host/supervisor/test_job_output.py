@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.host.supervisor import job_output
-from handrail.host.supervisor.job_output import (
+from handrail.host.supervisor import job_records
+from handrail.host.supervisor.job_records import (
     LAST_SEGMENTS,
     SEGMENT_BYTES,
     JobOutputPart,
@@ -20,9 +20,9 @@ def test_what_was_written_is_read_across_pieces(tmp_path):
     writer.take(memoryview(text[5:]))
     writer.close()
 
-    assert job_output.read_output(tmp_path, 0, len(text)) == JobOutputPart(text, len(text), 0)
+    assert job_records.read_output(tmp_path, 0, len(text)) == JobOutputPart(text, len(text), 0)
     start = SEGMENT_BYTES - 3
-    assert job_output.read_output(tmp_path, start, 6) == JobOutputPart(
+    assert job_records.read_output(tmp_path, start, 6) == JobOutputPart(
         text[start : start + 6], start + 6, 0
     )
 
@@ -35,10 +35,10 @@ def test_the_first_piece_and_the_last_ones_stay(tmp_path):
     writer.close()
 
     assert len(list(tmp_path.iterdir())) == 1 + LAST_SEGMENTS
-    gap = job_output.read_output(tmp_path, SEGMENT_BYTES + 7, 2)
+    gap = job_records.read_output(tmp_path, SEGMENT_BYTES + 7, 2)
     assert gap == JobOutputPart(b"\5\5", 5 * SEGMENT_BYTES + 2, 4 * SEGMENT_BYTES - 7)
     # A reader that comes from the start stops at the gap, and is told of it next time.
-    head = job_output.read_output(tmp_path, 0, 3 * SEGMENT_BYTES)
+    head = job_records.read_output(tmp_path, 0, 3 * SEGMENT_BYTES)
     assert head == JobOutputPart(bytes(SEGMENT_BYTES), SEGMENT_BYTES, 0)
 
 
@@ -60,7 +60,7 @@ def test_any_window_is_a_slice(tmp_path_factory, offset, limit):
     writer.take(memoryview(b"0123456789" * 5))
     writer.close()
 
-    part = job_output.read_output(folder, offset, limit)
+    part = job_records.read_output(folder, offset, limit)
 
     start = max(offset, 0)
     assert part.data == (b"0123456789" * 5)[start : start + limit]

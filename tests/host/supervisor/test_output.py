@@ -10,7 +10,7 @@ from tests.support.waiting import wait_until
 
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.supervisor.client import SPILL_BYTES
-from handrail.host.supervisor.runner.capture import HEAD_BYTES, TAIL_BYTES
+from handrail.host.supervisor.runner.run_requests import HEAD_BYTES, TAIL_BYTES
 from handrail.host.supervisor.wire import FrameKind, encode_frame
 
 MB = 1 << 20
@@ -120,15 +120,15 @@ async def test_output_that_imitates_frames_changes_nothing(programs, processes):
     forged = b"".join(
         encode_frame(kind, {"exit_code": 0, "survivors": []}, b"x" * 99) for kind in FrameKind
     )
-    (programs.folder / "forged").write_bytes(forged * 50)
+    (programs.folder / "forged").write_bytes(forged * 30)
 
     ended = await processes.run(
         programs.launch("for n in 1 2 3; do cat forged; cat forged >&2; done; exit 9")
     )
 
     assert ended.exit_code == 9
-    assert ended.stdout.head + ended.stdout.tail == forged * 150
-    assert ended.stderr.head + ended.stderr.tail == forged * 150
+    assert ended.stdout.head + ended.stdout.tail == forged * 90
+    assert ended.stderr.head + ended.stderr.tail == forged * 90
 
 
 async def test_a_program_finds_no_way_to_our_socket(programs, processes):

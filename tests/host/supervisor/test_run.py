@@ -11,7 +11,9 @@ import pytest
 
 from handrail.core.ports.processes import CapturedStream, ProcessResult
 from handrail.core.problems import ProblemRaised
+from handrail.host.processes.procfs import child_pids
 from handrail.host.sandbox.recipe import FILTER_HANDLE, LandlockRules, Recipe
+from handrail.host.supervisor.client import SupervisedProcesses
 
 
 def said(text: bytes) -> CapturedStream:
@@ -23,6 +25,26 @@ async def test_streams_and_exit_code_come_back_apart(programs, processes):
 
     assert ended == ProcessResult(7, said(b"out\n"), said(b"err\n"), ended.duration_s)
     assert ended.duration_s > 0
+
+
+async def test_the_supervisor_loads_while_the_recipe_of_the_first_program_is_made(programs):
+    children = []
+
+    def recipe_of(launch):
+        children.append(child_pids(os.getpid()))
+        return Recipe(launch.argv, launch.env, launch.cwd)
+
+    before = set(child_pids(os.getpid()))
+    processes = SupervisedProcesses(recipe_of, None)
+    try:
+        await processes.run(programs.launch("true"))
+        await processes.run(programs.launch("true"))
+    finally:
+        await processes.aclose()
+
+    first, second = (set(one) - before for one in children)
+    assert len(first) == 1
+    assert second == first
 
 
 async def test_every_exit_code_is_told(programs, processes):

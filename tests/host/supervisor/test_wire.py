@@ -5,16 +5,18 @@ from hypothesis import strategies as st
 
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.supervisor.wire import (
-    Frame,
     FrameDecoder,
     FrameKind,
+    WireFrame,
     decode_recipe,
     encode_frame,
     encode_recipe,
 )
 
 frames = st.lists(
-    st.builds(Frame, st.sampled_from(FrameKind), st.dictionaries(st.text(), st.text()), st.binary())
+    st.builds(
+        WireFrame, st.sampled_from(FrameKind), st.dictionaries(st.text(), st.text()), st.binary()
+    )
 )
 
 
@@ -42,7 +44,7 @@ def test_a_recipe_travels_unchanged():
         filter=b"\0\xff",
         drop_capabilities=True,
         own_pids=True,
-        aside=1,
+        file_arguments=1,
     )
 
     [frame] = FrameDecoder().feed(encode_frame(FrameKind.RUN, encode_recipe(recipe), recipe.filter))
@@ -64,7 +66,7 @@ def test_of_a_recipe_only_what_differs_from_the_one_before_travels():
         before,
         before._replace(argv=("/bin/sh", "-c", "false"), filter=b"new"),
         before._replace(env={"PATH": "/bin"}, landlock=None, drop_capabilities=False),
-        before._replace(landlock=before.landlock._replace(network=True), notes="/notes"),
+        before._replace(landlock=before.landlock._replace(network=True), write_log="/notes"),
         Recipe(("/bin/true",), {}, "/"),
     ]
 

@@ -272,3 +272,10 @@ def test_toml_is_judged_as_tomllib_does(text):
         expected = 1
 
     assert len(toml_text.faults(SourceText(b"", text)) or ()) == expected
+
+
+@pytest.mark.parametrize(("dots", "is_checked"), [(40, True), (41, False)])
+def test_toml_with_many_dots_in_a_line_is_not_checked(dots, is_checked):
+    found = toml_text.faults(SourceText(b"", f"x = '{'.' * dots}\n"))
+
+    assert (found is not None) is is_checked

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.core.text.content import Content
+from handrail.host.processes.python_worker import package_directories
 from handrail.host.syntax import treesitter
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.host.syntax.languages import Language, LanguageGrammar, detect_language
@@ -114,7 +115,7 @@ async def test_a_grammar_that_fails_is_no_answer():
 
 def test_the_worker_needs_nothing_of_ours():
     worker = Path(treesitter.__file__).with_name("treesitter_worker.py")
-    places = treesitter._places(("tree_sitter", "tree_sitter_c"))
+    places = package_directories(("tree_sitter", "tree_sitter_c"))
 
     done = subprocess.run(
         [sys.executable, "-I", "-S", worker, ":".join(places), "tree_sitter_c:language", "5"],

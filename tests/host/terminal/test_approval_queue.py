@@ -60,9 +60,13 @@ async def test_a_question_lies_where_only_the_person_can_look(root, approver):
 
     modes = {
         stat.S_IMODE(path.stat().st_mode)
-        for path in (asked.folder.parent, asked.folder, asked.folder / "question.json")
+        for path in (
+            asked.slot.folder.parent,
+            asked.slot.folder,
+            asked.slot.folder / "question.json",
+        )
     }
-    inside = asked.folder.is_relative_to(root)
+    inside = asked.slot.folder.is_relative_to(root)
     answer_pending(asked, Answer.NO)
     await ended(task)
 
@@ -82,6 +86,23 @@ async def test_the_first_of_two_answers_counts(root, approver):
 
     assert raised.value.problem.code in ("conflict", "not_found")
     assert (await ended(task)).answer is Answer.NO
+
+
+async def test_who_answered_is_told_for_some_minutes_without_what_was_asked(root, approver):
+    task = asyncio.create_task(approver.ask(request()))
+    (asked,) = await until_asked(root)
+    answer_pending(asked, Answer.NO)
+    await ended(task)
+
+    with pytest.raises(ProblemRaised) as late:
+        find_pending([], asked.id[:6], [queue_directory(root)])
+    kept = [one.name for one in asked.slot.folder.iterdir()]
+    os.utime(asked.slot.folder, (0, 0))
+    pending_approvals(queue_directory(root))
+
+    assert late.value.problem.code == "conflict"
+    assert kept == ["answer.json"]
+    assert list(queue_directory(root).iterdir()) == []
 
 
 async def test_of_many_who_answer_at_once_one_is_first(root, approver):
@@ -119,13 +140,13 @@ async def test_an_answer_that_comes_too_late_counts_for_nothing(root, approver):
         answer_pending(asked, Answer.YES)
     again = asyncio.create_task(approver.ask(request()))
     (anew,) = await until_asked(root)
-    waits = approval_queue.is_pending(anew.folder)
+    waits = approval_queue.is_pending(anew.slot.folder)
     answer_pending(anew, Answer.NO)
 
     assert raised.value.problem.code == "not_found"
     assert waits
     assert (await ended(again)).answer is Answer.NO
-    assert list(queue_directory(root).iterdir()) == []
+    assert [one.name for one in queue_directory(root).glob("*/*")] == ["answer.json"]
 
 
 @pytest.mark.parametrize(
@@ -147,10 +168,10 @@ async def test_an_answer_that_comes_too_late_counts_for_nothing(root, approver):
 async def test_an_answer_that_is_not_for_exactly_this_question_is_a_no(root, approver, said):
     task = asyncio.create_task(approver.ask(request()))
     (asked,) = await until_asked(root)
-    draft = asked.folder / "draft"
+    draft = asked.slot.folder / "draft"
     draft.write_bytes(said)
 
-    draft.rename(asked.folder / "answer.json")
+    draft.rename(asked.slot.folder / "answer.json")
 
     assert (await ended(task)) == Reply(Answer.NO, "approvals")
 
@@ -161,7 +182,7 @@ async def test_a_directory_that_was_cleared_away_is_a_no(root, approver):
     task = asyncio.create_task(approver.ask(request()))
     (asked,) = await until_asked(root)
 
-    shutil.rmtree(asked.folder)
+    shutil.rmtree(asked.slot.folder)
 
     assert (await ended(task)).answer is Answer.NO
 

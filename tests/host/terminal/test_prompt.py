@@ -12,11 +12,12 @@ import anyio
 import pytest
 
 from handrail.core.approval import Answer, ApprovalRequest
+from handrail.core.ports.questions import ModelQuestion, QuestionOption, QuestionRequest
 from handrail.core.verdicts import Risk
 from handrail.host.terminal.prompt import TerminalApprover
 
 PROMPT = re.compile(rb"Allow this once\? \[[a-z/]+\] $")
-PAGER = re.compile(rb"Enter: more .*end the run $")
+PAGER = re.compile(rb"Enter: more .*Ctrl-C: stop $")
 EVIL = "\x1b[2J\x1b]52;c;eA==\x07\u202egnp.\u200b\r\x9b\u2066ok\U000e0041"
 
 
@@ -126,6 +127,22 @@ async def test_there_is_no_default_and_no_guess(person, typed):
     assert await answered(asking) is Answer.NO
 
 
+async def test_a_question_about_a_single_call_names_no_word_that_it_does_not_offer(person):
+    alice = person()
+    approver = TerminalApprover(alice.device, single_call=True)
+    asking = asyncio.create_task(approver.ask(request()))
+    await alice.reads()
+
+    alice.type("a\n")
+    again = await alice.reads()
+    alice.type("no\n")
+
+    assert "not an answer" in again
+    assert "always" not in again
+    assert "abort" not in again
+    assert await answered(asking) is Answer.NO
+
+
 @pytest.mark.finding("F37")
 async def test_a_alone_is_neither_always_nor_abort(person):
     alice = person()
@@ -169,6 +186,23 @@ async def test_a_narrow_screen_breaks_no_words(person):
     assert len(rows) > 1
     assert all(word in known for row in rows for word in row.split())
     assert all(len(row) <= 48 for row in shown.splitlines())
+
+
+async def test_folded_rules_and_diffs_keep_their_margin_and_add_no_lines(person):
+    alice = person(width=48)
+    rule = f"run_command(curl -s https://example.org/{'long/' * 8}x.txt)"
+    diff = f"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-{'value ' * 9}+ 1\n+x"
+    asking = asyncio.create_task(
+        TerminalApprover(alice.device).ask(request(always=rule, preview=diff))
+    )
+
+    shown = (await alice.reads()).splitlines()
+    alice.type("no\n")
+
+    assert await answered(asking) is Answer.NO
+    assert [row for row in shown if row.startswith("│ +")] == ["│ +++ b/a.py", "│ +x"]
+    assert "".join(row[2:] for row in shown if "curl" in row or "long/" in row) == rule
+    assert all(row.startswith("│ ") for row in shown if "x.txt" in row or "+ 1" in row)
 
 
 @pytest.mark.parametrize("typed", ["y\n", "y", "y\ny\ny\n"])
@@ -282,10 +316,10 @@ async def test_no_text_can_pass_for_a_line_of_ours(person, text):
         "",
         "── write_file wants to run (moderate) ──",
         "why you are asked:",
-        "the model says (nobody has checked it):",
+        "the model says (not verified):",
         "what would happen:",
         "yes: allow it once · no: refuse it · no TEXT: refuse it and say why",
-        "abort or Ctrl-C: end the run",
+        "abort or Ctrl-C: refuse it and stop",
         "Allow this once? [yes/no/abort] ",
     ]
 
@@ -299,7 +333,7 @@ async def test_a_long_preview_is_cut_with_its_count_and_can_be_seen_whole(person
     pages = await alice.reads(PAGER)
     while "+line 99" not in pages:
         alice.type("\n")
-        pages += await alice.reads(re.compile(rb"(end the run |\] )$"))
+        pages += await alice.reads(re.compile(rb"(Ctrl-C: stop |\] )$"))
     if not pages.endswith("] "):
         pages += await alice.reads()
     alice.type("y\n")
@@ -421,3 +455,51 @@ async def test_colour_marks_the_lines_of_a_diff_and_only_if_it_is_wanted(person)
     assert "\x1b" not in screens[0]
     assert "│ \x1b[31m-old\x1b[0m" in screens[1]
     assert "│ \x1b[32m+new\x1b[0m" in screens[1]
+
+
+ANSWER = re.compile(rb"your answer to the model: $")
+
+
+def questions(*texts, multi_select=False):
+    options = (QuestionOption("SQLite", "one file"), QuestionOption("Postgres"))
+    asked = [ModelQuestion(text, "Database", options, multi_select) for text in texts]
+    return QuestionRequest("1", tuple(asked), "child", ("main", "child"))
+
+
+@pytest.mark.feature("E39")
+async def test_questions_of_a_model_are_answered_by_number_or_in_words(person):
+    user = person()
+    request = questions("Which one?", "And why?", "Sure?")
+    asking = asyncio.ensure_future(TerminalApprover(user.device).ask_questions(request))
+    shown = await user.reads(ANSWER)
+    user.type("2\n")
+    await user.reads(ANSWER)
+    user.type("because 1 is small\n")
+    await user.reads(ANSWER)
+    user.type("\n")
+
+    reply = await asking
+
+    assert reply.answers == {"Which one?": "Postgres", "And why?": "because 1 is small"}
+    assert "agent main > child" in shown
+    assert "wants to run" not in shown
+
+
+async def test_several_options_are_chosen_by_their_numbers(person):
+    user = person()
+    request = questions("Which?", multi_select=True)
+    asking = asyncio.ensure_future(TerminalApprover(user.device).ask_questions(request))
+    await user.reads(ANSWER)
+    user.type("1, 2\n")
+
+    assert (await asking).answers == {"Which?": ["SQLite", "Postgres"]}
+
+
+@pytest.mark.threat("A33")
+async def test_ctrl_c_at_a_question_of_a_model_ends_the_run(person):
+    user = person()
+    asking = asyncio.ensure_future(TerminalApprover(user.device).ask_questions(questions("W?")))
+    await user.reads(ANSWER)
+    user.type("\x03")
+
+    assert (await asking).aborted

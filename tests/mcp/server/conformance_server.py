@@ -18,11 +18,11 @@ from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 import handrail
 from handrail.core.results import Image, Output
 from handrail.core.tool import Tool
+from handrail.host.http_serving import listen, server_url
 from handrail.mcp.server import http
 from handrail.mcp.server.config import ServerConfig
-from handrail.mcp.server.guard import Guard
-from handrail.mcp.server.http import HttpAccess, listen, serve_http, server_url
-from handrail.mcp.server.tokens import Tokens
+from handrail.mcp.server.guard import Guard, Tokens
+from handrail.mcp.server.http import PATH, HttpAccess, serve_http
 from handrail.mcp.server.tool_server import ToolServer
 
 TOKENS = Tokens("c" * 43, "a" * 43)
@@ -319,7 +319,7 @@ async def main(root: str) -> None:
     guarded = http.add_guard
     http.add_guard = lambda app, door, listening: Trusting(guarded(app, door, listening))
     with listen("127.0.0.1:0") as listening:
-        print(server_url(listening), flush=True)
+        print(server_url(listening, PATH), flush=True)
         await serve_http({"": offer}, HttpAccess(TOKENS), listening)
 
 

@@ -12,8 +12,14 @@ from tests.mcp.server.conftest import ERAS
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.mcp.server.elicitation import ClientApprover, Elicitation
-from handrail.mcp.server.form import MAX_PREVIEW, approval_form, approval_message, parse_answer
+from handrail.mcp.server.elicitation import (
+    MAX_PREVIEW,
+    ClientApprover,
+    Elicitation,
+    approval_form,
+    approval_message,
+    parse_answer,
+)
 from handrail.mcp.server.reports import WAITING_FOR_APPROVAL
 
 WRITE = {"path": "b.txt", "content": "x\n"}
@@ -51,6 +57,41 @@ async def test_a_yes_lets_exactly_that_call_happen_and_nothing_happens_before(co
     assert question.requested_schema["required"] == ["answer"]
 
 
+QUESTION = {
+    "question": "Which database?",
+    "header": "Database",
+    "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+}
+
+
+@both_eras
+@pytest.mark.feature("E39")
+async def test_a_question_of_the_model_is_a_form_with_its_options(connect, era):
+    asked = []
+
+    async def callback(context, params):
+        asked.append(params)
+        await asyncio.sleep(0.3)
+        return ElicitResult(action="accept", content={"choice_1": "Postgres"})
+
+    async with connect(era, client={"elicitation_callback": callback}) as connection:
+        result = await connection.call_tool("ask_user", {"questions": [QUESTION]})
+
+    assert result.structured_content["answers"] == {"Which database?": "Postgres"}
+    (form,) = asked
+    assert form.message.startswith("The model asks.")
+    assert form.requested_schema["properties"]["choice_1"]["enum"] == ["SQLite", "Postgres"]
+
+
+@both_eras
+@pytest.mark.threat("A33")
+async def test_a_client_that_cannot_ask_leaves_the_question_unanswered(connect, era):
+    async with connect(era) as connection:
+        result = await connection.call_tool("ask_user", {"questions": [QUESTION]})
+
+    assert result.meta["handrail/result"]["problem"]["code"] == "needs_answer"
+
+
 @both_eras
 @pytest.mark.parametrize(
     "said",
@@ -76,6 +117,26 @@ async def test_a_client_that_cannot_ask_is_told_what_to_do_with_the_exact_rule(c
     assert problem["code"] == "needs_approval"
     assert "list allow under [permissions]" in problem["hint"]
     assert not (root / "b.txt").exists()
+
+
+@pytest.mark.finding("F50")
+@pytest.mark.parametrize(
+    ("dialect", "tool", "given"),
+    [
+        ("claude", "Bash", {"command": "make"}),
+        ("coauthor", "editFile", {"path": "a.txt", "oldString": "hello", "newString": "hi"}),
+    ],
+)
+async def test_a_client_that_cannot_ask_reads_its_own_name_of_the_tool(
+    connect, dialect, tool, given
+):
+    async with connect(dialect=dialect) as connection:
+        result = await connection.call_tool(tool, given)
+
+    problem = result.meta["handrail/result"]["problem"]
+    assert problem["code"] == "needs_approval"
+    assert problem["message"].startswith(f"{tool} needs approval")
+    assert tool in problem["hint"]
 
 
 @both_eras

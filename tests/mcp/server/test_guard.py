@@ -5,8 +5,7 @@ import socket
 
 import pytest
 
-from handrail.mcp.server.guard import APPROVAL_HEADER, Guard
-from handrail.mcp.server.tokens import Tokens
+from handrail.mcp.server.guard import APPROVAL_HEADER, Guard, Tokens
 
 HOST = "127.0.0.1:7777"
 ORIGIN = f"http://{HOST}"

@@ -16,11 +16,12 @@ from mcp_types import ElicitResult
 from tests.mcp.server.conftest import ERAS
 
 from handrail.core.problems import ProblemRaised
+from handrail.host.http_serving import listen
 from handrail.mcp.server.config import ServerConfig
-from handrail.mcp.server.http import listen
+from handrail.mcp.server.guard import CALLS, load_tokens, token_file
+from handrail.mcp.server.session import ClientSession
 from handrail.mcp.server.session_pool import SessionPool
-from handrail.mcp.server.tokens import CALLS, load_tokens, token_file
-from handrail.mcp.server.wire import MAX_BYTES
+from handrail.mcp.server.stdio import MAX_BYTES
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -101,6 +102,8 @@ def test_who_is_not_let_in(serve_http):
     assert query.status_code == 401
     assert preflight.status_code == 403
     assert elsewhere.status_code == 404
+    # Nobody is told what serves them, or the time of this machine.
+    assert not {"server", "date"} & {*query.headers, *elsewhere.headers}
     assert not [name for name in preflight.headers if name.startswith("access-control")]
 
 
@@ -443,3 +446,24 @@ def test_the_health_of_the_server_needs_no_token(serve_http):
     assert (healthy.status_code, healthy.json()) == (200, {"status": "ok"})
     assert proxied.status_code == 200
     assert (page.status_code, posted.status_code) == (403, 401)
+
+
+async def test_only_so_many_calls_wait_for_an_answer_and_the_oldest_gets_none():
+    class Waiting:
+        def __init__(self, state):
+            self.state, self.replies = state, []
+
+        def reply(self, answer):
+            self.replies.append(answer)
+
+    session = ClientSession(ServerConfig(open=None), own_ids=True)
+    calls = [Waiting(f"s{number}") for number in range(257)]
+
+    for call in calls[:256]:
+        session.park(call.state, call)
+    waiting = [session.parked(call.state) is call for call in calls[:256]]
+    session.park(calls[256].state, calls[256])
+
+    assert all(waiting)
+    assert (session.parked("s0"), session.parked("s256")) == (None, calls[256])
+    assert [call.replies for call in calls[:2]] == [[None], []]

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from tests.mcp.server.conftest import ERAS
 from tests.mcp.server.test_http import JSON, initialize, posted
+from tests.support.waiting import wait_until
 
 import handrail
 from handrail.mcp.server.config import ServerConfig
@@ -58,9 +59,18 @@ def serve_others(server, era, count=2 * IDLE_RUNTIMES, tool="read_file", **argum
 
 
 def measure_process(pid):
-    """The resident bytes and the number of open descriptors of a process."""
+    """The resident bytes and the number of open descriptors of a process, once that number stays the
+    same: the runtime of the last client takes the place of an older one, which closes meanwhile.
+    """
+    seen = []
+
+    def unchanged():
+        seen.append(len(os.listdir(f"/proc/{pid}/fd")))
+        return len(seen) > 100 and len(set(seen[-100:])) == 1
+
+    wait_until(unchanged)
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd"))
+    return pages * os.sysconf("SC_PAGE_SIZE"), seen[-1]
 
 
 @pytest.mark.finding("F78")

@@ -30,6 +30,16 @@ async def test_tools_come_with_schemas_and_annotations_of_what_they_do(connect, 
     assert write.annotations.open_world_hint is False
 
 
+@pytest.mark.finding("F50")
+async def test_the_instructions_name_no_tool_so_that_they_hold_for_every_dialect(connect):
+    async with connect(dialect="attocode") as client:
+        words = set(client.instructions.replace("`", " ").split())
+        shown = {tool.name for tool in (await client.list_tools()).tools}
+
+    assert "undo_file" in shown
+    assert words.isdisjoint({"undo", "run_command", *shown})
+
+
 @both_eras
 async def test_a_result_is_text_with_the_same_as_data_beside_it(connect, era):
     async with connect(era) as client:
@@ -391,6 +401,31 @@ async def test_undo_takes_back_what_this_client_changed(connect, root):
         await client.call_tool("undo", {})
 
     assert (root / "a.txt").read_text() == "hello\n"
+
+
+async def test_progress_names_the_tool_that_is_still_running(connect):
+    reported = anyio.Event()
+    seen = []
+
+    @handrail.tool(reads_only=True)
+    async def patient() -> str:
+        """Waits until its client was told that it runs."""
+        await reported.wait()
+        return "done"
+
+    async def progress(done, total, message):
+        seen.append(message)
+        reported.set()
+
+    with anyio.fail_after(30):
+        offer = {"ready": lambda rt: rt.register(patient)}
+        async with connect(
+            offer=offer, config={"mode": "auto-safe", "heartbeat_s": 0.02}
+        ) as client:
+            done = await client.call_tool("patient", {}, progress_callback=progress)
+
+    assert not done.is_error
+    assert seen[0] == "patient is still running (0 s)"
 
 
 async def _never(context, params):

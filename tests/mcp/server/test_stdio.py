@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from tests.mcp.server.conftest import SCRIPT
 from tests.mcp.server.traces import all_ended, pids_of
-from tests.support.waiting import wait_exit
+from tests.support.waiting import running, wait_exit, wait_until
 
 from handrail.core.call import is_call_id
-from handrail.mcp.server.stdio import lines
-from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage
+from handrail.mcp.server.stdio import MAX_BYTES, UnreadableMessage, lines
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -220,6 +219,24 @@ def test_a_signal_ends_the_server_and_its_jobs(root, number):
 
     assert started
     assert all_ended(started)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_a_server_that_still_waits_for_its_first_message(root, tmp_path, number):
+    # A file as output: then input is read in a thread, as at a terminal.
+    output = tmp_path / "output"
+    command = ["sh", "-c", 'exec "$0" -w "$1" serve > "$2"', SCRIPT, root, output]
+    with running(subprocess.Popen(command, stdin=subprocess.PIPE)) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        wait_until(lambda: _catches(status.read_text(), number))
+        process.send_signal(number)
+
+        assert process.wait(30) == 0
+
+
+def _catches(status: str, number: int) -> bool:
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return all(int(caught.split()[1], 16) >> (one - 1) & 1 for one in (number, signal.SIGTERM))
 
 
 @pytest.mark.needs_bubblewrap

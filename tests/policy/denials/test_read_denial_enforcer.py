@@ -23,7 +23,7 @@ class Measured:
         self._unhidden = unhidden
         self.asked = []
 
-    def unhidden(self, confinement):
+    def hiding_gap(self, confinement):
         self.asked.append(confinement)
         return self._unhidden
 
@@ -81,7 +81,7 @@ async def test_what_exists_when_the_command_runs_is_hidden_from_it():
     world.hidden = HiddenPaths(("/ws/.env", "/ws/new/.env"))
 
     assert await world.paths() == ("/ws/.env", "/ws/new/.env")
-    assert world.sandbox.asked[-1].withheld == ("/ws/.env", "/ws/new/.env")
+    assert world.sandbox.asked[-1].denied_reads == ("/ws/.env", "/ws/new/.env")
     assert world.sandbox.asked[-1].writable == ("/ws",)
 
 

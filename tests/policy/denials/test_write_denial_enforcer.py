@@ -23,7 +23,7 @@ class Mounting:
         self.measured = {"fs_write": strength}
         self.limit = 10
 
-    def held(self, confinement):
+    def enforced_read_only(self, confinement):
         return confinement.read_only[: self.limit]
 
 
@@ -96,3 +96,35 @@ def test_outside_the_sandbox_nothing_is_changed(world):
 
     assert world.enforce(off, FREE, approved=True) is off
     assert world.enforce_if_possible(off) is off
+
+
+@pytest.mark.parametrize("variant", ["deep/A", "Deep/other"])
+def test_a_path_that_also_exists_in_other_letter_case_is_not_promised(world, tmp_path, variant):
+    (tmp_path / variant).parent.mkdir(exist_ok=True)
+    (tmp_path / variant).touch()
+
+    assert world.read_only_paths(WRITING) == {"/srv/x"}
+
+
+def test_other_names_beside_a_path_change_nothing(world, tmp_path):
+    (tmp_path / "deep" / "ab").touch()
+    (tmp_path.parent / tmp_path.name.upper()).mkdir()
+
+    assert world.read_only_paths(WRITING) == frozenset(world.denials.paths)
+
+
+def test_a_path_whose_folder_cannot_be_listed_is_not_promised(world):
+    def fail(folder):
+        raise PermissionError(folder)
+
+    world.probe = world.probe._replace(list_names=fail)
+
+    assert world.read_only_paths(WRITING) == {"/srv/x"}
+
+
+def test_only_denied_paths_inside_the_roots_that_do_not_exist_are_missing(world, tmp_path):
+    assert world.missing_paths(WRITING) == frozenset()
+
+    (tmp_path / "deep" / "a").unlink()
+    assert world.missing_paths(WRITING) == {f"{tmp_path}/deep/a"}
+    assert world.missing_paths(FREE) == frozenset()

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from tests.support.shell import flat, ran
 
-from handrail.shell.tables.wrapper_table import wrapper_specs
+from handrail.shell.analyze.wrappers import wrapper_specs
 
 
 @pytest.mark.parametrize(

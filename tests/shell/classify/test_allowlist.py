@@ -30,6 +30,8 @@ def refused(command, allowed=ALLOWED):
         "( ls; { cat a; } )",
         "if ls; then cat a; fi",
         "X=1",
+        "FOO=1 ls",
+        "time LC_ALL=C ls",
     ],
 )
 def test_listed_commands_pass_whatever_joins_them(command):
@@ -54,6 +56,17 @@ def test_listed_commands_pass_whatever_joins_them(command):
         ("$X a", "its first word is computed: $X a"),
         ("l? a", "its first word is computed: l? a"),
         ("f() { ls; }; f", "'f' is not on the list: f"),
+        (
+            "LD_PRELOAD=./x.so ls",
+            "LD_PRELOAD changes what programs run or load: LD_PRELOAD=./x.so ls",
+        ),
+        ("PATH=./bin; ls", "PATH changes what programs run or load: PATH=./bin"),
+        ("PATH+=:. ls", "PATH changes what programs run or load: PATH+=:. ls"),
+        ("BASH_ENV=x ls", "BASH_ENV changes what programs run or load: BASH_ENV=x ls"),
+        (
+            "GIT_PAGER=./x git log",
+            "GIT_PAGER changes what programs run or load: GIT_PAGER=./x git log",
+        ),
     ],
 )
 def test_every_segment_counts(command, reason):

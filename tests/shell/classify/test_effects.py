@@ -117,6 +117,12 @@ def test_paths_that_are_written(command, writes):
 @pytest.mark.parametrize(
     ("command", "hosts"),
     [
+        ("curl -o x.txt http://e.example", ["e.example"]),
+        ("curl -sSLo x.txt e.example/a.tgz", ["e.example"]),
+        ("curl -H a.b.c -d @x.json e.example:8080", ["e.example"]),
+        ("wget -qO x.txt e.example/a", ["e.example"]),
+        ("scp x.txt host:/tmp", ["host"]),
+        ("rsync -a a.txt u@h.example:/b", ["h.example"]),
         ("curl -s https://me@Example.org:8080/a?b", ["example.org"]),
         ("wget http://[::1]/x", ["::1"]),
         ("ssh -p 22 me@host.example ls", ["host.example"]),
@@ -149,6 +155,10 @@ def test_hosts_that_are_reached(command, hosts):
         ("python x.py", True),
         ("$X", True),
         ("git checkout x", True),
+        ("for n in $(seq 3); do echo > g$n; done", True),
+        ("echo a | tee -- $(cat name)", True),
+        ("cd $(cat name); echo > a", True),
+        ("for n in a b; do echo > $n.txt; done", False),
     ],
 )
 def test_what_may_touch_more_than_it_says(command, open_ended):

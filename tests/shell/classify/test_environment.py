@@ -71,3 +71,11 @@ def test_the_search_path_holds_nothing_of_a_root():
 def test_there_is_always_a_search_path():
     assert "/usr/bin" in child_environment({})["PATH"].split(":")
     assert "/usr/bin" in child_environment({"PATH": "/w/bin"}, ["/w"])["PATH"].split(":")
+
+
+@pytest.mark.threat("A46")
+@pytest.mark.parametrize("entry", ["/w/x/../app/bin", "//w/app/bin", "/w/./app", "/w//app/bin/"])
+def test_a_directory_of_a_root_is_left_out_of_the_search_path_however_it_is_spelled(entry):
+    found = child_environment({"PATH": f"{entry}:/usr/bin"}, ["/w/app"])
+
+    assert found["PATH"] == "/usr/bin"

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from handrail.host.git.config_files import read_git_configs
+from handrail.host.repository_files import read_git_configs
 from handrail.shell.classify.environment import child_environment
 from handrail.shell.classify.git import git_config_is_safe, git_environment
 

@@ -20,7 +20,7 @@ def safety_class(command):
     "search",
     [
         "find . -name '*.py' -print",
-        "find . -type f | head -5 | sort",
+        "find . -type f -name '*.md' | head -5 | sort",
         "ls -1 src | grep -v test",
         "fd -e py",
         "rg -l TODO src",
@@ -74,3 +74,41 @@ def test_what_somebody_wrote_may_not(text, way):
 def test_a_file_in_the_place_of_what_is_fed_is_no_search():
     assert safety_class("ls | cat 2>/dev/null | xargs cat") is CommandClass.SAFE
     assert safety_class("ls | cat < list | xargs cat") > CommandClass.SAFE
+
+
+@pytest.mark.finding("F10")
+@pytest.mark.parametrize(
+    "search",
+    [
+        "ls -a",
+        "ls -1A src",
+        "find .",
+        "find . -type f",
+        "find . -type f -not -path './.git/*'",
+        "find src -maxdepth 1 -name '.*'",
+        "fd -H",
+        "fd --hidden .",
+        "rg --files --hidden",
+        "rg -uu --files",
+        "git ls-files --others",
+        "grep -rl .",
+    ],
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_whoever_lists_hidden_files_does_not_print_them_all_unasked(search, way):
+    assert safety_class(way.format(search)) > CommandClass.SAFE
+
+
+@pytest.mark.finding("F10")
+@pytest.mark.parametrize(
+    "way", ["{} | xargs grep -l x", "grep -n x $({})", "wc -l $({})", "ls -ld $({})"]
+)
+@pytest.mark.parametrize("search", ["find . -type f", "ls -a"])
+def test_searching_and_measuring_all_files_is_safe(search, way):
+    assert safety_class(way.format(search)) is CommandClass.SAFE
+
+
+def test_the_files_of_a_listing_are_among_what_is_read():
+    for command in ("cat $(ls -a)", "ls | xargs cat", "cat $(ls)"):
+        reads = ANALYZER.analyze(command, cwd=ROOT, env={}).effects.reads
+        assert f"{ROOT}/" in reads

@@ -82,3 +82,36 @@ def test_commands_are_guessed_from_variables():
     assert list(likely_commands('BEGIN{c="rm -rf " d; system("rm -rf " d)}', {"d": "/"})) == [
         "rm -rf /"
     ]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "BEGIN{while(n<1) m++}",
+        'BEGIN{while(n<1) print "n++"}',
+        "BEGIN{for(i=0;n<9;i++) m++}",
+        "BEGIN{do m++; while(n<9)}",
+        "BEGIN{while(getline line || 1) n++}",
+        'BEGIN{while((getline line "x") > 0) n++}',
+        'BEGIN{while((getline line < "a") != 5) n++}',
+    ],
+)
+def test_a_loop_whose_condition_does_not_change_may_never_end(program):
+    assert parse_awk(program).doubts == ["loop"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'BEGIN{while((getline line < "a.txt") > 0) n++}',
+        "{for(i=NF;i>0;i--) print $i}",
+        "{i=1; while(i<=NF) {print $i; i++}}",
+        "{while(match($0, /x+/)) {n++; $0 = substr($0, RSTART+RLENGTH)}}",
+        '{s=$0; while((i = index(s, "x")) > 0) s = substr(s, i+1)}',
+        "{while(i--) print}",
+        "{for(;;) {if (x++ > 3) break}}",
+        "BEGIN{do n++; while(n<9)}",
+    ],
+)
+def test_a_loop_whose_condition_changes_ends(program):
+    assert parse_awk(program).doubts == []

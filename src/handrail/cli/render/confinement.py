@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.core.problems import ProblemRaised
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
     """Measure the sandbox; return backend and properties as JSON, or a `problem`."""
     from handrail.assembly.commands import sandbox_for
+    from handrail.assembly.deferred_commands import SHELL_PATH, find_shell
+    from handrail.cli.messages import NO_SHELL
 
     roots = [str(place.root), *settings.directories]
     home = place.home
@@ -22,8 +24,11 @@ def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
         # Measuring must not create the state directory.
         home = type(home)(home.store, None)
     sandbox = sandbox_for(roots, (), settings, home)
+    problem = None
+    if find_shell(roots) is None:
+        problem = NO_SHELL.error(path=SHELL_PATH).problem.to_dict()
     try:
-        return {"problem": None, **sandbox.describe()}
+        return {"problem": problem, **sandbox.describe()}
     except ProblemRaised as raised:
         return {"problem": raised.problem.to_dict(), "backend": settings.sandbox, "measured": {}}
     finally:
@@ -72,26 +77,9 @@ def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the rows of the overview: the backend, then the properties by strength."""
     yield "commands", _backend(confinement)
     for strength, names in group_by_strength(confinement["measured"]).items():
-        yield from zip(_labels(strength), _wrapped(names), strict=False)
+        yield f" {strength}", ", ".join(names)
 
 
 def _backend(confinement: Mapping[str, Any]) -> str:
     backend = confinement["backend"]
     return "not confined" if backend == "none" else f"confined by {backend}"
-
-
-def _labels(first: str) -> Iterator[str]:
-    yield f"  {first}"
-    while True:
-        yield ""
-
-
-def _wrapped(names: Sequence[str], width: int = 72) -> Iterator[str]:
-    line = ""
-    for name in names:
-        if line and len(line) + len(name) + 2 > width:
-            yield f"{line},"
-            line = name
-        else:
-            line = f"{line}, {name}" if line else name
-    yield line

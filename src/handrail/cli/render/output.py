@@ -10,10 +10,12 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from handrail.core.problems import Problem
 from handrail.core.text.safe_text import safe_text
+
+_INDENT: Final = "    "
 
 
 def prepare_streams() -> None:
@@ -33,6 +35,22 @@ def print_line(text: str = "") -> None:
     print(text)
 
 
+def print_folded(text: str) -> None:
+    """Print a line of escaped text whose rest never begins in the first column of a screen."""
+    from handrail.cli.render.screen import fold_line
+
+    for row in fold_line(text):
+        print(row)
+
+
+def print_text(text: str = "") -> None:
+    """Print a line of trusted or escaped text, wrapped between words on a screen."""
+    from handrail.cli.render.screen import wrap_columns
+
+    for row in wrap_columns(text):
+        print(row)
+
+
 def print_untrusted(text: str) -> None:
     """Print untrusted text without a newline, and flush."""
     print(safe_text(text), end="", flush=True)
@@ -46,10 +64,16 @@ def warn(text: str) -> None:
 
 
 def warn_titled(title: str, text: object) -> None:
-    """Print `title: text` on standard error. Further lines of `text` are indented, so that
-    untrusted text cannot imitate a message of Handrail.
+    """Print `title: text` on standard error, wrapped between words on a screen. Further lines are
+    indented, so that untrusted text cannot imitate a message of Handrail.
     """
-    warn(f"{title}: {text}".replace("\n", "\n    "))
+    lines = safe_text(f"{title}: {text}").split("\n")
+    from handrail.cli.render.screen import has_width, terminal_width, wrap_columns
+
+    if has_width(sys.stderr):
+        room = terminal_width(sys.stderr) - len(_INDENT)
+        lines = [row for line in lines for row in wrap_columns(line, room)]
+    warn(f"\n{_INDENT}".join(lines))
 
 
 def print_json(value: Any) -> None:
@@ -62,8 +86,8 @@ def to_json(value: Any) -> str:
     return json.dumps(value).replace("\x7f", "\\u007f")
 
 
-def install_log_handler() -> None:
-    """Print log records of Handrail as escaped lines, without tracebacks."""
+def install_log_handler(name: str = "handrail") -> None:
+    """Print log records of Handrail, or of another logger, as escaped lines, without tracebacks."""
     import logging
 
     class Lines(logging.Handler):
@@ -72,7 +96,7 @@ def install_log_handler() -> None:
             if record.exc_info and is_debug():
                 warn(logging.Formatter().formatException(record.exc_info))
 
-    log = logging.getLogger("handrail")
+    log = logging.getLogger(name)
     if not log.handlers:
         log.addHandler(Lines(logging.WARNING))
 

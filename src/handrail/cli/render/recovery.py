@@ -14,7 +14,7 @@ from handrail.cli.render import output
 if TYPE_CHECKING:
     from handrail.core.ports.records import Store, Trace
     from handrail.engine.runtime import Runtime
-    from handrail.history.recovery.recovered_call import RecoveredCall
+    from handrail.history.recovered_call import RecoveredCall
 
 _MAX_LISTED: Final = 3
 _MAX_TRACES: Final = 500
@@ -69,7 +69,7 @@ async def recent_recoveries(rt: Runtime, root: str) -> list[EarlierRecovery]:
 
 
 async def _recovered(store: Store, trace: Trace) -> RecoveredCall | None:
-    from handrail.history.recovery.recovered_call import RecoveredCall
+    from handrail.history.recovered_call import RecoveredCall
 
     calls = await store.calls(session=trace.session, call_id=trace.call_id, limit=1)
     done = (calls[0].completed if calls else None) or {}

@@ -6,6 +6,7 @@ Colour is used only on a terminal, and not if NO_COLOR is set.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,19 @@ from enum import StrEnum
 from typing import Final, TextIO
 
 from handrail.core.text.columns import cells, character_width
+from handrail.core.text.columns import rows as fold_text
 from handrail.core.text.safe_text import safe_text
 
+MARGIN: Final = "│ "
 _NOT_A_TERMINAL: Final = 120
 _NARROWEST: Final = 40
+_NARROW: Final = 80
+# The least width of the last column of a table, and its indentation on lines of its own.
+_LEAST: Final = 12
+_INDENT: Final = "    "
+_COLOUR: Final = re.compile(r"\x1b\[\d*m")
+# The first of two columns.
+_FIRST_COLUMN: Final = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
 
 
 class TextStyle(StrEnum):
@@ -43,11 +53,22 @@ def paint(text: str, style: TextStyle) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if text and use_colour() else text
 
 
-def terminal_width() -> int:
-    """Return the number of columns."""
-    if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        return max(shutil.get_terminal_size().columns, _NARROWEST)
-    return _NOT_A_TERMINAL
+def has_width(stream: TextIO | None = None) -> bool:
+    """Return whether a stream (default: standard output) is read on a screen: it is a terminal, or
+    COLUMNS is set.
+    """
+    return (stream or sys.stdout).isatty() or "COLUMNS" in os.environ
+
+
+def terminal_width(stream: TextIO | None = None) -> int:
+    """Return the number of columns of a stream, by default of standard output."""
+    if not has_width(stream):
+        return _NOT_A_TERMINAL
+    columns = shutil.get_terminal_size().columns
+    if stream is not None and "COLUMNS" not in os.environ:
+        # A terminal of unknown size reports zero.
+        columns = os.get_terminal_size(stream.fileno()).columns or columns
+    return max(columns, _NARROWEST)
 
 
 def one_line(text: object) -> str:
@@ -68,6 +89,13 @@ def truncate(text: str, room: int) -> str:
     return kept + "…"
 
 
+def truncate_path(text: str, room: int) -> str:
+    """Shorten text; of a path, the beginning is left out."""
+    if "/" not in text or " " in text or "=" in text:
+        return truncate(text, room)
+    return truncate(text[::-1], room)[::-1]
+
+
 def table(
     rows: Sequence[Sequence[str]],
     heads: Sequence[str],
@@ -75,14 +103,44 @@ def table(
 ) -> Iterator[str]:
     """Format rows as an aligned table; the last column takes the remaining width.
 
-    Cells must be escaped already. `styles` maps the text of a cell to its style.
+    Cells must be escaped already. `styles` maps the text of a cell to its style. On a narrow
+    terminal, columns that do not fit continue on indented lines.
     """
     columns = list(zip(heads, *rows, strict=True))
-    widths = [max(cells(cell) for cell in column) for column in columns]
-    widths[-1] = max(terminal_width() - sum(widths[:-1]) - 2 * (len(widths) - 1), 12)
-    yield paint(_row(heads, widths, {}), TextStyle.HEADING)
+    groups = _group_columns([max(map(cells, column)) for column in columns])
+    yield from (paint(line, TextStyle.HEADING) for line in _lines(heads, groups, {}))
     for row in rows:
-        yield _row(row, widths, styles or {})
+        yield from _lines(row, groups, styles or {})
+
+
+def _group_columns(widths: Sequence[int]) -> list[list[int]]:
+    """The widths of the columns of each line of a row: one line, unless the screen is too narrow."""
+    total, last = terminal_width(), len(widths) - 1
+    groups: list[list[int]] = [[]]
+    left = total
+    for number, width in enumerate(widths):
+        gap = 2 if groups[-1] else 0
+        least = min(_LEAST, width) if number == last else width
+        if groups[-1] and gap + least > left and has_width():
+            groups.append([])
+            left, gap = total - len(_INDENT), 0
+        wanted = max(left - gap, _LEAST) if number == last else width
+        groups[-1].append(min(wanted, total - len(_INDENT)) if len(groups) > 1 else wanted)
+        left -= gap + wanted
+    return groups
+
+
+def _lines(
+    row: Sequence[str], groups: Sequence[Sequence[int]], styles: Mapping[str, TextStyle]
+) -> Iterator[str]:
+    start = 0
+    for number, widths in enumerate(groups):
+        texts = row[start : start + len(widths)]
+        start += len(widths)
+        if number == 0:
+            yield _row(texts, widths, styles)
+        elif any(texts):
+            yield _INDENT + _row(texts, widths, styles)
 
 
 def colour_diff(text: str) -> Iterator[str]:
@@ -127,19 +185,70 @@ def format_times(moments: Sequence[int]) -> list[str]:
     return [format_time(at_ns) for at_ns in moments]
 
 
-def wrap(text: str, indent: str) -> Iterator[str]:
-    """Escape text and wrap it to the terminal width with an indent."""
-    import textwrap
+def column_times(moments: Sequence[int]) -> list[str]:
+    """Format times for a column, in full unless the terminal is narrow."""
+    if terminal_width() < _NARROW:
+        return format_times(moments)
+    return [format_time(at_ns) for at_ns in moments]
 
-    for line in safe_text(text).split("\n"):
-        yield from textwrap.wrap(
-            line,
-            terminal_width(),
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ) or [indent]
+
+def wrap(text: str, indent: str, width: int | None = None) -> Iterator[str]:
+    """Escape text and wrap it to the width, by default that of the terminal, with an indent. A word
+    that is too long is broken, so that no part of it begins before the indent.
+    """
+    room = max((width or terminal_width()) - cells(indent), 1)
+    for line in fold_text(safe_text(text), room):
+        yield f"{indent}{line}".rstrip(" ") or indent
+
+
+def wrap_columns(line: str, width: int | None = None) -> list[str]:
+    """Wrap a line of trusted text between words, at the width of the screen by default. The second
+    of two columns keeps its indentation. Where there is no screen, the line stays as it is.
+    """
+    if width is None and not has_width():
+        return [line]
+    room, plain = width or terminal_width(), _COLOUR.sub("", line)
+    if cells(plain) <= room:
+        return [line]
+    column, indent = _FIRST_COLUMN.match(plain), len(plain) - len(plain.lstrip())
+    hanging = max(4, indent) if indent else 0
+    if column is not None and column.end() <= room * 2 // 3:
+        hanging = column.end()
+    elif column is not None and "\x1b" not in line[: column.end()]:
+        # The second column has no room beside the first.
+        rest = " " * max(4, 2 * indent) + line[column.end() :]
+        return [*wrap_columns(line[: column.end()].rstrip(), room), *wrap_columns(rest, room)]
+    rows, row, used = list[str](), "", 0
+    for piece in re.split("( +)", line):
+        size = cells(_COLOUR.sub("", piece))
+        # A word that fits on no row stays where it is.
+        if used + size > room >= hanging + size and row.strip() and piece.strip():
+            rows.append(row.rstrip(" "))
+            row, used = " " * hanging, hanging
+        if piece.strip() or not rows or row.strip():
+            row, used = row + piece, used + size
+    return [*rows, row]
+
+
+def fold_line(line: str, width: int | None = None) -> list[str]:
+    """Fold a line with untrusted text at the width of the screen by default, so that no part of it
+    begins in the first column: below a margin it keeps the margin, otherwise it is indented. Where
+    there is no screen, the line stays as it is.
+    """
+    if width is None and not has_width():
+        return [line]
+    room = width or terminal_width()
+    if line.startswith(MARGIN):
+        text = line.removeprefix(MARGIN)
+        return [f"{MARGIN}{row}" for row in fold_text(text, room - len(MARGIN))]
+    first, *rest = fold_text(line, room if cells(line) <= room else room - len(_INDENT))
+    return [first.rstrip(" "), *(f"{_INDENT}{row}".rstrip(" ") for row in rest)]
+
+
+def fold_coloured(line: str) -> list[str]:
+    """Fold a line that may have colours as `fold_line` does; one that does not fit loses them."""
+    plain = _COLOUR.sub("", line)
+    return [line] if not has_width() or cells(plain) <= terminal_width() else fold_line(plain)
 
 
 def _moment(at_ns: int) -> datetime:
@@ -149,7 +258,7 @@ def _moment(at_ns: int) -> datetime:
 def _row(texts: Sequence[str], widths: Sequence[int], styles: Mapping[str, TextStyle]) -> str:
     parts = []
     for text, room in zip(texts, widths, strict=True):
-        shown = truncate(text, room)
+        shown = truncate_path(text, room)
         padding = " " * (room - cells(shown))
         parts.append((paint(shown, styles[text]) if text in styles else shown) + padding)
     return "  ".join(parts).rstrip()

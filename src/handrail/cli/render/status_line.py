@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TextIO
 
 from handrail.cli.render.screen import one_line, terminal_width, truncate, use_colour
-from handrail.core.events import CallEnded, CallHeartbeat, CallOutput, CallProgress
 from handrail.core.text.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from handrail.core.events import Event
+    from handrail.core.events import CallOutput, Event
     from handrail.core.results import ToolResult
 
 _EXIT_CODE: Final = re.compile(r"^exit_code: ", re.MULTILINE)
@@ -33,10 +32,17 @@ class StatusLine:
         self._shown = False
         self._latest = ""
 
+    @property
+    def active(self) -> bool:
+        """Whether events would be shown."""
+        return self._wanted
+
     def on_event(self, event: Event) -> None:
         """Redraw or clear the line."""
         if not self._wanted:
             return
+        from handrail.core.events import CallEnded, CallHeartbeat, CallOutput, CallProgress
+
         if isinstance(event, CallOutput):
             self._latest = ([self._latest, *filter(str.strip, event.text.splitlines())])[-1]
         elif isinstance(event, CallProgress):
@@ -81,6 +87,8 @@ class ProgressLine(StatusLine):
         """Redraw the line; the end of one call does not clear it."""
         if not self._wanted:
             return
+        from handrail.core.events import CallHeartbeat, CallProgress
+
         if isinstance(event, CallProgress):
             self._latest = event.text
             self._draw(f"{self._what}: {one_line(event.text)}")
@@ -98,8 +106,15 @@ class LiveOutputPrinter(StatusLine):
         self._complete = True
         self._line_ended = True
 
+    @property
+    def active(self) -> bool:
+        """Whether events would be shown."""
+        return self._live or self._wanted
+
     def on_event(self, event: Event) -> None:
         """Print output; draw the status line only below a finished line of output."""
+        from handrail.core.events import CallHeartbeat, CallOutput
+
         if self._live and isinstance(event, CallOutput):
             self._print(event)
         elif self._line_ended or not isinstance(event, CallHeartbeat):
@@ -117,7 +132,7 @@ class LiveOutputPrinter(StatusLine):
         return replace(result, text=result.text[found.start() :])
 
     def _print(self, event: CallOutput) -> None:
-        from handrail.tools._lib.commands.running import quote_imitations
+        from handrail.tools._lib.running_commands import quote_imitations
 
         self.clear()
         text = quote_imitations(event.text).replace("\r", "\n")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.config import messages
 from handrail.config.files.reading import FileText
@@ -24,8 +22,7 @@ _AT_LINE: Final = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\
 _YAML: Final = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """The values of one configuration file."""
 
     path: Path
@@ -42,11 +39,13 @@ class Document:
 
 
 def parse_document(file: FileText) -> Document:
-    """Parse a file: YAML if its name ends in .yaml or .yml, else TOML.
+    """Parse a file: YAML if its name ends in .yaml or .yml, JSON if in .json, else TOML.
 
     Raises `invalid_arguments` with the line.
     """
-    values, lines = _yaml(file) if file.path.suffix.lower() in _YAML else _toml(file)
+    ending = file.path.suffix.lower()
+    parse = _yaml if ending in _YAML else _json if ending == ".json" else _toml
+    values, lines = parse(file)
     if values is None:
         values = {}
     if not isinstance(values, dict):
@@ -82,7 +81,25 @@ def _yaml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
         raise _invalid_file(file, error.line, error.why) from error
 
 
+def _json(file: FileText) -> tuple[Any, Mapping[Key, int]]:
+    import json
+
+    # JSON is a part of YAML except for tabs, which no string of JSON contains. The parser of YAML
+    # knows the lines and refuses keys that are set twice; the parser of JSON reads its escapes.
+    _, lines = _yaml(file._replace(text=file.text.replace("\t", " ")))
+    try:
+        values = json.loads(file.text)
+    except json.JSONDecodeError as error:
+        raise _invalid_file(file, error.lineno, error.msg) from error
+    if isinstance(values, dict):
+        # For editors; it sets nothing.
+        values.pop("$schema", None)
+    return values, lines
+
+
 def _toml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
+    import tomllib
+
     if nested_deeper(file.text, _MAX_DEPTH, strings=False):
         raise _invalid_file(file, None, f"it is nested deeper than {_MAX_DEPTH} levels")
     # tomllib takes quadratic time in the number of parts of a dotted key.

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import ExitStack
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from handrail.config import messages
 from handrail.core.problems import ProblemRaised
@@ -27,8 +26,7 @@ _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _ENTER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
+class FileText(NamedTuple):
     """The content of one configuration file."""
 
     name: str  # path relative to the workspace, for messages

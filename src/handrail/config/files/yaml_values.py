@@ -102,10 +102,12 @@ class _Builder:
         self._place(_resolved(event.value) if event.style is None else event.value, line)
 
     def _name(self, name: str, line: int) -> None:
-        table, _ = self._open[-1]
+        table, above = self._open[-1]
         if name in table:
             raise UnsupportedYaml(line, f"{name!r} is set twice")
         self._key[-1] = name
+        # The line of the key: a table or list may begin below it.
+        self.lines[*above, name] = line
 
     def _begin(self, container: Any, line: int) -> None:
         if len(self._open) >= _MAX_DEPTH:
@@ -130,7 +132,7 @@ class _Builder:
             key = (*above, name)
             container[name] = value
             self._key[-1] = None
-        self.lines[key] = line
+        self.lines.setdefault(key, line)
         return key
 
 

@@ -7,10 +7,9 @@ set is ignored and reported as a claim, not as an error, so that a cloned worksp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.config.files.document import Key, dotted, key_text, parse_document
 from handrail.config.files.reading import (
@@ -23,7 +22,7 @@ from handrail.config.files.reading import (
 from handrail.config.layers.merge import MERGED_SETTINGS, leaves, merge_values
 from handrail.config.layers.sources import PROJECT_LAYERS, Layer, SettingSource
 from handrail.config.layers.values import LayerValues, from_document, from_mapping
-from handrail.config.model import PermissionRule, Permissions, Settings
+from handrail.config.model import RULE_LISTS, SETTING_NAMES, PermissionRule, Permissions, Settings
 from handrail.config.trust import files_digest
 
 _MAX_NAMED: Final = 6
@@ -37,8 +36,7 @@ class ClaimStatus(StrEnum):
     RESERVED = "never from a workspace"
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectClaim:
+class ProjectClaim(NamedTuple):
     """One value in a project file, and whether it is in effect."""
 
     key: str
@@ -47,8 +45,7 @@ class ProjectClaim:
     status: ClaimStatus
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
+class LoadedSettings(NamedTuple):
     """The merged settings, with the source of each value."""
 
     settings: Settings
@@ -143,16 +140,21 @@ class _LayerMerger:
     """The values merged so far."""
 
     def __init__(self) -> None:
-        defaults = Settings.model_validate({})
+        self._defaults = Settings()
+        self._changed = False
         self.sources: dict[str, SettingSource] = {}
         self.claims: list[ProjectClaim] = []
         self._values: dict[str, Any] = {}
-        for key in Settings.model_fields:
+        for key in SETTING_NAMES:
             self.sources[key] = SettingSource(Layer.DEFAULT)
-            self._values[key] = _parts(getattr(defaults, key))
+            self._values[key] = _parts(getattr(self._defaults, key))
 
     def settings(self) -> Settings:
-        return Settings.model_validate(self._values)
+        if not self._changed:
+            return self._defaults
+        from handrail.config.validation import validate_settings
+
+        return validate_settings(self._values)
 
     def add(self, given: LayerValues, *, trusted: bool) -> None:
         for key, value in given.values.items():
@@ -165,6 +167,7 @@ class _LayerMerger:
             self._set(given, key, allowed)
 
     def _set(self, given: LayerValues, key: str, value: Any) -> None:
+        self._changed = True
         self.sources[key] = given.source(key)
         if key not in MERGED_SETTINGS:
             self._values[key] = value
@@ -181,6 +184,7 @@ class _LayerMerger:
             SETTING_RULES,
             UNKNOWN_RULE,
             UNTRUSTED_PARTS,
+            join_web,
         )
 
         if key in UNTRUSTED_PARTS:
@@ -190,6 +194,8 @@ class _LayerMerger:
                 if self._claim_part(given, key, part, one, trusted=trusted)
             }
             return kept or None
+        if key == "web":
+            value = join_web(self._values[key], value, given.written_parts(key))
         rule = SETTING_RULES.get(key, UNKNOWN_RULE)
         status = ClaimStatus.UNTRUSTED if rule.can_be_trusted(value) else ClaimStatus.RESERVED
         if rule.applies_untrusted(self._values[key], value) or (
@@ -215,14 +221,16 @@ class _LayerMerger:
 def _parts(value: Any) -> Any:
     """Convert a section to a table of the keys it sets, so that all sections merge alike."""
     if isinstance(value, Permissions):
-        lists = {name: getattr(value, name) for name in Permissions.model_fields}
+        lists = {name: getattr(value, name) for name in RULE_LISTS}
         return {name: rules for name, rules in lists.items() if rules}
     return value
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, PermissionRule):
-        return value.model_dump(mode="json") if value.examples else value.rule
+        return (
+            {"rule": value.rule, "examples": list(value.examples)} if value.examples else value.rule
+        )
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -75,6 +75,9 @@ def _table(
 ) -> dict[str, Any]:
     merged = dict(base)
     for name, value in new.items():
+        if isinstance(value, Mapping | list | tuple):
+            # So that an error about the whole part can name its line.
+            sources.setdefault(dotted((*key, name)), where((*key, name)))
         one = merge_values(merged.get(name), value, (*key, name), where, sources)
         if one is not None:
             merged[name] = one

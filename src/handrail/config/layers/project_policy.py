@@ -6,7 +6,8 @@ more. A project file cannot change a setting that has no rule here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -63,6 +64,11 @@ def _less(base: Any, value: Any) -> bool:
     return value is not None and (base is None or value <= base)
 
 
+def _smaller_budget(base: Any, value: Any) -> bool:
+    given = vars(value)
+    return all(limit is None or _less(limit, given.get(name)) for name, limit in vars(base).items())
+
+
 def _subset(base: Any, value: Any) -> bool:
     return set(value) <= set(base)
 
@@ -74,6 +80,26 @@ def _fewer_hosts(base: Any, value: Any) -> bool:
     return base is True or (not isinstance(base, bool) and _subset(base, value))
 
 
+def _narrower_web(base: Any, value: Any) -> bool:
+    """Whether the web tools reach fewer hosts, within limits that are not wider."""
+    hosts = _subset(base.allow, value.allow) and _subset(value.deny, base.deny)
+    limits = all(
+        getattr(value, name) <= getattr(base, name)
+        for name in ("max_bytes", "first_byte_s", "body_s", "cache_s")
+    )
+    slower = value.per_host_s >= base.per_host_s and value.robots >= base.robots
+    same = (value.search, value.browser) == (base.search, base.browser)
+    return hosts and limits and slower and same
+
+
+def join_web(base: Any, value: Any, written: Collection[str]) -> Any:
+    """The user's table with what a project file writes; hosts that it denies are added."""
+    given = {name: getattr(value, name) for name in vars(value) if name in written}
+    if "deny" in given:
+        given["deny"] = tuple(dict.fromkeys((*base.deny, *given["deny"])))
+    return replace(base, **given)
+
+
 def _slower(base: float, value: float) -> bool:
     # A shorter interval would cause more work.
     return value >= base > 0
@@ -82,6 +108,10 @@ def _slower(base: float, value: float) -> bool:
 def _sooner(base: int | None, value: int | None) -> bool:
     # Unset means the default of the dialect; the shortest default is 30 seconds.
     return _less(30 if base is None else base, value)
+
+
+def _switched_off(base: Any, value: Any) -> bool:
+    return bool(value.enabled == "off")
 
 
 # As in policy/modes.py: each mode on the right is at least as strict, for every call, as the
@@ -176,13 +206,25 @@ SETTING_RULES: Final[Mapping[str, SettingRule]] = {
     # A project must not gain directories that the editor has open beside it.
     "client_roots": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
     # Each part has a rule of its own: see `UNTRUSTED_PARTS`.
+    # A project must not cause names and paths to be sent elsewhere.
+    "telemetry": SettingRule(ProjectSettingPolicy.NEVER),
     "permissions": SettingRule(ProjectSettingPolicy.TRUST),
     "guardrails": SettingRule(ProjectSettingPolicy.TRUST),
     "hooks": SettingRule(ProjectSettingPolicy.TRUST),
     "agents": SettingRule(ProjectSettingPolicy.TRUST),
     # A project must not choose where the conversation and the user's keys are sent.
     "model": SettingRule(ProjectSettingPolicy.NEVER),
+    "small_model": SettingRule(ProjectSettingPolicy.NEVER),
     "models": SettingRule(ProjectSettingPolicy.NEVER),
+    "budget": SettingRule(ProjectSettingPolicy.NARROWS, _smaller_budget),
+    "max_steps": SettingRule(ProjectSettingPolicy.NARROWS, _less),
+    "web": SettingRule(ProjectSettingPolicy.NARROWS, _narrower_web),
+    # A project must not name folders whose skills count as the user's own.
+    "skills": SettingRule(ProjectSettingPolicy.NEVER),
+    # A project must not start programs or name hosts.
+    "mcp": SettingRule(ProjectSettingPolicy.NEVER),
+    # A project must not choose programs or their settings; it may do without them.
+    "lsp": SettingRule(ProjectSettingPolicy.NARROWS, _switched_off),
 }
 UNKNOWN_RULE: Final = SettingRule(ProjectSettingPolicy.NEVER)
 

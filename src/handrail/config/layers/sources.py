@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.config.files.document import location
 
@@ -25,8 +24,7 @@ class Layer(StrEnum):
 PROJECT_LAYERS: Final = frozenset({Layer.PROJECT, Layer.LOCAL})
 
 
-@dataclass(frozen=True, slots=True)
-class SettingSource:
+class SettingSource(NamedTuple):
     """A layer, with file and line if the value was read from a file."""
 
     layer: Layer

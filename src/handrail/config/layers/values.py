@@ -6,18 +6,18 @@ Errors name the file, the line and the key as written.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.config import messages
 from handrail.config.files.document import Document, dotted, key_text, location
+from handrail.config.layers.server_file import SERVER_TABLE, read_server_table, unused_variables
 from handrail.config.layers.sources import Layer, SettingSource
-from handrail.config.model import Permissions, Settings
+from handrail.config.model import RULE_LISTS, SETTING_NAMES
 from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 _KINDS: Final = {
     "string_type": "text",
@@ -31,8 +31,7 @@ _KINDS: Final = {
     "tuple_type": "a list",
     "list_type": "a list",
     "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
+    "dataclass_type": "a table",
 }
 _BOUNDS: Final = {
     "greater_than_equal": "it must be at least {ge}",
@@ -41,7 +40,7 @@ _BOUNDS: Final = {
     "string_too_short": "it must not be empty",
     "string_too_long": "it may have at most {max_length} characters",
     "missing": "it is missing",
-    "extra_forbidden": "unknown key",
+    "unexpected_keyword_argument": "unknown key",
     "literal_error": "it must be {expected}",
 }
 
@@ -80,8 +79,10 @@ ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
         "allowed_only": "allowed_only",
     },
     "sandbox": {"require": "sandbox_require"},
+    "permissions": {"defaultMode": "mode", "additionalDirectories": "directories"},
 }
 _ROOT: Final = "root"
+_RULES: Final = "permissions"
 _MAX_FAULTS: Final = 10
 
 
@@ -93,8 +94,7 @@ class _SettingEntry(NamedTuple):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class LayerValues:
+class LayerValues(NamedTuple):
     """The values that one layer sets."""
 
     layer: Layer
@@ -108,6 +108,13 @@ class LayerValues:
             return SettingSource(self.layer)
         line = self.document.line((*self.written[key], *below))
         return SettingSource(self.layer, self.document.path, line)
+
+    def written_parts(self, key: str) -> frozenset[str]:
+        """Return the names that the file writes in the table of a setting."""
+        found: Any = {} if self.document is None else self.document.values
+        for part in self.written[key]:
+            found = found[part]
+        return frozenset(found) if isinstance(found, Mapping) else frozenset()
 
 
 def from_document(layer: Layer, document: Document, root: Path | None) -> LayerValues:
@@ -129,14 +136,20 @@ def _validate(
         *_unknown_keys(entries, values),
         *_duplicates(entries),
         *_root_settings(entries, root),
+        *_unused_variables(values),
     ]
     if faults:
         raise _invalid_settings(bare, faults)
     raw = {one.key: one.value for one in entries if one.key != _ROOT}
     if root is not None and isinstance(raw.get("directories"), list):
         raw["directories"] = [_resolve_from(root, one) for one in raw["directories"]]
+    if not raw:
+        return bare
+    # Pydantic, which a runtime with the defaults does not need.
+    from handrail.config.validation import ValidationError, validate_settings
+
     try:
-        model = Settings.model_validate(raw)
+        model = validate_settings(raw)
     except ValidationError as error:
         raise _invalid_settings(bare, list(_validation_faults(error, bare.written))) from error
     return LayerValues(layer, {key: getattr(model, key) for key in raw}, bare.written, document)
@@ -145,29 +158,35 @@ def _validate(
 def _entries(values: Mapping[str, Any]) -> Iterator[_SettingEntry]:
     for name, value in values.items():
         inner = ALIASES.get(name)
-        if inner is not None and isinstance(value, dict):
+        if name == SERVER_TABLE and isinstance(value, dict):
+            yield _SettingEntry("mcp", (name,), read_server_table(value))
+        elif inner is not None and isinstance(value, dict):
+            # Of this section only some keys are aliases; the others are the setting itself.
+            own = {part: one for part, one in value.items() if name == _RULES and part not in inner}
+            if own or (name == _RULES and not value):
+                yield _SettingEntry(name, (name,), own)
             for part, one in value.items():
-                if one is not None:
+                if one is not None and part not in own:
                     yield _SettingEntry(inner.get(part, ""), (name, part), one)
         elif value is not None:
-            yield _SettingEntry(name if name in Settings.model_fields else "", (name,), value)
+            yield _SettingEntry(name if name in SETTING_NAMES else "", (name,), value)
 
 
 Fault = tuple[tuple[str | int, ...], str]
 
 
 def _unknown_keys(entries: list[_SettingEntry], values: Mapping[str, Any]) -> Iterator[Fault]:
-    known = [*Settings.model_fields, *(f"{one}.{key}" for one in ALIASES for key in ALIASES[one])]
+    known = [*SETTING_NAMES, *(f"{one}.{key}" for one in ALIASES for key in ALIASES[one])]
     unknown = [entry.written for entry in entries if not entry.key]
     for number, written in enumerate(unknown):
         # Suggestions are slow to compute: only for the faults that are printed.
         meant = _suggest(dotted(written), known) if number < _MAX_FAULTS else ""
         yield written, f"unknown setting{meant}"
-    rules = values.get("permissions")
+    rules = values.get(_RULES)
     for part in rules if isinstance(rules, dict) else ():
-        if part not in Permissions.model_fields:
-            lists = [f"permissions.{one}" for one in Permissions.model_fields]
-            inside = ("permissions", part)
+        if part not in RULE_LISTS and part not in ALIASES[_RULES]:
+            lists = [f"{_RULES}.{one}" for one in RULE_LISTS]
+            inside = (_RULES, part)
             yield inside, f"unknown list of rules{_suggest(dotted(inside), lists)}"
 
 
@@ -184,6 +203,11 @@ def _root_settings(entries: list[_SettingEntry], root: Path | None) -> Iterator[
     for entry in entries:
         if entry.key == _ROOT and not _is_here(entry.value, root):
             yield entry.written, "the workspace is set with -w or handrail.open(), not in a file"
+
+
+def _unused_variables(values: Mapping[str, Any]) -> Iterator[Fault]:
+    servers = values.get(SERVER_TABLE)
+    return unused_variables(servers) if isinstance(servers, dict) else iter(())
 
 
 def _is_here(value: Any, root: Path | None) -> bool:
@@ -203,7 +227,10 @@ def _validation_faults(
 ) -> Iterator[Fault]:
     for one in error.errors(include_url=False):
         key, *below = one["loc"]
-        yield (*written[str(key)], *below), format_validation_error(one)
+        path = written[str(key)]
+        # This table has no key `servers`: the servers stand in it.
+        below = below[1:] if path == (SERVER_TABLE,) else below
+        yield (*path, *below), format_validation_error(one)
 
 
 def _invalid_settings(given: LayerValues, faults: list[Fault]) -> ProblemRaised:
@@ -223,5 +250,7 @@ def _row(given: LayerValues, written: tuple[str | int, ...], why: str) -> str:
 
 
 def _suggest(given: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(given, known, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(f'`{one}`' for one in close)}?" if close else ""

@@ -37,8 +37,8 @@ def json_schema(model: type[BaseModel]) -> Schema:
     """
     schema: Schema = _compact(full_schema(model))
     schema.pop("description", None)
-    if model.model_config.get("extra") != "allow":
-        schema["additionalProperties"] = False
+    schema["additionalProperties"] = model.model_config.get("extra") == "allow"
+    schema.setdefault("required", [])
     return schema
 
 

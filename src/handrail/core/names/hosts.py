@@ -15,6 +15,8 @@ _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _WILD: Final = "*."
 # The longest name of a host.
 _MAX_HOST: Final = 253
+# IPv6 addresses that stand for an IPv4 address (NAT64).
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class HostEntry(NamedTuple):
@@ -50,8 +52,21 @@ def split_host(text: str) -> tuple[str, int | None]:
     if port is not None and not 0 < port <= _MAX_PORT:
         raise ValueError(f"{text!r} has no valid port")
     if found[1] is not None:
-        return str(ipaddress.ip_address(found[1])), port
+        return normalize_address(found[1]), port
     return found[2].lower().removesuffix("."), port
+
+
+def normalize_address(text: str) -> str:
+    """An address in its one form: an IPv6 spelling of an IPv4 address becomes that address, so that
+    an entry about it cannot be evaded. Raises ValueError.
+    """
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        if address in _TRANSLATED:
+            return str(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return str(address)
 
 
 def is_address(host: str) -> bool:
@@ -83,6 +98,10 @@ class HostList:
         this machine or its network.
         """
         return HostEntry(host, port) in self._entries
+
+    def names_host(self, host: str, port: int) -> bool:
+        """Whether an entry matches this host: an entry without a port at every port."""
+        return any(_matches(entry, host) and entry.port in (None, port) for entry in self._entries)
 
 
 def _matches(entry: HostEntry, host: str) -> bool:

@@ -12,25 +12,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from handrail.core.names.protected_table import EXECUTED, OBEYED, WRITTEN_BY_PROGRAM
+from handrail.core.text.invisible import IGNORABLE
 
-# Code points that are ignorable by default in Unicode: ext4 and f2fs with case folding, HFS+ and
-# others drop them from names, so that `.g<ZWNJ>it` is `.git` there.
-_IGNORABLE: Final = dict.fromkeys(
-    [
-        *(0x00AD, 0x034F, 0x061C, 0x3164, 0xFEFF, 0xFFA0),
-        *range(0x115F, 0x1161),
-        *range(0x17B4, 0x17B6),
-        *range(0x180B, 0x1810),
-        *range(0x200B, 0x2010),
-        *range(0x202A, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFE00, 0xFE10),
-        *range(0xFFF0, 0xFFF9),
-        *range(0x1BCA0, 0x1BCA4),
-        *range(0x1D173, 0x1D17B),
-        *range(0xE0000, 0xE1000),
-    ]
-)
+# ext4 and f2fs with case folding, HFS+ and others drop these from names, so that `.g<ZWNJ>it` is
+# `.git` there.
+_IGNORABLE: Final = dict.fromkeys(IGNORABLE)
 
 
 @lru_cache(maxsize=4_096)

@@ -16,9 +16,11 @@ _FILES: Final = re.compile(
     | .+\.(?:tfstate|tfvars)(?:\..+)? | \.\w+_history | g?shadow | master\.key | kubeconfig | auth\.json
     """
 )
-_HARMLESS: Final = re.compile(
-    r"\.env\.(?:example|sample|template|dist|defaults)|(?:example|sample|template)\.env|.+\.pub"
-    r"|.+\.(?:example|sample|template|md|py|js|ts|go|rs|rb|java|html|rst)"
+_HARMLESS: Final = re.compile(r"\.env\.(?:dist|defaults)|(?:example|sample|template)\.env")
+# Of sources, of documents and of examples; most files have such an ending.
+_HARMLESS_ENDINGS: Final = (
+    *(".py", ".js", ".ts", ".md", ".go", ".rs", ".rb", ".java", ".html", ".rst"),
+    *(".example", ".sample", ".template", ".pub"),
 )
 _FOLDERS: Final = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", "gcloud"))
 # What a glob of these would find; a glob of next to nothing (`*`) asks for none of them.
@@ -38,7 +40,9 @@ def is_sensitive(path: str, *, glob: bool = False) -> bool:
     name = parts[-1]
     if glob and _GLOB.search(name):
         letters = re.sub(r"[*?\[\]!^-]", "", name)
-        return len(letters) > 1 and any(fnmatchcase(one, name) for one in _SAMPLES)
+        # `.*` and `.??*` ask for the files that `*` leaves out, and most secrets are among them.
+        asks = len(letters) > 1 or name.startswith(".")
+        return asks and any(fnmatchcase(one, name) for one in _SAMPLES)
     return is_sensitive_name(name)
 
 
@@ -50,4 +54,6 @@ def is_sensitive_folder(path: str) -> bool:
 def is_sensitive_name(name: str) -> bool:
     """Whether the name of a file, without its directory, says that it holds secrets."""
     name = name.casefold()
+    if name.endswith(_HARMLESS_ENDINGS):
+        return False
     return _FILES.fullmatch(name) is not None and _HARMLESS.fullmatch(name) is None

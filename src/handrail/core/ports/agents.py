@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, NamedTuple, Protocol
 
 from handrail.core.agent_results import AgentResult, Usage
 from handrail.core.events import Event
+from handrail.core.lazy import Lazy
 from handrail.core.ports.machine import Clock
 from handrail.core.ports.models import Block, Message, Model
+from handrail.core.ports.remote_tools import RemoteTools
+from handrail.core.ports.skills import SkillLibrary
+from handrail.core.ports.subagents import Subagents
 
 
 class PricePerMillion(NamedTuple):
@@ -58,6 +63,30 @@ class LifecycleOutcome(NamedTuple):
     message: str = ""
 
 
+class AgentDefaults(NamedTuple):
+    """What the settings say about agents: the limits of a task, and the model for summaries."""
+
+    # By the names of the fields of `handrail.Budget`.
+    budget: Mapping[str, Any]
+    max_steps: int
+    small_model: str | None = None
+    # The models that a subagent may be given: those that the user's settings name.
+    models: tuple[str, ...] = ()
+
+
+class ForkedWorkspace(NamedTuple):
+    """A copy of the workspace, and a runtime that is open there."""
+
+    runtime: Any
+    directory: str
+    # Paths of the workspace that were not copied.
+    left_out: tuple[str, ...] = ()
+    # What could not be reverted in the copy.
+    not_reverted: tuple[str, ...] = ()
+
+
+# Copies the workspace to a directory without the changes since a point (`ID>TURN`), for a session.
+OpenFork = Callable[[str | PathLike[str], str, str], Awaitable[ForkedWorkspace]]
 # Runs the hooks of an event ("pre_llm_call", …) with its facts.
 RunLifecycleHooks = Callable[[str, Mapping[str, str]], Awaitable[LifecycleOutcome]]
 
@@ -72,10 +101,18 @@ class AgentServices:
     process: AgentProcess
     trusts: TrustCheck
     run_hooks: RunLifecycleHooks
+    # Ends the background hooks that run for the work of a subagent.
+    end_hooks: Callable[[str], Awaitable[None]]
     # Which of these paths are files of the workspace.
     existing: Callable[[Sequence[str]], list[str]]
     # Makes an agent: takes the runtime, then the options of `handrail.Agent`.
     create: Callable[..., Any]
+    open_fork: OpenFork
+    defaults: AgentDefaults
+    skills: Lazy[SkillLibrary]
+    subagents: Lazy[Subagents]
+    # None: there are no MCP servers.
+    remote_tools: RemoteTools | None = None
 
 
 class RunningAgent(Protocol):
@@ -114,8 +151,29 @@ class RunningAgent(Protocol):
     async def resume(self, *, on_event: Callable[[Event], None] | None = None) -> AgentResult:
         """Go on with the unfinished task of this session."""
 
+    async def compact(self, *, on_event: Callable[[Event], None] | None = None) -> Any:
+        """Send the conversation in a shorter form from now on."""
+
+    async def rewind(self, turn: int, *, force: bool = False) -> Any:
+        """Take the conversation and the files back to the end of a turn."""
+
+    async def undo_task(
+        self, *, force: bool = False, on_event: Callable[[Event], None] | None = None
+    ) -> Any:
+        """Take the conversation and the files back to where the last task began."""
+
+    async def fork(
+        self, turn: int | None = None, *, into: str | PathLike[str] | None = None
+    ) -> RunningAgent:
+        """An agent in a new session with the conversation up to the end of a turn, in this workspace
+        or in a copy of it.
+        """
+
     def steer(self, text: str) -> None:
         """Add a message of the user before the next step."""
+
+    async def spawn(self, agent_type: str, task: str, **limits: Any) -> AgentResult:
+        """Let a subagent of a type do a task, and return its result."""
 
     def new(self) -> RunningAgent:
         """An agent with the same options and an empty conversation."""

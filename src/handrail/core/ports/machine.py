@@ -6,14 +6,15 @@ Implementations live in `host/` and `store/`; tests wrap them with a fault layer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.places import Entry, Form, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.text.content import Content
+
+if TYPE_CHECKING:
+    from handrail.core.approval import Answer, ApprovalRequest, Reply
 
 # --- files -----------------------------------------------------------------------------
 
@@ -23,7 +24,7 @@ class Window(NamedTuple):
 
     `text` is `number` lines with LF between them and none at the end. `total` is the number of
     lines of the file where it is known without reading further; `more` says that lines
-    follow. `digest` is the hash of the whole content where the file is at most 1 MB or
+    follow. `unterminated`: the last shown line ends the file without a newline. `digest` is the hash of the whole content where the file is at most 1 MB or
     `whole`; `shown_digest` covers the shown lines' bytes.
     """
 
@@ -38,6 +39,7 @@ class Window(NamedTuple):
     digest: str | None
     shown_digest: str
     note: str | None = None
+    unterminated: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -140,9 +142,9 @@ class Files(Protocol):
         temp: str | None = None,
         *,
         durable: bool,
-        announce: Callable[[], None] = lambda: None,
+        wait_for_intent: Callable[[], None] = lambda: None,
     ) -> StagedFile:
-        """Write the new content beside its target, with fsync if `durable`. `announce` is
+        """Write the new content beside its target, with fsync if `durable`. `wait_for_intent` is
         called before anything appears there, if only the name `temp` (None: any), under
         which the replaced file stands from `publish` until discarded.
         """
@@ -166,8 +168,7 @@ class GrepMode(StrEnum):
     COUNT = "count"
 
 
-@dataclass(frozen=True, slots=True)
-class GrepQuery:
+class GrepQuery(NamedTuple):
     """A search for text in files."""
 
     pattern: str
@@ -205,8 +206,7 @@ class GrepFound(NamedTuple):
     engine: str
 
 
-@dataclass(frozen=True, slots=True)
-class FilesQuery:
+class FilesQuery(NamedTuple):
     """A search for files by name; a pattern without `/` matches base names."""
 
     place: Place

@@ -22,6 +22,7 @@ FailureCode = Literal[
     "network",
     "idle",
     "cut",
+    "over_limit",
     "content_refused",
 ]
 DEFAULT_CONTEXT_TOKENS: Final = 128_000
@@ -123,7 +124,8 @@ class SystemPart:
 class ModelRequest:
     """One request. `tools` are in the form of `rt.declare("anthropic")`: name, description,
     input_schema; each wire renders them. `cache_marks` are indexes into `messages`: the prefix up
-    to each of them is worth caching.
+    to each of them is worth caching. `stream_retries`: how many further streams the model may ask
+    for, None for the number in its limits.
     """
 
     system: tuple[SystemPart, ...]
@@ -132,6 +134,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     tool_choice: ToolChoice = "auto"
     cache_marks: tuple[int, ...] = ()
+    stream_retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +232,8 @@ ModelEvent = (
 class ModelFailed(Exception):
     """A request failed. `partial` holds the complete blocks of a stream that was cut off after the
     first event, None if there are none: a conversation can go on from it. `usage` is what the
-    attempt cost, if the provider had begun to answer.
+    attempt cost, if the provider had begun to answer. `hint` says what the user can do, where the
+    code alone does not.
     """
 
     def __init__(
@@ -242,6 +246,7 @@ class ModelFailed(Exception):
         retry_after_s: float | None = None,
         partial: Message | None = None,
         usage: UsageReported | None = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -251,16 +256,20 @@ class ModelFailed(Exception):
         self.retry_after_s = retry_after_s
         self.partial = partial
         self.usage = usage
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What a model can take. `context_known` is False where the context size is the default."""
+    """What a model can take. `context_known` is False where the context size is the default.
+    `stream_retries`: how often a message is asked for again whose stream failed, in all.
+    """
 
     context_tokens: int = DEFAULT_CONTEXT_TOKENS
     max_output_tokens: int = 8192
     sees_images: bool = True
     parallel_calls: bool = True
+    stream_retries: int = 5
     context_known: bool = field(default=False, compare=False)
 
 

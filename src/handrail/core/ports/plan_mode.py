@@ -48,11 +48,13 @@ class PlanModeControl(Protocol):
     def enter(self) -> str:
         """Enter plan mode; returns the path of the plan file."""
 
-    def check(self) -> None:
-        """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
+    def check(self, given: str = "") -> None:
+        """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show: neither in
+        the plan file nor `given` with the call.
+        """
 
-    def show(self, announced: Sequence[PlannedPermission]) -> str:
+    def show(self, announced: Sequence[PlannedPermission], given: str = "") -> str:
         """The plan as it is shown to the user for approval."""
 
-    def leave(self, announced: Sequence[PlannedPermission]) -> PlanModeExit:
+    def leave(self, announced: Sequence[PlannedPermission], given: str = "") -> PlanModeExit:
         """Leave plan mode after the user approved. Raises `stale` if the plan changed since."""

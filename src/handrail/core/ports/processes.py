@@ -6,10 +6,12 @@ The implementation is `host/supervisor`; what confines is `host/sandbox`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
 
 Stream = Literal["stdout", "stderr"]
+JobInputKind = Literal["none", "pipe", "terminal"]
 
 
 class Strength(StrEnum):
@@ -21,35 +23,63 @@ class Strength(StrEnum):
     ABSENT = "absent"
 
 
-class Confinement(NamedTuple):
-    """What a program may reach; the sandbox turns it into mounts and kernel rules.
-
-    `writable`: absolute paths (trees or files). `read_only`: paths inside them that stay as
-    they are, as long as they exist. `hidden`: paths that are not even seen. `network`: all
-    of it, or none. `off`: not confined at all, because the user decided so. `readable`: further
-    paths that it may read. `withheld`: paths that exist and must not be read, as far as
-    `Sandbox.unhidden` says. `notes`: a file for what its processes are seen to write.
-    `ruled`: those of the read-only paths that a rule closes, each with the rule. `hosts`: without
-    `network`, the hosts that it can reach through a proxy.
+class RootCopy(NamedTuple):
+    """A private copy that a program sees at the path of a root; `shared` are folders of the root that
+    it sees as they are, read-only.
     """
 
+    root: str
+    path: str
+    shared: tuple[str, ...] = ()
+
+
+class PrivateRoots(Protocol):
+    """Copies of the roots, until they are closed."""
+
+    @property
+    def copies(self) -> tuple[RootCopy, ...]:
+        """One for each root."""
+
+    def close(self) -> None:
+        """Remove them with all that was written there. Blocks."""
+
+
+class Confinement(NamedTuple):
+    """What a program may reach; the sandbox turns it into mounts and kernel rules."""
+
+    # Absolute paths of trees or files.
     writable: tuple[str, ...]
+    # Paths inside `writable` that the program must not change, as long as they exist.
     read_only: tuple[str, ...] = ()
+    # Paths that the program does not see.
     hidden: tuple[str, ...] = ()
+    # The whole network, or none of it.
     network: bool = False
+    # Not confined at all, because the user decided so.
     off: bool = False
+    # Further readable paths.
     readable: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
-    notes: str = ""
+    # Existing paths that must not be read; `Sandbox.hiding_gap` says how far that is enforced.
+    denied_reads: tuple[str, ...] = ()
+    # The file for the observed writes of the program's processes; "": they are not observed.
+    write_log: str = ""
+    # Those of `read_only` that a rule closes, each with the rule.
     ruled: tuple[tuple[str, str], ...] = ()
+    # Without `network`: the hosts that the program can reach through a proxy.
     hosts: tuple[str, ...] = ()
+    # Whether the program may see files that hold secrets.
+    shows_secrets: bool = False
+    # What the program sees in place of the roots, and may write.
+    copies: tuple[RootCopy, ...] = ()
 
 
 class Launch(NamedTuple):
     """A program to start. `argv[0]` is an absolute path; `cwd` is absolute; `env` is the
     whole environment. `timeout_s` None: as long as it takes. `reports_directory`: the
     program writes its last directory to file descriptor 9. `stdin` is all that it can read
-    there. `spills`: what is too long to be shown is kept in a file.
+    there. `spills`: what is too long to be shown is kept in a file. `input`: what a background job
+    can be sent with `Processes.write`: nothing, text for its stdin, or text typed at its terminal.
+    `memory_mb` limits the data of each process of a program that is talked to; 0: no limit of its own.
     """
 
     argv: tuple[str, ...]
@@ -60,6 +90,8 @@ class Launch(NamedTuple):
     reports_directory: bool = False
     stdin: bytes = b""
     spills: bool = True
+    input: JobInputKind = "none"
+    memory_mb: int = 0
 
 
 class CapturedStream(NamedTuple):
@@ -106,6 +138,13 @@ class ProcessResult(NamedTuple):
     connections: tuple[Connection, ...] = ()
 
 
+# Where a program that makes calls collects the output of their commands as it was written; what a
+# result shows of it is cut and marked. None: nobody collects it.
+collected_results: ContextVar[list[ProcessResult] | None] = ContextVar(
+    "handrail_program_results", default=None
+)
+
+
 class JobState(StrEnum):
     """The state of a background job. LOST: how it ended is unknown."""
 
@@ -130,6 +169,14 @@ class Job(NamedTuple):
     exit_code: int | None = None
     ended_at: float | None = None
     kept: bool = False
+    # What the job has asked its proxy for so far.
+    connections: tuple[Connection, ...] = ()
+
+    def to_meta(self) -> dict[str, Any]:
+        """The connections, as the meta of a result; empty if there are none."""
+        if not self.connections:
+            return {}
+        return {"connections": [one._asdict() for one in self.connections]}
 
 
 class JobOutput(NamedTuple):
@@ -158,6 +205,50 @@ class JobRequest(NamedTuple):
 OnOutput = Callable[[Stream, bytes], None]
 
 
+class ProcessChannel(Protocol):
+    """A running program that is talked to through its stdin and stdout.
+
+    Nothing is read ahead of the caller: while nobody receives, the program waits at its full
+    pipe, so one that floods costs no memory. Every method may wait as long as the program does;
+    the caller sets the deadline (`anyio.fail_after`). One task sends at a time, others wait for
+    their turn; only one task may receive.
+    """
+
+    @property
+    def pid(self) -> int:
+        """The pid of the program's first process."""
+
+    @property
+    def stderr(self) -> bytes:
+        """The last 64 kB that the program wrote to stderr, with a delay of up to 50 ms."""
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data` to the program. Raises `unavailable` if the program has closed its
+        stdin or ended, and for every send after one that was cancelled half-way.
+        """
+
+    def send_eof(self) -> None:
+        """Close the program's stdin; nothing can be sent afterwards."""
+
+    async def receive_until(self, separator: bytes, limit: int) -> bytes:
+        """Read up to and including `separator`; b"" if the program's output ended before it.
+        Raises `too_large` if the separator is not among the next `limit` bytes.
+        """
+
+    async def receive_exactly(self, size: int) -> bytes:
+        """Read `size` bytes; b"" if the program's output ended before that."""
+
+    async def wait_ended(self) -> ProcessResult:
+        """Wait until all processes of the program have ended; can be called by several tasks and
+        again later. Raises `unavailable` if the process that supervised the program was killed.
+        """
+
+    async def close(self) -> None:
+        """End the program and everything it started: SIGTERM, after half a second SIGKILL. Returns
+        when they are gone and all handles are closed; does nothing the second time.
+        """
+
+
 class Processes(Protocol):
     """Starts programs for calls. Leaving by any way leaves no process behind but a job."""
 
@@ -171,6 +262,11 @@ class Processes(Protocol):
         tree is ended first. Raises `unavailable` if it cannot be started.
         """
 
+    async def open(self, launch: Launch) -> ProcessChannel:
+        """Start a program to talk to, confined as `launch` says; it ends with `close`, with the
+        runtime, or after `launch.timeout_s`. Raises `unavailable` if it cannot be started.
+        """
+
     async def start(self, launch: Launch, request: JobRequest) -> Job:
         """Start a background job; returns at once."""
 
@@ -180,6 +276,11 @@ class Processes(Protocol):
     async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
         """What the job wrote from `offset` on; waits up to `wait_s` for it to end.
         Raises `not_found`.
+        """
+
+    async def write(self, job_id: str, data: bytes, *, eof: bool) -> int:
+        """Send text to a job, then the end of its input if `eof`; returns how many bytes the job
+        took within a few seconds. Raises `not_found`, `conflict` if it takes no input.
         """
 
     async def kill(self, job_id: str) -> Job:
@@ -201,7 +302,7 @@ class NameRepair(NamedTuple):
 
 
 class NameProtection(Protocol):
-    """Protected names around a program that may write: looked at before, mended after."""
+    """Protected names around a program that may write: compared before, repaired after."""
 
     def take(
         self,
@@ -240,11 +341,16 @@ class Sandbox(Protocol):
     def measured(self) -> Mapping[str, Strength]:
         """Property → strength, measured once per process on this machine."""
 
-    def held(self, confinement: Confinement) -> tuple[str, ...]:
+    def enforced_read_only(self, confinement: Confinement) -> tuple[str, ...]:
         """Which of its read-only paths no program so confined can change."""
 
-    def unhidden(self, confinement: Confinement) -> str | None:
+    def hiding_gap(self, confinement: Confinement) -> str | None:
         """Why a program so confined might read its withheld paths; None if it cannot. Blocks."""
+
+    def copy_roots(self, confinement: Confinement) -> PrivateRoots | str:
+        """Copies of the roots for a program that must not change them, without the paths that it must
+        not read; or why there are none. Blocks.
+        """
 
     def why_failed(self, ended: ProcessResult, confinement: Confinement) -> str | None:
         """A sentence if the confinement probably made the program fail: what was in the way

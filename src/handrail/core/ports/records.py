@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+# Values of a conversation are kept apart from those of the session of the same name.
+CONVERSATION_PREFIX: Final = "conversation:"
+# Under such keys a session keeps the subagents that were started in it.
+SUBAGENT_PREFIX: Final = "agent:"
 
 
 class Row(NamedTuple):
@@ -18,8 +22,7 @@ class Row(NamedTuple):
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(NamedTuple):
     """What the store knows of one call."""
 
     session: str
@@ -30,6 +33,30 @@ class CallRecord:
     intent: Mapping[str, Any] | None
     completed: Mapping[str, Any] | None
     completed_ns: int | None
+
+    @property
+    def tool(self) -> str:
+        """The canonical name of the tool; "redo" for an undo call that redoes."""
+        if self.redoes:
+            return "redo"
+        return str(self.requested.get("tool") or (self.completed or {}).get("tool") or "(purged)")
+
+    @property
+    def redoes(self) -> bool:
+        """Whether the call is `undo` with `redo` set."""
+        arguments = self.requested.get("arguments")
+        if self.requested.get("tool") != "undo" or not isinstance(arguments, dict):
+            return False
+        return arguments.get("redo") is True
+
+    @property
+    def status(self) -> str:
+        """How the call ended, as one word; "repeated" for one that was answered from the record."""
+        if "repeats" in self.requested:
+            return "repeated"
+        if self.completed is None:
+            return "unfinished"
+        return str(self.completed.get("status") or "(purged)")
 
 
 class OpenRequest(NamedTuple):
@@ -53,8 +80,7 @@ class AbandonedWork(NamedTuple):
     to_close: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(NamedTuple):
     """A call that announced a change, without the old contents and texts on its record.
 
     `row` orders traces: a change of a file announced later has a higher one. The payloads
@@ -79,8 +105,7 @@ class OpenedSession(NamedTuple):
     info: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
+class SessionRecord(NamedTuple):
     """What the store knows of one session."""
 
     id: str
@@ -91,8 +116,7 @@ class SessionRecord:
     info: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Integrity:
+class Integrity(NamedTuple):
     """What `verify` found; `broken` names the first broken row, None if the chain holds.
     `missing_payloads` were gone before the store kept a record of its purges.
     """
@@ -129,8 +153,8 @@ class Store(Protocol):
     async def commit(
         self, row: Row, durability: Durability, at_once: Callable[[], None] | None = None
     ) -> None:
-        """Queue a row and return once it, and all rows before it, are on disk. Whoever cannot
-        wait for the event loop is told by `at_once`, in another thread; it must not raise.
+        """Queue a row and return once it, and all rows before it, are on disk. A caller that cannot
+        wait for the event loop gives `at_once`, called in another thread; it must not raise.
         """
 
     async def flush(self) -> None:
@@ -154,8 +178,9 @@ class Store(Protocol):
         call_id: str | None = None,
         limit: int = 50,
         before_ns: int | None = None,
+        agent: str | None = None,
     ) -> list[CallRecord]:
-        """The newest calls first."""
+        """The newest calls first; those of `agent` alone, if it is given."""
 
     async def traces(
         self,

@@ -1,4 +1,4 @@
-"""What was changed and can be taken back, as values and a protocol."""
+"""What was changed and can be undone, as values and a protocol."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from handrail.core.plan import Plan
 
+# Before the id of a subagent, as the target of the scope "since".
+AGENT_PREFIX: Final = "agent:"
+
 Scope = Literal["call", "turn", "path", "since"]
 
 
 class UndoRequest(NamedTuple):
-    """What to take back, or to bring back.
+    """What to undo, or to redo.
 
     `target` by scope: the id of a call; a turn (its number, `session:number`, or the id of a
     call in it); a path; since when (`start`, `all`, a time, or the id of a call). For calls
@@ -24,7 +27,7 @@ class UndoRequest(NamedTuple):
 
 
 class Requester(NamedTuple):
-    """Who wants it: the session they are in, and whether they are the person, who reaches
+    """Who wants it: the session they are in, and whether they are the user, who reaches
     the calls of every session. A model reaches those of its own.
     """
 
@@ -47,7 +50,7 @@ ALONE: Final = UndoCall()
 class UndoableChange(NamedTuple):
     """One change of one file, as a line of its history.
 
-    `standing` False: it was taken back since. `attributed` False: it happened while the
+    `standing` False: it was undone since. `attributed` False: it happened while the
     call's command ran, and is not known to be its doing. `calls` are those that an undo took
     back, or a redo brought back.
     """
@@ -77,14 +80,14 @@ class UndoService(Protocol):
         were looked at before.
 
         Raises `not_found`, `conflict` (naming the file) if somebody changed it since,
-        `already_applied` if it is taken back already, `ambiguous` if a name has several
+        `already_applied` if it is undone already, `ambiguous` if a name has several
         meanings.
         """
 
     async def redo_plan(
         self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
     ) -> Plan:
-        """One plan that brings back what was taken back, or a part of it; raises likewise."""
+        """One plan that redoes what was undone, or a part of it; raises likewise."""
 
     async def changes(
         self, session: str, *, path: str | None = None, limit: int = 100

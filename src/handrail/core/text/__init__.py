@@ -1,1 +1,1 @@
-"""Text and bytes as values: encodings, globs, columns, redaction."""
+"""Text and bytes as values: encodings, globs, and columns."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.invisible import FORMAT_CHARACTERS
 
 _BOM8: Final = codecs.BOM_UTF8
 _BOMS16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -21,8 +22,11 @@ _NON_ASCII: Final = re.compile("[^\x00-\x7f]")
 _STEP: Final = 256 * 1024
 # What ordinary text contains although Python does not call it printable.
 _PLAIN: Final = dict.fromkeys(
-    map(ord, "\t\n\r\f\v\x1b\xa0\xad\u2000\u2001\u2002\u2003\u2009\u200b\u200c\u200d\u200e\u200f")
-) | dict.fromkeys(map(ord, "\u2028\u2029\u202f\u2060\u3000\ufeff"))
+    [
+        *FORMAT_CHARACTERS,
+        *map(ord, "\t\n\r\f\v\x1b\xa0\u2000\u2001\u2002\u2003\u2009\u2028\u2029\u202f\u3000"),
+    ]
+)
 _IS_ASCII: Final = bytes(0x20 <= byte < 0x7F or byte in b"\t\n\r" for byte in range(256))
 _NOTES: Final = {
     ("utf-8", "surrogateescape"): "mostly UTF-8; bytes that are not are shown as \ufffd and kept",

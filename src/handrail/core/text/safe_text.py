@@ -10,20 +10,27 @@ import re
 import unicodedata
 from typing import Final
 
-# Zero-width and layout characters that change how the rest of a line reads.
-_INVISIBLE: Final = frozenset(
-    {
-        *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
-        *range(0x180B, 0x1810),
-        *range(0x200B, 0x2010),
-        *range(0x2028, 0x202F),
-        *range(0x2060, 0x2070),
-        *range(0xFE00, 0xFE10),
-        *range(0xFFF0, 0xFFFC),
-        *range(0xE0000, 0xE1000),
-    }
-)
+from handrail.core.text.invisible import INVISIBLE
+
+# Control, format, surrogate, private and unassigned characters; separators of lines and paragraphs.
+_WRITTEN_OUT: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN: Final = re.compile(r"[\n\t\x20-\x7e]*")
+# More characters than the texts of people use.
+_MAX_KNOWN: Final = 20_000
+
+
+class _Visible(dict[int, str]):
+    """What is shown for each character, by its code; computed when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        shown = _visible(code)
+        if len(self) < _MAX_KNOWN:
+            self[code] = shown
+        return shown
+
+
+_LINES: Final = _Visible({ord("\n"): "\n", ord("\t"): "\t"})
+_ONE_LINE: Final = _Visible({ord("\n"): "\\n", ord("\t"): "\\t"})
 
 
 def safe_text(text: str, *, one_line: bool = False) -> str:
@@ -33,17 +40,15 @@ def safe_text(text: str, *, one_line: bool = False) -> str:
     """
     if not one_line and _PLAIN.fullmatch(text):
         return text
-    return "".join(_visible(char, one_line=one_line) for char in text)
+    return text.translate(_ONE_LINE if one_line else _LINES)
 
 
-def _visible(char: str, *, one_line: bool) -> str:
-    code = ord(char)
+def _visible(code: int) -> str:
+    char = chr(code)
     if 0x20 <= code < 0x7F:
         return char
-    if char in "\n\t":
-        return char if not one_line else {"\n": "\\n", "\t": "\\t"}[char]
     if code < 0x20 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"
-    if code in _INVISIBLE or unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+    if code in INVISIBLE or unicodedata.category(char) in _WRITTEN_OUT:
         return f"\\u{{{code:x}}}"
     return char

@@ -68,9 +68,7 @@ class Waves:
         self._last: dict[str, int] = {}
 
     def add(self, footprint: Footprint) -> int:
-        """The wave of the next footprint: one behind the last earlier one that conflicts with
-        it, or 0.
-        """
+        """The wave of the next footprint: one after the last conflicting one, or 0."""
         last, marks = self._last, find_marks(footprint)
         wave = 1 + max([last.get(mark, -1) for mark in marks.conflicting])
         for mark in marks.own:

@@ -13,10 +13,9 @@ import asyncio
 import posixpath
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar, Token
+from contextvars import Context, ContextVar, Token
 from typing import Any, Final
 
-from handrail.core.commands import CommandClass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.ports.leases import Lease, Leases
@@ -28,6 +27,7 @@ from handrail.engine import messages
 from handrail.engine.batch.footprint_index import Marks, find_marks
 from handrail.engine.call_state import CallState
 from handrail.engine.prepare.prepared_call import CallScope
+from handrail.policy.policy_input import PolicyInput
 
 
 class QueueEntry:
@@ -77,7 +77,7 @@ class QueueEntry:
 
 class _Lane:
     """The entries with one mark, and those that wait until all earlier ones of them have left;
-    both in order of arrival. Tickets that have left are dropped once they come first.
+    both in order of arrival. Entries that have left are dropped once they come first.
     """
 
     __slots__ = ("holders", "waiting")
@@ -94,9 +94,7 @@ class _Lane:
         entry.pending += 1
 
     def advance(self) -> bool:
-        """Drop holders that have left and release entries that wait for none of the others; returns
-        whether the lane is empty.
-        """
+        """Drop holders that have left and release entries; returns whether the lane is empty."""
         holders, waiting = self.holders, self.waiting
         while holders and holders[0].left:
             holders.popleft()
@@ -200,6 +198,17 @@ class Locks:
         between = self._between if writes else None
         return LockScope(self._queue, between, scope.footprint, plan)
 
+    def detach_call(self) -> Context:
+        """Release what the call that runs here holds in this process: it waits for an agent from now
+        on, whose calls run in the returned context.
+        """
+        enclosing = _enclosing.get()
+        if enclosing and not enclosing[-1].left:
+            self._queue.leave(enclosing[-1])
+        context = Context()
+        context.run(_enclosing.set, enclosing[:-1])
+        return context
+
 
 class LockScope:
     """The locks of one call; a class, because a generator would double the cost of a read."""
@@ -243,13 +252,18 @@ class LockScope:
             _enclosing.reset(self._token)
         if self._held is not None:
             self._held.release()
-        if self._entry is not None:
+        if self._entry is not None and not self._entry.left:
             self._queue.leave(self._entry)
 
 
 def written_files(footprint: Footprint, plan: Plan | None = None) -> Sequence[str]:
     """The keys that other processes must not write at the same time, in a fixed order."""
-    keys = {touch.key for touch in footprint.touches if touch.access is Access.WRITE}
+    keys = {
+        touch.key
+        for touch in footprint.touches
+        # An agent belongs to one process.
+        if touch.access is Access.WRITE and not touch.key.startswith("agent:")
+    }
     if plan is not None:
         keys.update([f"file:{change.place.absolute}" for change in plan.changes])
     return sorted(keys)
@@ -260,8 +274,10 @@ _LONGEST: Final = 200
 
 
 class PathLeases:
-    """The reserved paths of one store, as the agents of one session see them. What is reserved
-    here ends with `process`; empty: with its time. `may_still_run` tells of those of others.
+    """The reserved paths of one store, as the agents of one session see them.
+
+    A lease of this session ends with `process` or, if that is empty, with its time.
+    `may_still_run` says whether the process of another lease still runs.
     """
 
     def __init__(
@@ -308,7 +324,12 @@ class PathLeases:
             self._given.pop(token, None)
         return released
 
-    async def check(self, state: CallState, plan: Plan | None) -> None:
+    async def release_agent(self, agent: str) -> None:
+        """Give back all locks of an agent that has ended."""
+        owner = self._owner(agent)
+        await self.unlock(agent, [token for token, one in self._given.items() if one == owner])
+
+    async def check(self, state: CallState, judged: Callable[[], PolicyInput]) -> None:
         """Raise `conflict` if another agent has reserved a path that the call is known to write.
         For a command, all leases of others are kept in the state: it must not write them.
         """
@@ -316,18 +337,17 @@ class PathLeases:
         others = await self.others(prepared.call.agent)
         if not others:
             return
-        # Imported here, because the policy's questions to the user use the queue above.
-        from handrail.engine.call_policy import policy_input
-
-        subject = policy_input(prepared, plan)
         analysis = prepared.footprint.command
         named = analysis.effects.writes if analysis is not None else ()
-        for path in (*subject.written_paths(), *named):
+        for path in (*judged().written_paths(), *named):
             lease = next((one for one in others if one.covers(path.rstrip("/"))), None)
             if lease is not None:
                 raise self._conflict(path, lease)
-        if analysis is not None and analysis.safety_class is not CommandClass.SAFE:
-            state.effects.foreign_leases = tuple(others)
+        if analysis is not None:
+            from handrail.core.commands import CommandClass
+
+            if analysis.safety_class is not CommandClass.SAFE:
+                state.effects.foreign_leases = tuple(others)
 
     async def others(self, agent: str) -> Sequence[Lease]:
         """The leases of other owners, after releasing those of processes that have ended."""

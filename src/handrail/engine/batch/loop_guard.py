@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.safe_text import safe_text
 
 if TYPE_CHECKING:
     from handrail.engine.call_state import CallState
@@ -23,12 +24,15 @@ STOP_AT: Final = 8
 STOPPED_S: Final = 60.0
 _REMEMBERED: Final = 16
 _AGENTS: Final = 256
+# The most characters of a tool's name that are repeated.
+_NAME: Final = 100
 
 
 class CallRepeat(NamedTuple):
     """One call and its outcome, as the loop guard compares them."""
 
     agent: str
+    # As the caller wrote it.
     tool: str
     # Equal for calls with equal arguments.
     key: Hashable
@@ -40,12 +44,8 @@ class CallRepeat(NamedTuple):
     made: float
 
 
-class RepeatCount(NamedTuple):
-    """How often in a row a call had one outcome, and when it last ended."""
-
-    outcome: int
-    times: int
-    ended: float
+# An outcome, how often in a row a call had it, and when the call last ended.
+RepeatCount = tuple[int, int, float]
 
 
 class BatchPosition(NamedTuple):
@@ -104,7 +104,9 @@ class LoopGuard:
 
     def check(self, prepared: PreparedCall) -> None:
         """Raise `blocked` if the call was repeated too often."""
-        refusal = self.refusal(prepared.call.agent, prepared.name, prepared.arguments)
+        call = prepared.call
+        reader = call.reader if call.conversation else call.agent
+        refusal = self.refusal(reader, prepared.name, prepared.arguments)
         if refusal is not None:
             hint = (
                 "look at what it said, and try something else; the refusal ends after a minute, "
@@ -117,7 +119,8 @@ class LoopGuard:
         prepared, outcome, entry = state.prepared, state.outcome, state.prepared.entry
         if not self.enabled or outcome is None:
             return
-        name = prepared.call.name
+        call = prepared.call
+        name = call.name
         if entry is not None:
             if entry.tool.polls:
                 # Repeating a call is how a polling tool is used.
@@ -127,8 +130,8 @@ class LoopGuard:
         changed = bool(state.effects.changes)
         batch, made = prepared.origin.batch, prepared.origin.made
         repeat = CallRepeat(
-            prepared.call.agent,
-            name,
+            call.reader if call.conversation else call.agent,
+            call.name,
             key,
             hash(outcome.output.text),
             changed,
@@ -149,32 +152,35 @@ class LoopGuard:
         if not self._is_refused(agent, call_key(tool, arguments)):
             return None
         return (
-            f"Handrail's loop guard refused it: {tool} was called {STOP_AT - 1} times with these "
+            f"Handrail's loop guard refused it: the tool was called {STOP_AT - 1} times with these "
             "arguments, each time with the same outcome"
         )
 
     def count(self, call: CallRepeat) -> str | None:
         """Count an outcome; returns a warning for the model if the call goes in circles."""
+        # Unpacked at once: every call comes here, and a field of a tuple takes longer by its name.
+        agent, tool, key, outcome, changed, _ = call
         if not self.enabled:
             return None
-        if call.changed:
-            self._forget(call.agent)
+        if changed:
+            self._forget(agent)
             return None
         # A refusal is no outcome of the call, and does not prolong the refusal.
-        if self.refused and self._is_refused(call.agent, call.key):
+        if self.refused and self._is_refused(agent, key):
             return None
-        past = self._agents.get(call.agent)
+        past = self._agents.get(agent)
         if past is None:
-            past = self._begin(call.agent)
-        times = _count_times(call, past.pop(call.key, None), self._together_s)
-        past[call.key] = RepeatCount(call.outcome, times, self._clock())
+            past = self._begin(agent)
+        before = past.pop(key, None)
+        times = 1 if before is None else _count_times(call, before, self._together_s)
+        past[key] = outcome, times, self._clock()
         if len(past) > _REMEMBERED:
             del past[next(iter(past))]
         if times < WARN_AT:
             return None
         if self._strictness == "stop" and times >= STOP_AT - 1:
-            self.refused[call.agent, call.key] = self._clock() + STOPPED_S
-        return self._warning(call.tool, times)
+            self.refused[agent, key] = self._clock() + STOPPED_S
+        return self._warning(tool, times)
 
     def preview(self, call: CallRepeat) -> str | None:
         """The warning that `count` would return; counts nothing."""
@@ -195,8 +201,8 @@ class LoopGuard:
     def _warning(self, tool: str, times: int) -> str:
         refused = "; it will be refused if it goes on" if self._strictness == "stop" else ""
         return (
-            f"this is call number {times} of {tool} with the same arguments and the same outcome"
-            f"{refused}: try something else"
+            f"this is call number {times} of {safe_text(tool[:_NAME], one_line=True)} with the same "
+            f"arguments and the same outcome{refused}: try something else"
         )
 
     def _begin(self, agent: str) -> dict[Hashable, RepeatCount]:
@@ -215,9 +221,10 @@ class LoopGuard:
 
 def _count_times(call: CallRepeat, before: RepeatCount | None, together_s: float) -> int:
     """How often in a row the call has had this outcome, the call itself included."""
-    if before is None or before.outcome != call.outcome:
+    if before is None:
         return 1
-    return before.times + (call.made >= before.ended + together_s)
+    outcome, times, ended = before
+    return times + (call.made >= ended + together_s) if outcome == call.outcome else 1
 
 
 def call_key(tool: str, arguments: Mapping[str, Any]) -> Hashable:

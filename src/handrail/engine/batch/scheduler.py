@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TypeVar
-
-import anyio
+from typing import NamedTuple, TypeVar
 
 from handrail.core.footprint import Footprint
 from handrail.core.results import ToolResult
@@ -25,8 +22,7 @@ from handrail.engine.prepare.prepared_call import PreparedCall
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Ordering:
+class Ordering(NamedTuple):
     """How calls would run: `waits[i]` are the earlier calls that call i waits for; `groups`
     are the calls that may be in flight together, wave by wave.
     """
@@ -90,6 +86,8 @@ class ConcurrencySlot:
         try:
             await waiting
         finally:
+            import anyio
+
             # Shielded: the block that holds this slot releases it once more on its way out.
             with anyio.CancelScope(shield=True):
                 await self._places.acquire()
@@ -147,6 +145,8 @@ class Scheduler:
 
     async def run_all(self) -> None:
         """Run every submitted call, and return once the last one has ended."""
+        import anyio
+
         async with anyio.create_task_group() as tasks:
             for _ in self._calls:
                 # No place is taken before a call is there for it: the call that others wait

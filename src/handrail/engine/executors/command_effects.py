@@ -18,8 +18,7 @@ from handrail.core.ports.snapshots import ObservedWrites
 from handrail.core.problems import ProblemRaised
 from handrail.engine.messages import COPYING_FILES
 from handrail.engine.timing import run_in_thread_uncancellable
-from handrail.history.command_effects.attribution import CommandInterval, Evidence
-from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.history.command_effects.effects_report import CommandInterval, EffectsReport, Evidence
 from handrail.history.command_effects.report_builder import OUTSIDE, EffectStorage, build_report
 
 _log = logging.getLogger("handrail")
@@ -89,7 +88,7 @@ class CommandChangeTracker:
             self._clock.now_ns(),
         )
 
-        progress = None if report is None else _ProgressReporter(report, self._clock)
+        progress = None if report is None else _CopyProgress(report, self._clock)
 
         def look() -> None:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
@@ -132,7 +131,7 @@ class CommandChangeTracker:
                 noted = self._noted(tracked)
                 alone = self.keeping.shadow.is_only_runtime()
             except OSError as error:
-                _log.warning("what a command changed cannot be told: %s", error)
+                _log.warning("what a command changed is not known: %s", error)
                 return
             evidence = Evidence(window, tracked.derived, noted, others or not alone)
             report = build_report(found, evidence, self.keeping)
@@ -154,7 +153,7 @@ class CommandChangeTracker:
         try:
             found = self.keeping.shadow.diff_since(reference)
         except OSError as error:
-            _log.warning("what a command changed cannot be told: %s", error)
+            _log.warning("what a command changed is not known: %s", error)
             return None
         if found is None:
             return None
@@ -197,7 +196,7 @@ class CommandChangeTracker:
         return list(found)
 
 
-class _ProgressReporter:
+class _CopyProgress:
     """Reports, from another thread, how many files were copied: once a second."""
 
     def __init__(self, report: Callable[[str], None], clock: Clock) -> None:

@@ -13,12 +13,16 @@ from handrail.core.plan import Plan
 from handrail.core.ports.processes import NameRepair
 from handrail.core.results import Output, Status
 from handrail.engine import messages
+from handrail.engine.call_policy import known_entry
 from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.executors.command_effects import CommandChangeTracker
-from handrail.engine.executors.confinement import CommandConfinement
+from handrail.engine.executors.confinement import (
+    CommandConfinement,
+    ProtectedNamesGuard,
+    tampering_text,
+)
 from handrail.engine.executors.direct_executor import check_output
 from handrail.engine.executors.job_effects import JobEffects
-from handrail.engine.executors.protected_guard import ProtectedNamesGuard, tampering_text
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.timing import DeadlineTimer
 from handrail.history.command_effects.effects_report import EffectsReport
@@ -51,7 +55,7 @@ class CommandRunner:
         """Take the snapshot before a command that may change files; returns its intent."""
         intent = self.confinement.describe(_analysis(state))
         tracker = self.trackers.commands
-        if tracker is None:
+        if tracker is None or _analysis(state).writes_nothing:
             return intent
         await self.protection.repair_after_jobs()
         await self.settle_jobs()
@@ -64,7 +68,8 @@ class CommandRunner:
     async def run(self, state: CallState) -> Outcome:
         """Run the call's tool with the confinement that its verdict allows."""
         analysis = _analysis(state)
-        if analysis.safety_class is CommandClass.SAFE and not analysis.unconfined:
+        reads = analysis.safety_class is CommandClass.SAFE or analysis.writes_nothing
+        if reads and not analysis.unconfined:
             return await self._run_read(state, analysis)
         approved = state.clearance.binding is not None
         protection, confinement = self.protection, self.confinement
@@ -79,7 +84,7 @@ class CommandRunner:
         )
         read_only = protection.guarded.read_only(snapshot)
         state.context.confinement = await confinement.for_writing(state, analysis, read_only)
-        held = confinement.sandbox.held(state.context.confinement)
+        held = confinement.sandbox.enforced_read_only(state.context.confinement)
         # Snapshot before starting the job, or files it creates at once would look pre-existing.
         # What the user approved for one command stays protected from jobs of others.
         starts = state.prepared.footprint.starts_job
@@ -96,7 +101,7 @@ class CommandRunner:
             if (protection.has_jobs or starts) and approved and not starts:
                 baseline = await protection.job_snapshot(confinement.paths.allowed_protected)
             protection.watch_jobs(baseline, started=starts)
-        backend = confinement.sandbox.backend
+        backend = "none" if analysis.unconfined else confinement.sandbox.backend
         outcome = check_output(output, {"sandbox": backend, **report.to_meta()})
         if job_tampering:
             outcome.append(f"[handrail: a background job {tampering_text(job_tampering)}]")
@@ -110,10 +115,22 @@ class CommandRunner:
         return check_output(output, {"sandbox": self.confinement.sandbox.backend, "undo": "full"})
 
     async def _run_tool(self, state: CallState) -> Output:
-        entry = state.prepared.entry
-        if entry is None:
-            raise LookupError(f"there is no tool {state.prepared.call.name!r}")
-        return await entry.tool.run(state.prepared.parsed.model, state.context)
+        await self.confinement.check_secrets(state, _analysis(state))
+        if state.prepared.scope.writes_nothing and not _analysis(state).writes_nothing:
+            return await self._run_on_copy(state)
+        return await known_entry(state.prepared).tool.run(
+            state.prepared.parsed.model, state.context
+        )
+
+    async def _run_on_copy(self, state: CallState) -> Output:
+        """Run the program of an agent that must not change files: on a private copy of the workspace
+        where there can be one, else with the workspace read-only.
+        """
+        async with self.confinement.private_roots(state) as note:
+            output = await known_entry(state.prepared).tool.run(
+                state.prepared.parsed.model, state.context
+            )
+        return output._replace(text=f"{output.text}\n[handrail: {note}]")
 
     def _start_tracking(self, state: CallState) -> None:
         tracker, snapshot = self.trackers.commands, state.effects.command_snapshot
@@ -121,8 +138,9 @@ class CommandRunner:
         if tracker is None or snapshot is None or confinement is None:
             return
         notes = tracker.start(snapshot)
-        if not confinement.off:
-            state.context.confinement = confinement._replace(notes=notes)
+        # A program that changes no file here is not watched.
+        if not confinement.off and not state.prepared.scope.writes_nothing:
+            state.context.confinement = confinement._replace(write_log=notes)
 
     async def _finish_tracking(
         self, state: CallState, analysis: CommandAnalysis, output: Output | None

@@ -1,19 +1,36 @@
-"""What a program may reach: worked out from the command, its approval and the denials."""
+"""What a program may reach: worked out from the command, its approval and the denials; and the
+protected names that are restored after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from handrail.core.commands import CommandAnalysis
-from handrail.core.ports.processes import Confinement, Sandbox, Strength
+from handrail.core.places import shown
+from handrail.core.plan import Plan
+from handrail.core.ports.processes import (
+    Confinement,
+    NameProtection,
+    NameRepair,
+    PrivateRoots,
+    Sandbox,
+    Strength,
+)
 from handrail.engine import messages
 from handrail.engine.call_state import CallState
 from handrail.engine.timing import run_in_thread_uncancellable
 from handrail.policy.denials.read_denials import ReadDenialEnforcer
-from handrail.policy.denials.read_only_paths import protect_leased_paths
-from handrail.policy.denials.write_denials import WriteDenialEnforcer
+from handrail.policy.denials.secret_exposure import SecretExposure, is_brief
+from handrail.policy.denials.write_denials import WriteDenialEnforcer, protect_leased_paths
+
+_log = logging.getLogger("handrail")
+_MAX_LISTED = 10
 
 
 class CommandPaths(NamedTuple):
@@ -36,6 +53,8 @@ class DenialEnforcers:
 
     reads: ReadDenialEnforcer | None = None
     writes: WriteDenialEnforcer | None = None
+    # Knows which programs may read secrets; None: any may.
+    secrets: SecretExposure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,16 @@ class CommandConfinement:
         """The confinement of a command that only reads: it can write nothing."""
         withheld = await self._withheld((), analysis, approved=approved)
         return self._confine((), (), withheld, network=False)
+
+    async def for_server(self, analysis: CommandAnalysis, *, approved: bool) -> Confinement:
+        """The confinement of a server: it reads, and sees no secrets. Raises `denied` if the sandbox
+        cannot enforce a denial.
+        """
+        confinement = await self.for_reading(analysis, approved=approved)
+        exposure = self.denials.secrets
+        if exposure is None:
+            return confinement
+        return await run_in_thread_uncancellable(partial(exposure.hide, confinement))
 
     async def for_writing(
         self, state: CallState, analysis: CommandAnalysis, read_only: tuple[str, ...]
@@ -85,6 +114,31 @@ class CommandConfinement:
             self.exists,
         )
 
+    @asynccontextmanager
+    async def private_roots(self, state: CallState) -> AsyncIterator[str]:
+        """Show the program of a call, which must not change files, a private copy of the workspace in
+        its place for the block. Yields what that means for the caller.
+        """
+        confinement, made = state.context.confinement, list[PrivateRoots | str]()
+        if confinement is None or state.prepared.footprint.starts_job:
+            yield messages.WORKSPACE_READ_ONLY.format(reason="it runs on after its call")
+            return
+
+        def copy() -> None:
+            made.append(self.sandbox.copy_roots(confinement))
+
+        try:
+            # The copy is made also if the call is cancelled meanwhile.
+            await run_in_thread_uncancellable(copy)
+            if isinstance(made[0], str):
+                yield messages.WORKSPACE_READ_ONLY.format(reason=made[0])
+            else:
+                state.context.confinement = confinement._replace(copies=made[0].copies)
+                yield messages.RAN_ON_A_COPY
+        finally:
+            if made and not isinstance(made[0], str):
+                await run_in_thread_uncancellable(made[0].close)
+
     def allowed_protected(self, analysis: CommandAnalysis, *, approved: bool) -> tuple[str, ...]:
         """Globs of protected names that the command may change: by the settings, and if the user
         approved it, also the paths that it names.
@@ -100,6 +154,26 @@ class CommandConfinement:
         )
         by_git = paths.repo_protected if analysis.effects.git else ()
         return (*paths.allowed_protected, *named, *by_git)
+
+    async def check_secrets(self, state: CallState, analysis: CommandAnalysis) -> None:
+        """Note in the session that a command may show secrets, before it runs; hide them from a
+        program that must not see any.
+        """
+        session, confinement = state.context.session, state.context.confinement
+        exposure = self.denials.secrets
+        if exposure is None or confinement is None:
+            session.note_secrets()
+        elif analysis.sees_no_secrets:
+            hide = partial(exposure.hide, confinement)
+            state.context.confinement = await run_in_thread_uncancellable(hide)
+        elif not session.secrets_shown:
+            # Most commands are short and name the files they read; a thread would cost far more.
+            shown = exposure.may_show_by_text(analysis) if is_brief(analysis) else None
+            if shown is None:
+                may_show = partial(exposure.may_show, analysis, confinement)
+                shown = await run_in_thread_uncancellable(may_show)
+            if shown:
+                session.note_secrets()
 
     def is_enforced(self, analysis: CommandAnalysis) -> bool:
         """Whether the sandbox keeps the command from writing outside of the roots."""
@@ -121,9 +195,7 @@ class CommandConfinement:
         return self.denials.reads is not None and self.denials.reads.hides(analysis)
 
     def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
-        """The paths with a write denial that the command cannot change; None: none can be
-        enforced.
-        """
+        """The paths with an enforced write denial; None: no denial can be enforced."""
         writes = self.denials.writes
         return frozenset() if writes is None else writes.read_only_paths(analysis)
 
@@ -160,4 +232,90 @@ class CommandConfinement:
     ) -> Confinement:
         paths = self.paths
         held = (*read_only, *paths.runtime_paths)
-        return Confinement(writable, held, paths.hidden, network, withheld=withheld)
+        return Confinement(writable, held, paths.hidden, network, denied_reads=withheld)
+
+
+class ProtectedNamesGuard:
+    """Restores protected names that commands change. A background job runs on after its call, so
+    its changes are repaired before the next command.
+    """
+
+    def __init__(self, guarded: NameProtection) -> None:
+        self.guarded = guarded
+        # Whether background jobs may be running.
+        self.has_jobs = False
+        # The snapshot that jobs are compared with; None: nothing to compare.
+        self._job_baseline: Any = None
+        # Repairs after jobs that no result has reported yet.
+        self._unreported: tuple[NameRepair, ...] = ()
+
+    async def snapshot(
+        self,
+        allowed: Sequence[str],
+        *,
+        git_writable: bool,
+        sequences: bool,
+        repositories: bool = False,
+    ) -> Any:
+        """A snapshot of the protected names, without those that match the `allowed` globs."""
+        return await run_in_thread_uncancellable(
+            lambda: self.guarded.take(
+                lifted=allowed,
+                git_writable=git_writable,
+                sequences=sequences,
+                repositories=repositories,
+            )
+        )
+
+    async def job_snapshot(self, allowed: Sequence[str]) -> Any:
+        """A snapshot of the names that background jobs must leave alone."""
+        return await self.snapshot(allowed, git_writable=True, sequences=True)
+
+    async def repair(
+        self, snapshot: Any, who: str | None, held: Sequence[str] = ()
+    ) -> Sequence[NameRepair]:
+        """Restore what differs from the snapshot, except in the paths `held`, which the program
+        could not change; logs the changes as done by `who`, if given.
+        """
+        repaired = await run_in_thread_uncancellable(
+            lambda: self.guarded.repair(snapshot, held=held)
+        )
+        if repaired and who is not None:
+            _log.warning("%s %s", who, tampering_text(repaired))
+        return repaired
+
+    def watch_jobs(self, baseline: Any, *, started: bool) -> None:
+        """Compare with this snapshot from now on; `started`: a job was started."""
+        self.has_jobs = self.has_jobs or started
+        self._job_baseline = baseline
+
+    async def repair_after_jobs(self) -> None:
+        """Restore what background jobs have changed since the last command."""
+        baseline, self._job_baseline = self._job_baseline, None
+        if baseline is not None:
+            repaired = await self.repair(baseline, "a background job")
+            self._unreported = (*self._unreported, *repaired)
+
+    def pop_job_tampering(self) -> tuple[NameRepair, ...]:
+        """The repairs after jobs that were not reported yet."""
+        found, self._unreported = self._unreported, ()
+        return found
+
+    def accept_plan(self, plan: Plan) -> None:
+        """Accept the changes of a committed plan: they were allowed and are no job's."""
+        if self._job_baseline is not None:
+            for change in plan.changes:
+                self.guarded.leave(self._job_baseline, change.place.absolute)
+
+
+def tampering_text(repaired: Sequence[NameRepair]) -> str:
+    """What a command did to protected names, and how far it was repaired."""
+    listed = ", ".join(_describe(one) for one in repaired[:_MAX_LISTED])
+    more = f" and {len(repaired) - _MAX_LISTED} more" if len(repaired) > _MAX_LISTED else ""
+    return f"changed protected names, which were put back: {listed}{more}"
+
+
+def _describe(one: NameRepair) -> str:
+    partly = "" if one.restored else ", NOT restored in full"
+    kept = f", its version kept as {one.kept}" if one.kept else ""
+    return f"{shown(one.path)} ({one.what}{partly}{kept})"

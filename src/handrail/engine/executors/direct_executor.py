@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import random
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from handrail.core.plan import Plan
-from handrail.core.problems import ProblemRaised
-from handrail.core.results import NO_META, Output, Status
+from handrail.core.results import NO_META, Modifier, Output, Status
+from handrail.engine.call_policy import known_entry
 from handrail.engine.call_state import CallState, Outcome
+from handrail.engine.executors.retry import retry
 from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.recorder import Recorder
 from handrail.engine.timing import DeadlineTimer
-
-BASE_S: Final = 0.5
-FACTOR: Final = 2.0
-CAP_S: Final = 5.0
-JITTER: Final = 0.25
-_PASSING: Final = frozenset(
-    {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EBUSY, errno.EAGAIN}
-)
-# Libraries raise these without a number: the class says what happened.
-_PASSING_KINDS: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
-_WORDS: Final = ("timeout", "timed out", "temporarily unavailable")
-
-
-def backoff_s(failures: int, chance: Callable[[], float] = random.random) -> float:
-    """How long to wait after so many failures: growing, capped, and never in step with others."""
-    wanted = min(BASE_S * FACTOR ** (failures - 1), CAP_S)
-    return wanted * (1 + JITTER * (2 * chance() - 1))
-
-
-def is_transient(error: Exception) -> bool:
-    """Whether a failure may be gone if one waits."""
-    if isinstance(error, ProblemRaised):
-        return error.problem.retryable
-    if not isinstance(error, OSError):
-        return False
-    if isinstance(error, _PASSING_KINDS) or error.errno in _PASSING:
-        return True
-    said = str(error).lower()
-    return any(word in said for word in _WORDS)
-
-
-async def retry(
-    run: Callable[[], Awaitable[Output]], attempts: int, tell: Callable[[str], None]
-) -> Output:
-    """Run it, again where a failure may pass; the last failure is the caller's to see."""
-    made = 1
-    while True:
-        try:
-            return await run()
-        except (ProblemRaised, OSError) as error:
-            if made >= attempts or not is_transient(error):
-                raise
-            wait = backoff_s(made)
-            why = str(error) or type(error).__name__
-            tell(f"attempt {made} of {attempts} failed ({why}); again in {wait:.1f} s")
-        made += 1
-        await asyncio.sleep(wait)
 
 
 def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -> Outcome:
@@ -76,13 +26,29 @@ def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -
         or type(output.modifiers) is not tuple
         or type(output.images) is not tuple
     ):
-        raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
+        output = _with_tuples(output)
+    for one in output.modifiers:
+        if not isinstance(one, Modifier):
+            raise TypeError(
+                f"its modifiers are {output.modifiers!r:.200}, which are not all modifiers"
+            )
     # An abstract class takes long to recognise even the default.
     if output.meta is not NO_META and not isinstance(output.meta, Mapping):
         raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
     if meta:
         output = output._replace(meta={**output.meta, **meta})
     return Outcome(Status.OK if output.problem is None else Status.FAILED, output)
+
+
+def _with_tuples(output: Any) -> Output:
+    """An output whose modifiers or images came as a list; raises TypeError for anything else."""
+    if (
+        type(output) is not Output
+        or type(output.text) is not str
+        or not {type(output.modifiers), type(output.images)} <= {list, tuple}
+    ):
+        raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
+    return output._replace(modifiers=tuple(output.modifiers), images=tuple(output.images))
 
 
 class Executor(Protocol):
@@ -92,8 +58,7 @@ class Executor(Protocol):
         """The outcome; None if the call must be cleared again."""
 
 
-@dataclass(frozen=True, slots=True)
-class DirectExecutor:
+class DirectExecutor(NamedTuple):
     """Runs the tool, again where it is idempotent and a failure may pass."""
 
     recorder: Recorder
@@ -102,13 +67,15 @@ class DirectExecutor:
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome:
         """Run the tool and return its output as the outcome."""
         prepared, context, timers = state.prepared, state.context, self.timers
-        entry, args = prepared.entry, prepared.parsed.model
-        if entry is None:
-            raise LookupError(f"there is no tool {prepared.call.name!r}")
+        entry, args = prepared.entry or known_entry(prepared), prepared.parsed.model
         tool = entry.tool
         if not prepared.scope.reads_only:
             await state.prepared.principal.policy.check_leases(state, None)
-            await self.recorder.write_intent(state, {"runs": prepared.name})
+            intent: dict[str, Any] = {"runs": prepared.name}
+            if not prepared.footprint.may_change_files:
+                # An undo need not say that this call stays.
+                intent["effects"] = {"writes": [], "open_ended": False}
+            await self.recorder.write_intent(state, intent)
         timers.limit(state.timer, tool.timeout_s)
         if entry.attempts == 1:
             return check_output(await tool.run(args, context))

@@ -38,14 +38,12 @@ from handrail.history.commit import BlobRetention, CommitResidue, commit
 _MOST: Final = 10
 # With more removed files, the one that a new file was moved from is not looked for.
 _MOST_ALIKE: Final = 100
-# For all files of one change; what is not looked at by then is not spoken of.
+# For all files of one change; what is not checked by then is not reported.
 _MAX_S: Final = 10.0
 
 
 class SyntaxReport(NamedTuple):
-    """`text` is added to what the model reads (empty: all is well), `faults` is for
-    `meta["syntax"]`.
-    """
+    """`text` is added for the model (empty: no errors); `faults` is `meta["syntax"]`."""
 
     text: str
     faults: list[dict[str, Any]]
@@ -125,7 +123,7 @@ class PlanCommitter:
         no file of the workspace changes before the intent is there.
         """
         token = os.urandom(8).hex()
-        intent = HandedValue[BlobRetention | None]()
+        intent: HandedValue[BlobRetention | None] = HandedValue()
         state.effects.residue = residue = CommitResidue()
 
         def work(tell: Callable[[], None]) -> None:
@@ -138,8 +136,8 @@ class PlanCommitter:
                 self.files,
                 durable=self.durable,
                 token=token,
-                announced=intent.wait,
-                mess=residue,
+                wait_for_intent=intent.wait,
+                residue=residue,
                 done=done,
             )
 

@@ -56,6 +56,9 @@ class CallHooks:
 
         opinion = normalize_opinion(await hook.before(hook_call(state.prepared)))
         clearance, verdict, rewrite = state.clearance, opinion.verdict, opinion.rewrite
+        if opinion.words or (verdict is not None and verdict.effect is not Effect.ALLOW):
+            # A hook may read anything.
+            state.context.session.note_secrets()
         if opinion.words and opinion.words not in state.notes.hook_messages:
             state.notes.hook_messages.append(opinion.words)
         if verdict is not None and verdict.effect is Effect.DENY:
@@ -75,13 +78,16 @@ class CallHooks:
 
     def _rewritten(self, prepared: PreparedCall, rewrite: Rewrite) -> PreparedCall:
         # The arguments are no longer what the user wrote, so they are an agent's.
-        call = prepared.call._replace(
-            name=prepared.name, arguments=rewrite.arguments, by_person=False
-        )
+        call = prepared.call._replace(arguments=rewrite.arguments, by_person=False)
         rewritten = self.preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
         rewritten.origin = prepared.origin
+        # The caller is answered in the words of the call that it made.
+        parsed = prepared.parsed
+        rewritten.parsed = rewritten.parsed._replace(
+            words=parsed.words, caller_names=parsed.caller_names
+        )
         return rewritten
 
     async def after(self, state: CallState) -> None:
@@ -139,6 +145,8 @@ class CallHooks:
                 return
             except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
                 _log.exception("a hook failed after %s", state.prepared.name)
-                words = f"[a hook failed after this call: {error}]"
-            added += [HookFileNote(words, words)] if words else []
+                words = f"[a hook failed after this call: {type(error).__name__}]"
+            if words:
+                state.context.session.note_secrets()
+                added.append(HookFileNote(words, words))
             added += tracker.pop_notes()

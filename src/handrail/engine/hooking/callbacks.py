@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypedDict
 
+from handrail.core.names.caller_words import CallerWords
 from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
-from handrail.engine.call_state import current_hook_failures
+from handrail.engine.call_state import current_call
 from handrail.engine.prepare.prepared_call import PreparedCall
 
 
@@ -23,7 +24,7 @@ class HookCall:
     `paths` are its path arguments, resolved and absolute; a path inside another value is named
     `paths[0]` or `edits[1].path`. `files` are the real absolute paths of all files that the call is
     known to touch; `ways` has the other names by which a file was reached. `runs_command`: the call
-    starts a program.
+    starts a program. `words` are the caller's names for all of this; None: the canonical ones.
     """
 
     call_id: str
@@ -35,6 +36,7 @@ class HookCall:
     files: tuple[str, ...] = ()
     ways: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     runs_command: bool = False
+    words: CallerWords | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def hook_call(prepared: PreparedCall) -> HookCall:
         tuple(dict.fromkeys(files)),
         {place.absolute: place.via for place in places.values() if place.via},
         runs,
+        prepared.parsed.words,
     )
 
 
@@ -131,6 +134,6 @@ class HookFailure(TypedDict):
 
 def record_hook_failure(hook: str, event: str, reason: str) -> None:
     """Record a failed run with the current call; does nothing outside a call."""
-    found = current_hook_failures.get()
-    if found is not None and len(found) < _MAX_FAILURES:
-        found.append({"hook": hook, "event": event, "reason": reason})
+    call = current_call.get()
+    if call is not None and len(call[1].hook_failures) < _MAX_FAILURES:
+        call[1].hook_failures.append({"hook": hook, "event": event, "reason": reason})

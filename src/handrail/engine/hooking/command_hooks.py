@@ -7,7 +7,7 @@ refusal ends it, and a failure counts as `on_failure` says.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -15,9 +15,14 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.core.verdicts import Effect, Verdict
 from handrail.engine.hooking.callbacks import HookCall, Opinion, Rewrite
-from handrail.engine.hooking.claude_input import ClaudeCall
 from handrail.engine.hooking.dispatcher import HookDispatcher, HookRun
-from handrail.engine.hooking.hook_input import HookInput
+from handrail.engine.hooking.hook_input import (
+    ClaudeCall,
+    HookInput,
+    complete_input,
+    find_called_view,
+    spell_call,
+)
 from handrail.hooks import messages
 from handrail.hooks.output import BLOCK_EXIT_CODE, truncate_message
 from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
@@ -90,11 +95,20 @@ class CommandHook:
         known_as = desk.aliases(call.tool)
         if claude:
             known_as |= desk.claude.names(call.tool)
+        elif spec.style is HookStyle.ARCHITECT and (
+            called := find_called_view(desk.architect, call)
+        ):
+            # Its names of one tool of ours are two tools there: `grep` and `search_code`.
+            others = {view.name for view in desk.architect.views(call.tool)} - {called.name}
+            known_as -= others
         if not spec.matcher.matches(known_as):
             return ()
         files = self._files(call, event)
         if not claude:
-            return [(file, None) for file in files]
+            foreign = None
+            if spec.style is HookStyle.ARCHITECT:
+                foreign = spell_call(desk.architect, call, desk.session.roots[0])
+            return [(file, foreign) for file in files]
         return [(file, one) for file in files for one in self._matching_names(call, file)]
 
     def _matching_names(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
@@ -143,9 +157,11 @@ class CommandHook:
         return None
 
     def _rewrite(self, run: HookRun, call: HookCall) -> Rewrite:
-        updated = run.decision.updated_input or {}
-        if run.claude_call is not None:
-            updated = self.dispatcher.claude.translate_back(run.claude_call, call, updated)
+        updated, desk, made = run.decision.updated_input or {}, self.dispatcher, run.claude_call
+        if made is not None and made.view is not None and self.spec.style is HookStyle.ARCHITECT:
+            updated = complete_input(desk.architect, made.view, call, updated)
+        if made is not None:
+            updated = desk.claude.translate_back(made, call, updated)
         return Rewrite(updated)
 
     def _failed(self, why: str, effect: Effect, *, hindered: bool = False) -> Opinion | None:
@@ -212,9 +228,7 @@ class HookVotes:
 def _with_changed_files(call: HookCall, result: ToolResult, workspace: str) -> HookCall:
     """The call with the files that it turned out to change."""
     files = tuple(str(PurePosixPath(workspace, change.path)) for change in result.changes)
-    return HookCall(
-        call.call_id, call.tool, call.arguments, call.turn, call.agent, call.paths, files
-    )
+    return replace(call, files=files, ways={}, runs_command=False)
 
 
 def _is_deleted(file: str, gone: set[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -16,10 +17,17 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.text.safe_text import safe_text
 from handrail.core.verdicts import Effect
+from handrail.dialects.base import Vocabulary
 from handrail.engine.events import EventBus
 from handrail.engine.hooking.callbacks import HookCall, record_hook_failure
-from handrail.engine.hooking.claude_input import ClaudeCall, ClaudeTranslator, claude_payload
-from handrail.engine.hooking.hook_input import HookInput, HookPayload, own_payload
+from handrail.engine.hooking.hook_input import (
+    ClaudeCall,
+    ClaudeTranslator,
+    HookInput,
+    HookPayload,
+    claude_payload,
+    own_payload,
+)
 from handrail.engine.hooking.runner import HookRunner
 from handrail.engine.prepare.arguments import check_plain, load_json
 from handrail.hooks.output import HookDecision, HookProcessResult, parse_hook_output
@@ -29,11 +37,17 @@ _MAX_BACKGROUND: Final = 8
 _SHUTDOWN_TIMEOUT_S: Final = 15.0
 
 
+# The subagent for whose work a hook is run; "": a main agent or the session.
+hook_owner: ContextVar[str] = ContextVar("hook_owner", default="")
+
+
 class BackgroundHooks:
-    """Hooks that no call waits for: a bounded number, ended with the runtime."""
+    """Hooks that no call waits for: a bounded number, ended with the subagent for whose work they run,
+    or with the runtime.
+    """
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], str] = {}
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
         """Start a hook; if too many are running, log a warning instead."""
@@ -41,19 +55,26 @@ class BackgroundHooks:
             _log.warning("hook %s was not run: %d others are still running", name, _MAX_BACKGROUND)
             return
         task = asyncio.get_running_loop().create_task(work(), name=name)
-        self._tasks.add(task)
+        self._tasks[task] = hook_owner.get()
         task.add_done_callback(self._over)
+
+    async def end_owned(self, owner: str) -> None:
+        """Cancel the hooks that run for the work of a subagent."""
+        await self._cancel([task for task, whose in self._tasks.items() if whose == owner])
 
     async def aclose(self) -> None:
         """Cancel the hooks that are still running."""
-        for task in tuple(self._tasks):
+        await self._cancel(list(self._tasks))
+
+    async def _cancel(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        for task in tasks:
             task.cancel()
-        if self._tasks:
+        if tasks:
             with anyio.CancelScope(shield=True):
-                await asyncio.wait(tuple(self._tasks), timeout=_SHUTDOWN_TIMEOUT_S)
+                await asyncio.wait(tasks, timeout=_SHUTDOWN_TIMEOUT_S)
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         bug = None if task.cancelled() else task.exception()
         if bug is not None:
             _log.error("hook %s failed in a way that it should not", task.get_name(), exc_info=bug)
@@ -95,6 +116,7 @@ class HookDispatcher:
     claude: ClaudeTranslator
     aliases: Callable[[str], frozenset[str]]
     background: BackgroundHooks
+    architect: Vocabulary
 
     async def run_hook(
         self,
@@ -108,7 +130,7 @@ class HookDispatcher:
             if spec.style is HookStyle.CLAUDE:
                 payload = claude_payload(hook_input, self.session, file, claude_call)
             else:
-                payload = own_payload(hook_input, self.session, file)
+                payload = own_payload(hook_input, self.session, file, claude_call)
         except ProblemRaised as raised:
             return self._finish(
                 spec,
@@ -218,6 +240,10 @@ class SessionHooks:
             self._started = False
             await self._run(HookEvent.SESSION_END, {"reason": "other"})
             await self._desk.background.aclose()
+
+    async def end_background(self, agent: str) -> None:
+        """End the background hooks that run for the work of a subagent."""
+        await self._desk.background.end_owned(agent)
 
     async def run(self, event: HookEvent, facts: Mapping[str, str]) -> HookDecision:
         """Run the hooks of an event of an agent's loop. The decision denies if one of them does,

@@ -123,7 +123,7 @@ class HookFileTracker:
         name = shown(now.place.path)
         what = f"Hook {hook} changed {name}"
         if was.content is None or now.content is None:
-            what = f"Hook {hook} {'removed' if now.content is None else 'brought back'} {name}"
+            what = f"Hook {hook} {'removed' if now.content is None else 'recreated'} {name}"
             return HookFileNote(f"[{what}]", f"[{what}]")
         if was.digest == now.digest:
             what = f"Hook {hook} changed the permissions of {name}"

@@ -104,7 +104,7 @@ class HookRunner:
         )
         if writes is not None:
             confinement = writes.enforce_if_possible(confinement)
-        held = self._confines.sandbox.held(confinement)
+        held = self._confines.sandbox.enforced_read_only(confinement)
         repaired: Sequence[NameRepair] = ()
         try:
             result = await self._run_held(spec, message, confinement)

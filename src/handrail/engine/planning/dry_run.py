@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlannedAction(NamedTuple):
-    """A call that would have been carried out."""
+    """A call that would have been carried out, with the names of the caller's dialect."""
 
     tool_name: str
     description: str
@@ -31,8 +31,10 @@ class PlannedActions:
 
     def note(self, prepared: PreparedCall, plan: Plan | None) -> None:
         """A call was described instead of carried out."""
-        action = PlannedAction(prepared.name, describe_call(prepared, plan), prepared.arguments)
-        self._actions.append(action)
+        name, arguments, words = prepared.name, prepared.arguments, prepared.parsed.words
+        if words is not None:
+            name, arguments = words.tool(name), words.spell(arguments)
+        self._actions.append(PlannedAction(name, describe_call(prepared, plan), arguments))
 
     @property
     def actions(self) -> tuple[PlannedAction, ...]:

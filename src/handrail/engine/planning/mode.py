@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from handrail.core.context import Session
+from handrail.core.names.caller_words import tool_name
 from handrail.core.ports.plan_mode import PlanFile, PlanModeExit, PlannedPermission
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.prepared_call import PreparedCall
@@ -67,17 +68,22 @@ class PlanMode:
         self._session.mode = self._clearance.mode.value
         return path
 
-    def check(self) -> None:
+    def _plan(self, given: str) -> str:
+        """The plan file, or what a caller gave that wrote none."""
+        text = self.text
+        return text if text.strip() else given
+
+    def check(self, given: str = "") -> None:
         """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
         if not self.active:
             raise messages.NOT_IN_PLAN_MODE.error()
-        if not self.text.strip() and not self.queue.pending:
+        if not self._plan(given).strip():
             raise messages.NO_PLAN.error(path=self._file.open())
 
-    def show(self, announced: Sequence[PlannedPermission]) -> str:
+    def show(self, announced: Sequence[PlannedPermission], given: str = "") -> str:
         """The plan for the user: the model's text, with a mark on every line."""
-        self._shown = self.text
-        lines = ["The plan, in the model's own words:", *_quote_lines(self._shown or "(none)")]
+        self._shown = self._plan(given)
+        lines = ["The plan, in the model's own words:", *_quote_lines(self._shown)]
         if announced:
             lines += ["It says that it will need (this allows nothing by itself):"]
             lines += _quote_lines("\n".join(f"{one.tool}: {one.prompt}" for one in announced))
@@ -87,12 +93,10 @@ class PlanMode:
             lines += _quote_lines("\n".join(map(_item_line, waiting)))
         return "\n".join(lines)
 
-    def leave(self, announced: Sequence[PlannedPermission]) -> PlanModeExit:
-        """Leave plan mode after the user approved the shown plan; raises `stale` if it changed
-        since.
-        """
-        self.check()
-        text = self.text
+    def leave(self, announced: Sequence[PlannedPermission], given: str = "") -> PlanModeExit:
+        """Leave plan mode after the user approved the plan; raises `stale` if it changed."""
+        self.check(given)
+        text = self._plan(given)
         if text != self._shown:
             raise messages.PLAN_CHANGED.error()
         self._grants.remember_plan(announced)
@@ -113,4 +117,4 @@ def _quote_lines(text: str) -> list[str]:
 
 
 def _item_line(item: PlanItem) -> str:
-    return f"{item.id} {item.tool}: {item.reason}"
+    return f"{item.id} {tool_name(item.tool)}: {item.reason}"

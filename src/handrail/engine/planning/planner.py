@@ -7,22 +7,21 @@ applies if the lines that it changes are lines that were shown; an overwrite nev
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from handrail.core.context import ReadRecord, ReadState, ReadStates
+from handrail.core.context import ReadRecord, ReadState, ReadStates, record_shown
 from handrail.core.places import Form, Kind, Place, Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.results import Modifier, Output, PermissionGranted, Status
+from handrail.core.results import FileRead, Modifier, Output, PermissionGranted, Status
 from handrail.core.text.content import Content
-from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
 from handrail.engine import messages
+from handrail.engine.call_policy import known_entry
 from handrail.engine.call_state import CallState, Decision, Outcome
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.mode import PlanMode
@@ -91,7 +90,7 @@ def text_lines(content: Content | None) -> list[str] | None:
     form = detect(data)
     if form is None:
         return None
-    lines = [line.removesuffix("\r") for line in form.show(form.decode(data)).split("\n")]
+    lines = form.show(form.decode(data)).replace("\r\n", "\n").removesuffix("\r").split("\n")
     if not lines[-1]:
         del lines[-1]
     return lines
@@ -203,6 +202,10 @@ class Freshness:
         text = _text(after) if known.whole else None
         reads.record_read(place.absolute, record, text)
 
+    def record_shown(self, shown: FileRead, reads: ReadState) -> None:
+        """A tool of the user's own showed a file."""
+        record_shown(reads, shown, self._files, self._now_ns())
+
     def _stat(self, change: Change) -> Stat | None:
         try:
             return self._files.stat(change.place)
@@ -286,8 +289,9 @@ def _diff_since(seen: str, now: list[str] | None) -> str:
     before = seen.split("\n")
     if now is None or now == before:
         return ""
-    lines = difflib.unified_diff(before, now, "as you read it", "as it is now", lineterm="", n=1)
-    shown = list(lines)
+    from difflib import unified_diff
+
+    shown = list(unified_diff(before, now, "as you read it", "as it is now", lineterm="", n=1))
     if len(shown) > _SHOWN_LINES:
         shown = [*shown[:_SHOWN_LINES], f"… {len(shown) - _SHOWN_LINES} more lines"]
     return "\n".join(shown)
@@ -318,15 +322,13 @@ class CallPlanner:
 
     async def preflight(self, state: CallState) -> None:
         """Start the time limit and run the tool's own check."""
-        tool = _tool(state)
+        tool = known_entry(state.prepared).tool
         self.timers.limit(state.timer, state.prepared.principal.policy.time_limit(tool))
         if tool.has_preflight:
             await tool.preflight(state.prepared.parsed.model, state.context)
 
     async def plan(self, state: CallState) -> Plan | None:
-        """The plan of a call whose tool makes plans; None if the call can only be planned after a
-        queued call has run.
-        """
+        """The call's plan; None if it can only be planned after a queued call has run."""
         prepared = state.prepared
         try:
             return await self.make_plan(state)
@@ -342,20 +344,20 @@ class CallPlanner:
 
         prepared = state.prepared
         try:
-            plan = await _tool(state).plan(prepared.parsed.model, state.context)
+            plan = await known_entry(prepared).tool.plan(prepared.parsed.model, state.context)
         except ProblemRaised as raised:
             places = list(prepared.places.values())
-            problem = self.freshness.explain(raised.problem, places, prepared.call.agent)
+            problem = self.freshness.explain(raised.problem, places, prepared.call.reader)
             raise ProblemRaised.of(problem) from raised
-        state.notes.model_notes = self.freshness.check(plan, prepared.call.agent)
+        call = prepared.call
+        reader = call.reader if call.conversation else call.agent
+        state.notes.model_notes = self.freshness.check(plan, reader)
         if self.blobs is not None:
             state.effects.hashing = hash_ahead(plan, self.blobs)
         return plan
 
     def describe(self, state: CallState, plan: Plan | None, decision: Decision) -> Outcome:
-        """The outcome of a call that is not carried out: described in a dry run, queued in plan
-        mode.
-        """
+        """The outcome of a call that is described in a dry run or queued in plan mode."""
         from handrail.engine.planning.preview import call_preview
 
         if decision is Decision.QUEUE:
@@ -376,9 +378,12 @@ class CallPlanner:
         tool, or one that is too broad, is dropped and reported.
         """
         outcome, entry = state.outcome, state.prepared.entry
-        if outcome is None or not outcome.output.modifiers:
+        if outcome is None or entry is None or not outcome.output.modifiers:
             return
-        builtin = entry is not None and entry.origin is ToolOrigin.BUILTIN
+        builtin = entry.origin is ToolOrigin.BUILTIN
+        # What a built-in tool has read is known, and most calls say nothing else.
+        if builtin and set(map(type, outcome.output.modifiers)) == {FileRead}:
+            return
         kept: list[Modifier] = []
         for modifier in outcome.output.modifiers:
             try:
@@ -386,15 +391,10 @@ class CallPlanner:
                     self.grants.apply_tool_grant(
                         modifier, trusted=builtin and outcome.status is Status.OK
                     )
+                elif isinstance(modifier, FileRead) and entry.origin is ToolOrigin.USER:
+                    self.freshness.record_shown(modifier, state.context.reads)
                 kept.append(modifier)
             except ProblemRaised as raised:
                 outcome.append(f"[handrail: {raised.problem.message}; this was ignored]")
         if len(kept) < len(outcome.output.modifiers):
             outcome.output = outcome.output._replace(modifiers=tuple(kept))
-
-
-def _tool(state: CallState) -> Tool[Any]:
-    entry = state.prepared.entry
-    if entry is None:
-        raise LookupError(f"there is no tool {state.prepared.call.name!r}")
-    return entry.tool

@@ -12,7 +12,7 @@ from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Content
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.recording.payloads import fits_one_line
+from handrail.engine.recording.payloads import caller_arguments, fits_one_line
 
 # Longer previews are replaced by the tool's own, which says how much is left out.
 _MOST: Final = 2_000_000
@@ -83,9 +83,10 @@ def full_preview(prepared: PreparedCall, plan: Plan | None) -> str:
 
 
 def _in_full(prepared: PreparedCall) -> str:
-    if all(fits_one_line(value) for value in prepared.arguments.values()):
+    arguments = caller_arguments(prepared)
+    if all(fits_one_line(value) for value in arguments.values()):
         return ""
-    return json.dumps(prepared.arguments, indent=2, ensure_ascii=False, default=repr)
+    return json.dumps(arguments, indent=2, ensure_ascii=False, default=repr)
 
 
 def _surroundings(prepared: PreparedCall, analysis: CommandAnalysis) -> list[str]:
@@ -116,9 +117,9 @@ def _lines(analysis: CommandAnalysis) -> list[str]:
     if effects.background:
         lines.append("starts something in the background")
     if effects.needs_network:
-        lines.append("with network: opened for this command, if you say yes")
+        lines.append("with network access, if you say yes")
     elif not analysis.unconfined:
-        lines.append("without network: it is not opened for this command")
+        lines.append("without network access")
     if analysis.unconfined:
         lines.append("OUTSIDE THE SANDBOX: nothing confines it")
     return lines

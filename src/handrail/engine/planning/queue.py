@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Clock
 from handrail.core.results import Output, Status, ToolResult
@@ -57,11 +58,9 @@ class QueuePersistence:
 
 
 class PlanQueue:
-    """The calls that wait for the user. `keeping` None: the queue is not stored. The runtime sets
-    `runner`.
-    """
+    """The calls that wait for the user. `keeping` None: the queue is not stored."""
 
-    runner: QueuedCallRunner
+    runner: Lazy[QueuedCallRunner]
 
     def __init__(self, clock: Clock, keeping: QueuePersistence | None = None) -> None:
         self._clock = clock
@@ -105,7 +104,7 @@ class PlanQueue:
         async with self._one_at_a_time:
             await self.refresh()
             chosen = self._chosen(ids, first)
-            with self.runner.same_turn():
+            with self.runner.value.same_turn():
                 return [await self._carry_out(item) for item in chosen]
 
     async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
@@ -140,9 +139,7 @@ class PlanQueue:
         return Outcome(Status.PLANNED, Output(text, item.preview or None, queued, meta=queued))
 
     def depends_on_queued(self, prepared: PreparedCall) -> bool:
-        """Whether a call concerns a file that a queued call would write, so that it can only be
-        planned after that call.
-        """
+        """Whether a call concerns a file that a queued call would write."""
         written = {path for item in self.pending for path in item.binding.paths}
         return any(place.path in written for place in prepared.places.values())
 
@@ -170,7 +167,7 @@ class PlanQueue:
 
     async def _carry_out(self, item: PlanItem) -> ToolResult:
         promise = item.approval(self._built())
-        result = await self.runner.run(_call_id(item), item, promise)
+        result = await self.runner.value.run(_call_id(item), item, promise)
         item = item.after_attempt(result, ran=result.status in _EXECUTED)
         if promise.changed_to is not None and item.pending:
             item = item.with_snapshot(promise.changed_to)

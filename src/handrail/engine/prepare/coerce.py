@@ -7,16 +7,17 @@ fits, never takes anything for true or false by its truthiness, and never guesse
 from __future__ import annotations
 
 import json
-import math
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
+from handrail.core.arguments.numbers import read_number
 from handrail.core.arguments.path_arguments import read_path_arguments
 from handrail.core.arguments.schema import Schema, full_schema
 from handrail.core.problems import ProblemRaised
@@ -25,9 +26,11 @@ from handrail.engine.registry import ArgumentSpec
 
 _UNREPAIRED: Final = object()
 _WORDS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,30}(\.0{1,30})?", re.ASCII)
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
-_MAX_TOLD: Final = 10
+_MAX_REASONS: Final = 10
+_NO_UNITS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType({})
+_NO_NAMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+# Under these names pydantic gives the limit that a number exceeds.
+_LIMITS: Final = frozenset({"ge", "gt", "le", "lt"})
 _TAGS: Final = re.compile(r"(str|int|float|bool|none|any|nullable)|.*[\[(].*")
 
 
@@ -161,18 +164,13 @@ def _to_string(value: Any, _schema: Schema) -> Any:
 def _to_integer(value: Any, _schema: Schema) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
-        return int(value.strip().partition(".")[0])
-    return _UNREPAIRED
+    number = read_number(value) if isinstance(value, str) else None
+    return number if isinstance(number, int) else _UNREPAIRED
 
 
-def _to_number(value: Any, schema: Schema) -> Any:
-    if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
-        return _UNREPAIRED
-    whole = _to_integer(value, schema)
-    if whole is not _UNREPAIRED:
-        return whole
-    return number if math.isfinite(number := float(value)) else _UNREPAIRED
+def _to_number(value: Any, _schema: Schema) -> Any:
+    number = read_number(value) if isinstance(value, str) else None
+    return _UNREPAIRED if number is None else number
 
 
 def _to_array(value: Any, schema: Schema) -> Any:
@@ -231,12 +229,17 @@ _REPAIRS: Final[Mapping[str, Callable[[Any, Schema], Any]]] = {
 
 
 def explain_errors(
-    error: ValidationError, spelled: Mapping[str, str], accepted: Sequence[str] = ()
+    error: ValidationError,
+    spelled: Mapping[str, str],
+    accepted: Sequence[str] = (),
+    units: Mapping[str, Callable[[Any], Any]] = _NO_UNITS,
+    inner: Mapping[str, Mapping[str, str]] = _NO_NAMES,
 ) -> ProblemRaised:
     """All that is wrong with the arguments, in the caller's own names.
 
     `spelled` maps canonical names to the caller's; `accepted` are the names that the model
-    was shown, to list and to suggest from.
+    was shown, to list and to suggest from. `units` turns values of canonical arguments into the
+    caller's units; `inner` has the caller's names for those inside an argument.
     """
     reasons: dict[str, list[str]] = {}
     first: str | None = None
@@ -244,19 +247,35 @@ def explain_errors(
         top = str(one["loc"][0]) if one["loc"] else ""
         name = spelled.get(top, top)
         first = first or name
-        place = _place(name, one["loc"][1:])
-        reasons.setdefault(place, []).append(_reason(one["type"], one["msg"], one["input"]))
+        names = inner.get(top, {})
+        place = _place(name, [names.get(str(step), step) for step in one["loc"][1:]])
+        said, value = one["msg"], one["input"]
+        if top in units:
+            said, value = _in_units(said, value, one.get("ctx", {}), units[top])
+        reasons.setdefault(place, []).append(_reason(one["type"], said, value))
         if one["type"] == "extra_forbidden":
-            reasons[place] = [_not_an_argument(name, accepted or [*spelled.values()])]
-    told = [_sentence(place, found) for place, found in reasons.items()]
-    if len(told) > _MAX_TOLD:
-        told[_MAX_TOLD:] = [f"and {len(told) - _MAX_TOLD} more"]
+            # Inside an argument, the names of the others are no suggestion.
+            known = (accepted or [*spelled.values()]) if len(one["loc"]) == 1 else ()
+            reasons[place] = [_not_an_argument(name, known)]
+    sentences = [_sentence(place, found) for place, found in reasons.items()]
+    if len(sentences) > _MAX_REASONS:
+        sentences[_MAX_REASONS:] = [f"and {len(sentences) - _MAX_REASONS} more"]
     return ProblemRaised(
         "invalid_arguments",
-        f"Invalid arguments: {'; '.join(told)}",
+        f"Invalid arguments: {'; '.join(sentences)}",
         hint=f"accepted arguments: {', '.join(accepted)}" if accepted else None,
         field=first or None,
     )
+
+
+def _in_units(
+    said: str, value: Any, limits: Mapping[str, Any], convert: Callable[[Any], Any]
+) -> tuple[str, Any]:
+    """The sentence about a limit and the value beyond it, both in the caller's unit."""
+    for name in _LIMITS & limits.keys():
+        head, _, _ = said.rpartition(" ")
+        return f"{head} {convert(limits[name])}", convert(value)
+    return said, value
 
 
 def _place(name: str, rest: Sequence[int | str]) -> str:
@@ -272,11 +291,14 @@ def _is_tag(step: int | str) -> bool:
 def _reason(kind: str, message: str, value: Any) -> str:
     if kind == "missing":
         return "is required"
-    plain = message.removeprefix("Input ").removeprefix("Value error, ")
+    plain = message.removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
     if kind in ("too_short", "too_long"):
         # The value itself shows how many there are "after validation".
         plain = plain.partition(" after validation")[0].removeprefix("List ")
     plain = plain.replace("a valid tuple", "a valid list")
+    # What a check of all arguments says names the value itself.
+    if ", got " in plain or (kind == "value_error" and isinstance(value, dict)):
+        return plain
     return f"{plain}, not {_brief(value)}"
 
 
@@ -290,10 +312,10 @@ def _sentence(place: str, reasons: Sequence[str]) -> str:
     endings = {reason.rpartition(", not ")[2] for reason in reasons}
     if len(reasons) > 1 and len(endings) == 1:
         heads = [reason.rpartition(", not ")[0].removeprefix("should be ") for reason in reasons]
-        told = f"should be {' or '.join(dict.fromkeys(heads))}, not {endings.pop()}"
+        reason = f"should be {' or '.join(dict.fromkeys(heads))}, not {endings.pop()}"
     else:
-        told = ", ".join(dict.fromkeys(reasons))
-    return f"{place!r} {told}" if place else told
+        reason = ", ".join(dict.fromkeys(reasons))
+    return f"{place!r} {reason}" if place else reason
 
 
 def _brief(value: Any) -> str:

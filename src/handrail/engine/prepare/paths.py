@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 from handrail.core.arguments.nodes import PathValue
 from handrail.core.effects import Effects, find_excess
@@ -17,7 +15,12 @@ from handrail.core.places import ASIDE, Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.engine import messages
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.registry import ToolEntry, ToolOrigin
+from handrail.policy.agents import AgentAction
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def resolve_nested(
@@ -86,13 +89,14 @@ def call_footprint(
         return entry.touches.base._replace(touches=(*touches, *entry.touches.base.touches))
     if not isinstance(said, Footprint):
         raise TypeError(f"its footprint is {said!r:.200}, which is not a Footprint")
-    if entry.origin is not ToolOrigin.BUILTIN:
+    by_host = entry.origin in (ToolOrigin.USER, ToolOrigin.RESOLVED)
+    if by_host:
         said = said._replace(touches=tuple([_typed(*touch) for touch in said.touches]))
     if Effects.OPEN_ENDED not in entry.touches.effects:
         excess = find_excess(entry.touches.effects, said)
         if excess is not None:
             raise messages.FOOTPRINT_EXCEEDS_EFFECTS.error(tool=entry.tool.name, excess=excess)
-    if entry.origin is not ToolOrigin.BUILTIN:
+    if by_host:
         said = _contained(said, files)
     if said.command is not None or not touches:
         return said
@@ -129,3 +133,22 @@ def _real(touch: Touch, footprint: Footprint, files: Files) -> Touch:
 def _path(touch: Touch) -> str:
     kind, _, path = touch.key.partition(":")
     return path if kind in ("file", "tree") else touch.key
+
+
+def check_agent_writes(prepared: PreparedCall) -> None:
+    """Refuse a command of an agent that may not change files if the text of the command shows
+    that it would; the sandbox prevents any other write.
+    """
+    call, analysis, access = (
+        prepared.call,
+        prepared.scope.footprint.command,
+        prepared.principal.access,
+    )
+    if analysis is None or access is None or access.may(AgentAction.PATCH):
+        return
+    prepared.scope = prepared.scope._replace(writes_nothing=True)
+    if analysis.effects.writes or analysis.unconfined:
+        would = "leave the sandbox"
+        if analysis.effects.writes:
+            would = f"write {analysis.effects.writes[0]!r}"
+        raise messages.AGENT_MAY_NOT_WRITE.error(agent=call.agent, would=would)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, NamedTuple
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall
 from handrail.core.footprint import NOTHING, Footprint
+from handrail.core.names.caller_words import CallerWords
 from handrail.core.places import Place
 from handrail.core.problems import Problem
 from handrail.core.tool import Tool
@@ -18,7 +17,11 @@ from handrail.core.verdicts import Risk
 from handrail.engine.batch.loop_guard import BatchPosition
 from handrail.engine.principal import Principal
 from handrail.engine.registry import ToolEntry
-from handrail.planmode.approval import PlanApproval
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from handrail.planmode.approval import PlanApproval
 
 
 class ExecutorKind(Enum):
@@ -47,6 +50,8 @@ class ParsedArguments(NamedTuple):
     caller_names: Mapping[str, str] = {}
     # How the dialect begins a result: from our first words to the dialect's.
     result_prefixes: Mapping[str, str] = {}
+    # The names in which the caller is answered; None: canonical ones.
+    words: CallerWords | None = None
 
 
 class CallScope(NamedTuple):

@@ -14,22 +14,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from pydantic import ValidationError
-
 from handrail.core.call import ToolCall, check_call_id
 from handrail.core.context import Session
 from handrail.core.effects import Effects
 from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.names.caller_words import CallerWords, current_words
 from handrail.core.outputs import OUTPUT_PREFIX
 from handrail.core.paths import PathUse
 from handrail.core.places import Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
-from handrail.dialects.base import View, ViewTable, Vocabulary
+from handrail.dialects.base import NOTHING, View, ViewTable, Vocabulary
+from handrail.dialects.canonical import CANONICAL
 from handrail.engine import messages
 from handrail.engine.prepare.paths import (
     call_footprint,
+    check_agent_writes,
     output_touch,
     resolve_nested,
     tree_touch,
@@ -43,7 +45,7 @@ from handrail.engine.prepare.prepared_call import (
 from handrail.engine.prepare.visibility import ToolVisibility
 from handrail.engine.principal import CallPolicy, Principal
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
-from handrail.policy.agents import AgentAction, Agents
+from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants
 
 _log = logging.getLogger("handrail")
@@ -60,16 +62,14 @@ class CallIds:
         # Ids of our own must be new even where a named session goes on in another process.
         self._prefix = prefix
         self._ids = itertools.count(1)
-        self._turns = itertools.count(first_turn)
+        self._next_turn = first_turn
         self._turn: ContextVar[int | None] = ContextVar("handrail_turn", default=None)
         self._grants = grants
 
     def make_call(
         self, id: Any, name: Any, arguments: Mapping[str, Any] | str | None, turn: int, agent: str
     ) -> ToolCall:
-        """A call; without an id it gets a new one. Raises `invalid_arguments` for an id that cannot
-        be used.
-        """
+        """A call, with a new id if it has none. Raises `invalid_arguments` for an invalid id."""
         call_id = check_call_id(id) if id is not None else f"{self._prefix}.{next(self._ids)}"
         given = {} if arguments is None else arguments
         return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
@@ -87,6 +87,14 @@ class CallIds:
         current = self._turn.get()
         return current if current is not None else self._new_turn()
 
+    def begin_turn(self, at_least: int) -> int:
+        """The turn of the next message of a conversation whose turns so far are below `at_least`: a
+        new one, unless the conversation is inside a turn.
+        """
+        if self._turn.get() is None:
+            self._next_turn = max(self._next_turn, at_least)
+        return max(self.turn(), at_least)
+
     @contextmanager
     def same_turn(self) -> Iterator[int]:
         """One turn for all calls made inside; follows the calling thread or task."""
@@ -100,7 +108,8 @@ class CallIds:
     def _new_turn(self) -> int:
         if self._grants.has_turn_grants:
             self._grants.end_turn()
-        return next(self._turns)
+        self._next_turn += 1
+        return self._next_turn - 1
 
 
 class Principals:
@@ -120,10 +129,11 @@ class Principals:
             return self._user
         if self._version != self.agents.version or len(self._known) > _MOST_AGENTS:
             self._known, self._version = {}, self.agents.version
-        known = self._known.get(call.agent)
+        known = self._known.get(reader := call.reader if call.conversation else call.agent)
         if known is None:
-            known = Principal(self._agent_policy, self.agents.of(call.agent), call.agent)
-            self._known[call.agent] = known
+            access, chain = self.agents.of(call.agent), self.agents.chain(call.agent)
+            known = Principal(self._agent_policy, access, reader, chain)
+            self._known[reader] = known
         return known
 
 
@@ -133,6 +143,8 @@ class CallTarget(NamedTuple):
     view: View
     table: ViewTable
     entry: ToolEntry
+    # How the dialect of the caller shows the tool.
+    shown: View
 
 
 class Preparer:
@@ -148,12 +160,17 @@ class Preparer:
     ) -> None:
         self._registry = registry
         self._vocabulary = vocabulary
-        self._files = files
+        self.files = files
         self.principals = principals
         self.visibility = ToolVisibility(registry, vocabulary, session, principals.agents)
         # By the name that was called; valid for one state of the registry.
         self._targets: dict[str, CallTarget] = {}
         self._version = registry.version
+
+    @property
+    def actions(self) -> frozenset[str]:
+        """The tools that a model may call in the text of its reply."""
+        return self._vocabulary.dialect.actions
 
     def prepare(self, call: ToolCall) -> PreparedCall:
         """Prepare the call; never raises: what is wrong becomes the problem of the result."""
@@ -183,27 +200,53 @@ class Preparer:
         except ProblemRaised as raised:
             prepared.problem = raised.problem
         except Exception as bug:  # noqa: BLE001 - a tool's own code, or a mapping that lies
-            _log.exception("%s cannot be prepared", prepared.name)
-            message = f"{prepared.name} cannot be prepared: {type(bug).__name__}: {bug}"
-            prepared.problem = Problem("internal", message[:2000])
+            name, reference, kind = prepared.call.name, prepared.call.id, type(bug).__name__
+            _log.exception("%s cannot be prepared (reference %s)", prepared.name, reference)
+            template = messages.TOOL_NOT_PREPARED
+            prepared.problem = template.fill(tool=name, kind=kind, reference=reference)
 
     def _parse_and_validate(self, prepared: PreparedCall) -> None:
         given: Mapping[str, Any] = plain_arguments(prepared.call)
+        raw = given
         ignored: tuple[str, ...] = ()
         try:
             target = self._find(prepared)
             prepared.entry, table = target.entry, target.table
             spelled = table.spelled
-            if table.defaults or not given.keys().isdisjoint(table.foreign):
+            if table.completes or not given.keys().isdisjoint(table.foreign):
                 given, unused, spelled = self._vocabulary.translate(target.view, given)
                 ignored = tuple(unused)
         except ProblemRaised:
             prepared.parsed = ParsedArguments(given)
             raise
-        prepared.parsed = _validated(target, given, ignored, spelled)
-        self._resolve(prepared)
-        if prepared.scope.footprint.command is not None and prepared.principal.access is not None:
-            self._check_writes(prepared)
+        words = None
+        if spelled or self._vocabulary.dialect.name != CANONICAL.name:
+            words = self._vocabulary.caller_words(target.view, target.shown, spelled, raw)
+        token = None if words is None else current_words.set(words)
+        try:
+            prepared.parsed = _validated(target, given, ignored, words)
+            if words is not None:
+                target.shown.check_limits(given, prepared.parsed.model)
+            if target.entry.tool.traits.forwards_to is None:
+                self._resolve(prepared)
+            command = prepared.scope.footprint.command
+            if command is not None and prepared.principal.access is not None:
+                check_agent_writes(prepared)
+        finally:
+            if token is not None:
+                current_words.reset(token)
+        if target.entry.tool.traits.forwards_to is not None:
+            self._unwrap(prepared, target.entry.tool)
+
+    def _unwrap(self, prepared: PreparedCall, door: Tool[Any]) -> None:
+        """Prepare the call that the call of a forwarding tool names, in place of it."""
+        name, arguments = door.forward(prepared.parsed.model)
+        inner = self._look_up(name)
+        if inner is None or not inner.entry.tool.name.startswith(str(door.traits.forwards_to)):
+            raise messages.NOT_FORWARDED.error(tool=name[:200], door=door.name, field="tool")
+        prepared.call = prepared.call._replace(name=inner.entry.tool.name, arguments=arguments)
+        prepared.entry, prepared.parsed = None, ParsedArguments(arguments)
+        self._parse_and_validate(prepared)
 
     def _find(self, prepared: PreparedCall) -> CallTarget:
         """The tool of a call; raises `unknown_tool` if there is none that the caller may use."""
@@ -215,7 +258,7 @@ class Preparer:
             raise self.visibility.unknown_tool(prepared, exists=False)
         entry = target.entry
         limited = call.from_model or prepared.principal.access is not None
-        if limited and not self.visibility.allows(prepared, entry):
+        if limited and not self.visibility.allows(prepared, entry, target.view):
             raise self.visibility.unknown_tool(prepared, exists=True)
         if entry.conditional and not entry.tool.enabled(self.visibility.session):
             raise messages.TOOL_DISABLED.error(tool=call.name)
@@ -231,36 +274,21 @@ class Preparer:
         else:
             entry = self._registry.entry(view.tool)
         if entry is None:
-            return None
-        target = CallTarget(view, self._vocabulary.table(view), entry)
+            entry = self._registry.resolve(name)
+            if entry is None:
+                return None
+            view = self._vocabulary.shown(entry.tool.name)
+        vocabulary = self._vocabulary
+        shown = view if vocabulary.shows(view) else vocabulary.shown(view.tool)
+        target = CallTarget(view, vocabulary.table(view), entry, shown)
         # Bounded: models make up spellings.
         if len(self._targets) < _MOST_NAMES:
             self._targets[name] = target
         return target
 
-    def _check_writes(self, prepared: PreparedCall) -> None:
-        """Refuse a command of an agent that may not change files if the text of the command shows
-        that it would; the sandbox prevents any other write.
-        """
-        call, analysis, access = (
-            prepared.call,
-            prepared.scope.footprint.command,
-            prepared.principal.access,
-        )
-        if analysis is None or access is None or access.may(AgentAction.PATCH):
-            return
-        prepared.scope = prepared.scope._replace(writes_nothing=True)
-        if analysis.effects.writes or analysis.unconfined:
-            would = "leave the sandbox"
-            if analysis.effects.writes:
-                would = f"write {analysis.effects.writes[0]!r}"
-            raise messages.AGENT_MAY_NOT_WRITE.error(agent=call.agent, would=would)
-
     def _resolve(self, prepared: PreparedCall) -> None:
-        """Resolve the paths of a call and work out what it touches; raises what `Files.locate`
-        raises.
-        """
-        entry, args, files = prepared.entry, prepared.parsed.model, self._files
+        """Resolve a call's paths and its footprint; raises what `Files.locate` raises."""
+        entry, args, files = prepared.entry, prepared.parsed.model, self.files
         if entry is None:
             return
         places: dict[str, Place] = {}
@@ -345,25 +373,28 @@ def _validated(
     target: CallTarget,
     given: Mapping[str, Any],
     ignored: tuple[str, ...],
-    spelled: Mapping[str, str],
+    words: CallerWords | None,
 ) -> ParsedArguments:
-    """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`. `given` has
-    canonical names, `spelled` leads from them to the caller's.
-    """
+    """The valid arguments, repaired; raises `invalid_arguments`. `given` has canonical names."""
     entry, view = target.entry, target.view
+    spelled: Mapping[str, str] = NOTHING if words is None else words.arguments
     try:
         model = entry.arguments.validate(given)
-    except ValidationError:
+    except ValueError:
+        # Pydantic's ValidationError is one, and importing it here would cost every call.
         pass
     else:
-        return ParsedArguments(given, model, (), ignored, spelled, view.openings)
+        return ParsedArguments(given, model, (), ignored, spelled, view.openings, words)
+    from pydantic import ValidationError
+
     from handrail.engine.prepare.coerce import explain_errors, validate_coerced
 
     try:
         repaired, model = validate_coerced(entry.arguments, given)
     except ValidationError as error:
-        shown = view.shown_args(entry.arguments.schema.get("properties", ()))
-        raise explain_errors(error, spelled, [arg.name for arg in shown]) from error
+        shown = target.shown.shown_args(entry.arguments.schema.get("properties", ()))
+        caller_view = [arg.name for arg in shown], view.units(spelled), view.inner_names
+        raise explain_errors(error, spelled, *caller_view) from error
     return ParsedArguments(
-        repaired.arguments, model, repaired.notes, ignored, spelled, view.openings
+        repaired.arguments, model, repaired.notes, ignored, spelled, view.openings, words
     )

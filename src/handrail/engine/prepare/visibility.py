@@ -5,23 +5,24 @@ shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Final
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.ports.plan_mode import ENTER, LEAVE
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.dialects.base import Vocabulary
+from handrail.dialects.base import View, Vocabulary
 from handrail.engine import messages
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.registry import Registry, ToolEntry
+from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
 from handrail.policy.agents import AgentAccess, Agents
 
 # A shown tool that leads to others: these may be called although no array names them.
 DOORS: Final[Mapping[str, tuple[str, ...]]] = {ENTER: (LEAVE,)}
+# Stands for every tool that the host program's `resolve_tool` may find.
+RESOLVED_TOOLS: Final = "*"
 _NAME: Final = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
 
 
@@ -51,53 +52,81 @@ class ToolVisibility:
     vocabulary: Vocabulary
     session: Session
     agents: Agents
-    # By agent: the canonical names that its last `declare` lets its model call. They bind the
+    # By reader: the canonical names that its last `declare` lets its model call. They bind the
     # calls of a model's message; an agent that nothing was declared for is not bound.
     _declared: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def record_declared(self, agent: str, tools: frozenset[str]) -> None:
-        """Note what the model of an agent may call from now on."""
-        self._declared[agent] = tools
+    def record_declared(self, reader: str, tools: frozenset[str]) -> None:
+        """Note what the model of an agent may call from now on, see `ToolCall.reader`."""
+        self._declared[reader] = tools
+
+    def find_declared(self, reader: str) -> frozenset[str] | None:
+        """What the model of an agent may call; None if nothing was declared for it."""
+        return self._declared.get(reader)
 
     def list_declared(self, agent: str, allowed: Collection[str] | None) -> Collection[str] | None:
-        """The tools to declare to an agent: of those allowed, what it may call; None: all that
-        the dialect shows.
-        """
+        """The tools to declare to an agent: the allowed ones that it may call; None: all shown."""
         access = self.agents.of(agent)
         if access is None:
             return allowed
-        named = allowed
-        if named is None:
-            dialect = self.vocabulary.dialect
-            named = [
+        dialect, tools = self.vocabulary.dialect, self.registry.list_all()
+        named = (
+            [view.tool if (view := self.vocabulary.resolve(one)) else one for one in allowed]
+            if allowed is not None
+            else [
                 tool.name
-                for tool in self.registry.list_all()
+                for tool in tools
                 if access.lists_tools or not dialect.hides(tool.name, tool.traits)
             ]
-        found = [view.tool if (view := self.vocabulary.resolve(one)) else one for one in named]
-        return [name for name in found if _open_to(access, self.registry.entry(name))]
+        )
+        found = [name for name in named if _open_to(access, self.registry.entry(name))]
+        return [view.name for name in found for view in self._views(access, name, allowed or ())]
+
+    def _views(self, access: AgentAccess | None, tool: str, names: Collection[str]) -> list[View]:
+        """The ways in which a tool is shown to an agent, among those that `names` choose."""
+        views = self.vocabulary.chosen_views(tool, names)
+        while access is not None and len(views) > 1:
+            listed = self.vocabulary.chosen_views(tool, access.names)
+            views = [view for view in views if view in listed]
+            access = access.above
+        return views
 
     def list_callable(self, agent: str) -> list[str]:
         """The canonical names of all tools that an agent may call."""
         access, entry = self.agents.of(agent), self.registry.entry
         return [name for name in self.registry.names if _open_to(access, entry(name))]
 
-    def allows(self, prepared: PreparedCall, entry: ToolEntry | None) -> bool:
-        """Whether the caller may use a tool."""
-        if entry is None or not _open_to(prepared.principal.access, entry):
+    def allows(
+        self, prepared: PreparedCall, entry: ToolEntry | None, view: View | None = None
+    ) -> bool:
+        """Whether the caller may use a tool; by the name of this view, if the dialect has it."""
+        access = prepared.principal.access
+        if entry is None or not _open_to(access, entry):
             return False
-        return self._is_declared(prepared.call, entry.tool.name)
-
-    def _is_declared(self, call: ToolCall, tool: str) -> bool:
-        if not call.from_model:
+        declared, tool = self._declared_to(prepared.call), entry.tool.name
+        if declared is not None and not _is_declared(entry, declared):
+            return False
+        if view is None or not self.vocabulary.shows(view):
             return True
-        declared = self._declared.get(call.agent)
-        return declared is None or tool in declared
+        if len(self.vocabulary.views(tool)) == 1:
+            return True
+        shown = declared is None or f"{tool}:{view.name}" in declared
+        return shown and view in self._views(access, tool, ())
+
+    def _declared_to(self, call: ToolCall) -> frozenset[str] | None:
+        """What was declared to the model that makes a call; None if nothing binds the call."""
+        if not call.from_model:
+            return None
+        return self._declared.get(call.reader if call.conversation else call.agent)
 
     def without_hidden_names(self, prepared: PreparedCall, problem: Problem) -> Problem:
-        """The problem as its caller may read it: no hint names a tool that it cannot use."""
+        """The problem as its caller may read it: no hint names a tool that it cannot use, or was
+        not shown.
+        """
         if problem.hint is None:
             return problem
+        if problem.hint_tools and not problem.hint_tools <= self._named_to(prepared):
+            return replace(problem, hint=None)
         hint = problem.hint
         hidden = frozenset(
             name
@@ -109,23 +138,61 @@ class ToolVisibility:
     def unknown_tool(self, prepared: PreparedCall, *, exists: bool) -> ProblemRaised:
         """The refusal of a name that no tool has, or whose tool the caller may not use."""
         name = prepared.call.name
-        shown = sorted(
-            self.vocabulary.shown(tool.name).name
-            for tool in self.registry.list_all()
-            if self.allows(prepared, self.registry.entry(tool.name)) and tool.shown(self.session)
-        )
         if not name:
             return messages.NO_TOOL_NAME.error(field="name")
+        shown = self._shown_to(prepared)
+        listed = f"tools: {', '.join(sorted(view.name for view in shown))}"
         if exists:
-            listed = f"tools: {', '.join(shown)}"
-            message = f"the tool {name!r:.200} is switched off here"
-            return ProblemRaised("unknown_tool", message, hint=listed)
-        close = get_close_matches(name[:100], shown, n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
-        return ProblemRaised("unknown_tool", f"there is no tool named {name!r:.200}", hint=hint)
+            return messages.TOOL_SWITCHED_OFF.error(tool=name, hint=listed)
+        similar = self._similar(name, shown)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else listed
+        return messages.NO_SUCH_TOOL.error(tool=name, hint=hint)
+
+    def _shown_to(self, prepared: PreparedCall) -> list[View]:
+        """What the caller was shown: its declared tools, or those that are shown by default."""
+        dialect, listed = self.vocabulary.dialect, self._declared_to(prepared.call) is not None
+        access = prepared.principal.access
+        listed = listed or (access is not None and access.lists_tools)
+        return [
+            view
+            for tool in self.registry.list_all()
+            if tool.shown(self.session) and (listed or not dialect.hides(tool.name, tool.traits))
+            for view in self.vocabulary.views(tool.name)
+            if self.allows(prepared, self.registry.entry(tool.name), view)
+        ]
+
+    def _named_to(self, prepared: PreparedCall) -> set[str]:
+        """The tools whose names the caller knows: those that it was shown, and the one it calls."""
+        return {view.tool for view in self._shown_to(prepared)} | {prepared.name}
+
+    def _similar(self, name: str, shown: Sequence[View]) -> list[str]:
+        """The shown tools that the name may mean. The accepted name that is most like it says what
+        kind of tool is meant; tools of other kinds only have similar names.
+        """
+        from difflib import get_close_matches
+
+        accepted = {one.casefold(): view.tool for one, view in self.vocabulary.accepted()}
+        accepted.update((one.casefold(), one) for one in self.registry.names)
+        close = get_close_matches(name[:100].casefold(), accepted, n=8, cutoff=0.6)
+        tools = [tool for one in close if (tool := self.registry.find(accepted[one])) is not None]
+        wanted = dict.fromkeys(tool.name for tool in tools if tool.group == tools[0].group)
+        return [view.name for tool in wanted for view in shown if view.tool == tool][:3]
+
+
+def _is_declared(entry: ToolEntry, declared: frozenset[str]) -> bool:
+    """Whether what was declared to a model lets it call a tool."""
+    if entry.tool.name in declared:
+        return True
+    if entry.origin is ToolOrigin.RESOLVED:
+        return RESOLVED_TOOLS in declared
+    return entry.tool.traits.reached_by in declared
 
 
 def _open_to(access: AgentAccess | None, entry: ToolEntry | None) -> bool:
     if access is None or entry is None:
         return entry is not None
+    forwards_to = entry.tool.traits.forwards_to
+    if forwards_to is not None:
+        # The call that it stands for is checked by its own name.
+        return access.may_call_some(forwards_to)
     return access.may_call(entry.tool.name, edits_files=entry.edits_files)

@@ -1,23 +1,33 @@
-"""Tool calls out of a provider's response, and results back as that provider's messages.
+"""Reads tool calls and the end of a provider's response, and writes results as its messages.
 
-Works by shape, with objects and dicts alike, and imports no SDK: what a response is like
-is public and stable, which classes carry it is not.
+Works by shape, with objects and dicts alike, and imports no SDK: the shape of a response is public
+and stable, its classes are not.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from handrail.core.call import safe_call_id
-from handrail.core.finish_words import get
+from handrail.core.finish_words import (
+    ANTHROPIC_FINISH,
+    CHAT_FINISH,
+    GEMINI_FINISH,
+    RESPONSES_FINISH,
+    RESPONSES_INCOMPLETE,
+    get,
+)
+from handrail.core.ports.models import Finish
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Image, ToolResult
 from handrail.engine import messages
 
 Provider = Literal["openai", "openai-responses", "anthropic", "gemini"]
 
+_CAPITAL: Final = re.compile("[A-Z]")
 _VISIBLE: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _ANTHROPIC_BLOCKS: Final = frozenset(
     {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"}
@@ -35,7 +45,9 @@ def response_id(response: Any) -> str | None:
     """The id of the response, which distinguishes calls of servers that reuse call ids. An id that is
     too long or has unusual characters is replaced by one made from its hash.
     """
-    given = None if isinstance(response, list | tuple) else get(response, "id")
+    if isinstance(response, list | tuple):
+        return None
+    given = get(response, "id") or either(response, "responseId")
     return safe_call_id(given) if isinstance(given, str) and given else None
 
 
@@ -43,7 +55,7 @@ def read_calls(response: Any) -> RequestedCalls:
     """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
 
     Takes an OpenAI chat completion, its message or the calls in it, an OpenAI response or its
-    output list, an Anthropic message or its content list. Calls of tools that the provider
+    output list, an Anthropic message or its content list, a Gemini response or its content. Calls of tools that the provider
     runs itself are not ours and are left out.
     """
     if isinstance(response, list | tuple):
@@ -54,6 +66,9 @@ def read_calls(response: Any) -> RequestedCalls:
     output = get(response, "output")
     if isinstance(output, list | tuple):
         return _from_output(output)
+    parts = gemini_parts(response)
+    if parts is not None:
+        return _from_parts(parts)
     if get(response, "role") != "assistant":
         raise _unknown_shape(response)
     content = get(response, "content")
@@ -134,6 +149,35 @@ def _from_blocks(blocks: Iterable[Any]) -> RequestedCalls:
             if get(block, "type") == "tool_use"
         ],
     )
+
+
+def _from_parts(parts: Iterable[Any]) -> RequestedCalls:
+    found = [either(part, "functionCall") for part in parts]
+    # A call without an id is answered by its name and position.
+    calls = [
+        _call(get(call, "id") or "", get(call, "name"), get(call, "args") or {})
+        for call in found
+        if call is not None
+    ]
+    return RequestedCalls("gemini", calls)
+
+
+def gemini_parts(response: Any) -> Sequence[Any] | None:
+    """The parts of a Gemini response or of its content; None for other shapes."""
+    candidates = get(response, "candidates")
+    content = response
+    if isinstance(candidates, list | tuple) and candidates:
+        content = get(candidates[0], "content")
+    elif get(response, "role") != "model":
+        return None
+    parts = get(content, "parts")
+    return parts if isinstance(parts, list | tuple) else ()
+
+
+def either(thing: Any, name: str) -> Any:
+    """The field in the spelling of the wire or, in objects of the SDK, in that of Python."""
+    found = get(thing, name)
+    return get(thing, _CAPITAL.sub(r"_\g<0>", name).lower()) if found is None else found
 
 
 def _call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
@@ -220,3 +264,101 @@ _FORMS: Final[Mapping[str, Callable[[ToolResult], dict[str, Any]]]] = {
     "openai": _chat,
     "openai-responses": _responses,
 }
+
+
+class ResponseEnd(NamedTuple):
+    """How a response ended.
+
+    `finish` is None where the shape has no such field: a bare message or list of calls.
+    `reason` is the provider's own word. `unfinished` are the positions, among the calls of
+    the response, of those that the provider itself marks as incomplete.
+    """
+
+    finish: Finish | None
+    reason: str = ""
+    unfinished: frozenset[int] = frozenset()
+
+    @property
+    def runs_effects(self) -> bool:
+        """Whether calls that change something may run."""
+        return self.finish is None or self.finish is Finish.CALLS
+
+    @property
+    def cuts_last_call(self) -> bool:
+        """Whether the last call may be a part of what the model meant."""
+        return self.finish in (Finish.LENGTH, Finish.REFUSED, Finish.CUT)
+
+
+# What a complete Anthropic response has and a message of a conversation has not.
+_OF_A_RESPONSE: Final = ("id", "model", "usage", "stop_reason", "stop_sequence")
+
+
+def read_end(response: Any) -> ResponseEnd:
+    """How a response that `read_calls` understands ended."""
+    if isinstance(response, list | tuple):
+        return ResponseEnd(None, unfinished=_unfinished(response))
+    choices = get(response, "choices")
+    if isinstance(choices, Sequence) and choices:
+        named = _named(CHAT_FINISH, get(choices[0], "finish_reason"))
+        return _unless_refused(get(choices[0], "message"), named)
+    output = get(response, "output")
+    if isinstance(output, list | tuple):
+        return _of_output(response)._replace(unfinished=_unfinished(output))
+    if gemini_parts(response) is not None:
+        return _of_candidate(get(response, "candidates"))
+    content = get(response, "content")
+    if isinstance(content, list | tuple) and get(response, "tool_calls") is None:
+        return _of_message(response)
+    # Some programs keep the choice's field in the message.
+    reason = get(response, "finish_reason")
+    return _unless_refused(
+        response, ResponseEnd(None) if reason is None else _named(CHAT_FINISH, reason)
+    )
+
+
+def _unless_refused(message: Any, end: ResponseEnd) -> ResponseEnd:
+    """A chat message may carry the text of a refusal instead of an answer."""
+    return ResponseEnd(Finish.REFUSED, "refusal") if get(message, "refusal") else end
+
+
+def _of_message(message: Any) -> ResponseEnd:
+    """An Anthropic response, or a message of a conversation, which has no such field."""
+    if isinstance(message, Mapping) and not any(key in message for key in _OF_A_RESPONSE):
+        return ResponseEnd(None)
+    return _named(ANTHROPIC_FINISH, get(message, "stop_reason"))
+
+
+def _of_candidate(candidates: Any) -> ResponseEnd:
+    """A Gemini response; its content alone has no such field."""
+    if not candidates:
+        return ResponseEnd(None)
+    reason = either(candidates[0], "finishReason")
+    # An enumeration in objects of the SDK.
+    return _named(GEMINI_FINISH, get(reason, "value") or reason)
+
+
+def _of_output(response: Any) -> ResponseEnd:
+    status = get(response, "status")
+    if status != "incomplete":
+        return _named(RESPONSES_FINISH, status)
+    reason = get(get(response, "incomplete_details"), "reason")
+    found = _named(RESPONSES_INCOMPLETE, reason)
+    if found.finish is Finish.UNKNOWN:
+        return ResponseEnd(Finish.CUT, found.reason or "incomplete")
+    return found
+
+
+def _named(known: Mapping[str, Finish], reason: Any) -> ResponseEnd:
+    if not isinstance(reason, str):
+        return ResponseEnd(Finish.UNKNOWN)
+    return ResponseEnd(known.get(reason, Finish.UNKNOWN), reason[:100])
+
+
+def _unfinished(items: Sequence[Any]) -> frozenset[int]:
+    """The positions of calls of the Responses API that are marked as incomplete."""
+    calls = [item for item in items if get(item, "type") == "function_call"]
+    return frozenset(
+        number
+        for number, item in enumerate(calls)
+        if get(item, "status") not in (None, "completed")
+    )

@@ -19,9 +19,14 @@ from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine.batch.batch_runner import BegunCalls
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.providers.message_calls import MessagePreparer, MessageScope, hold_effects
-from handrail.engine.providers.model_calls import CountCall, ModelCalls
-from handrail.engine.providers.response_end import ResponseEnd
+from handrail.engine.providers.message_calls import (
+    CallLimit,
+    MessagePreparer,
+    MessageScope,
+    ModelCalls,
+    hold_effects,
+)
+from handrail.engine.providers.provider_messages import ResponseEnd
 
 # Understanding a call of such a tool may start a helper process or reach out.
 _NOT_FORESEEN: Final = Effects.OPEN_ENDED | Effects.NETWORK
@@ -45,13 +50,20 @@ class StreamedCalls:
     """
 
     def __init__(
-        self, calls: ModelCalls, agent: str, on_event: Listener | None, refuse: CountCall
+        self,
+        calls: ModelCalls,
+        agent: str,
+        on_event: Listener | None,
+        limit: CallLimit | None,
+        conversation: str,
+        turn: int,
     ) -> None:
         self._calls = calls
-        self._refuse = refuse
+        # None also once the message has ended or was given up: its calls are settled then.
+        self._limit = limit
         self._on_event = on_event
-        self._scope = MessageScope(None, calls.runner.ids.turn(), agent)
-        self._begun = BegunCalls(calls.services.batches, on_event)
+        self._scope = MessageScope(None, turn, agent, conversation)
+        self._begun = BegunCalls(calls.services.batches.value, on_event)
         self._streamed: list[_StreamedCall] = []
         # The command of each call, None for calls that run none; known after `finish`.
         self.commands: list[CommandAnalysis | None] = []
@@ -65,7 +77,7 @@ class StreamedCalls:
         """A call is complete: `{"id", "name", "arguments"}`. It does not start yet: until something
         follows it, it may be the last call of a message that was cut off.
         """
-        refusal = self._refuse()
+        refusal = None if self._limit is None else self._limit.charge_call()
         effects = self._calls.preparer.tool_effects(str(asked["name"]))
         if refusal is not None or (effects is not None and effects & _NOT_FORESEEN):
             self._streamed.append(_StreamedCall(asked, None, may_start=False, refusal=refusal))
@@ -74,8 +86,8 @@ class StreamedCalls:
         foresight = self._calls.services.policy.foresee(prepared)
         if foresight.refusal is not None:
             refusal = foresight.refusal
-            told = CallRefusedEarly(prepared.call.id, prepared.name, refusal.code, refusal.message)
-            self._calls.services.bus.emit(told, self._on_event)
+            event = CallRefusedEarly(prepared.call.id, prepared.name, refusal.code, refusal.message)
+            self._calls.services.bus.emit(event, self._on_event)
         reads = prepared.reads_only and foresight.unasked
         may_start = reads and not self._conflicts(prepared.footprint)
         self._streamed.append(_StreamedCall(asked, prepared, may_start))
@@ -95,6 +107,7 @@ class StreamedCalls:
         """Run what has not begun, as the end of the message allows, and return the results of all
         calls of the message in order. Without `begin` nothing more is run.
         """
+        self._limit = None
         prepared: list[PreparedCall] = []
         for position, call in enumerate(asked):
             known = self._streamed[position] if position < len(self._streamed) else None
@@ -115,8 +128,19 @@ class StreamedCalls:
         return await self._calls.run_turn(prepared, self._scope.turn, self._on_event, self._begun)
 
     async def settle(self) -> None:
-        """Wait for the calls that have begun; the others never begin."""
+        """Wait for the calls that have begun; the others never begin, and are not counted."""
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            for one in self._streamed:
+                begun = one.prepared is not None and self._begun.has_begun(one.prepared)
+                if one.refusal is None and not begun:
+                    limit.return_call()
         await self._begun.settle()
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether all calls that were added are known to only read."""
+        return all(one.prepared is not None and one.prepared.reads_only for one in self._streamed)
 
     @property
     def _preparer(self) -> MessagePreparer:

@@ -1,11 +1,19 @@
-"""A response of a provider that is read and acted upon at the same time."""
+"""A response of a provider that is read while its calls already run."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+import inspect
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Final, Self
 
 from handrail.core.ports.models import (
@@ -18,12 +26,15 @@ from handrail.core.ports.models import (
 )
 from handrail.core.results import ToolResult
 from handrail.engine import messages
-from handrail.engine.providers.provider_messages import tool_messages
-from handrail.engine.providers.response_end import ResponseEnd
-from handrail.engine.providers.stream_source import StreamSource, recognise_wire
+from handrail.engine.providers.provider_messages import ResponseEnd, tool_messages
 from handrail.engine.providers.streamed_calls import StreamedCalls
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.reader import CallPiece, StreamReader
+
+_ANTHROPIC_TYPES: Final = ("message_start", "message_delta", "message_stop", "ping")
+_GEMINI_FIELDS: Final = frozenset({"candidates", "usageMetadata", "promptFeedback"})
+# Events that the SDKs' helpers add to those of the provider, with the whole message in each.
+_ADDED: Final = frozenset({"text", "input_json", "thinking", "signature", "citation", "compaction"})
 
 # The names of formats as `rt.declare` has them, and as models have them.
 _WIRES: Final[Mapping[str, str]] = {"openai": "openai-chat", **{name: name for name in FORMATS}}
@@ -90,12 +101,7 @@ class StreamedTurn:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._left = True
         try:
             if self._running is not None and self._outcome is None:
@@ -150,6 +156,9 @@ class StreamedTurn:
         if reader is None:
             wire = self._wire or recognise_wire(plain)
             reader = self._reader = FORMATS[wire].reader()
+        if reader.stopped:
+            # The response is complete: what follows belongs to nothing.
+            return
         for one in reader.read(plain):
             if isinstance(one, CallOpened | TextDelta | ThinkingDelta):
                 self._calls.advance()
@@ -190,7 +199,9 @@ class StreamedTurn:
             return
         self._left = True
         await self._calls.settle()
-        raise messages.STREAM_CUT_OFF.error(reason=failed.message) from failed
+        over = failed.code == "over_limit"
+        template = messages.STREAM_OVER_LIMIT if over else messages.STREAM_CUT_OFF
+        raise template.error(reason=failed.message) from failed
 
     async def _give_up(self) -> None:
         """The block was left before the response ended: calls that began are finished."""
@@ -231,3 +242,89 @@ def _known_wire(provider: str) -> str:
             provider=provider, formats=", ".join(_WIRES), field="provider"
         )
     return _WIRES[provider]
+
+
+class StreamSource:
+    """Reads events one by one; `aclose` closes the connection behind them if there is one."""
+
+    def __init__(self, events: Any) -> None:
+        self._events = events
+        self._iterator = _iterator(events)
+
+    async def read(self) -> Any:
+        """The next event; raises StopAsyncIteration after the last one."""
+        iterator = self._iterator
+        if isinstance(iterator, AsyncIterator):
+            return await anext(iterator)
+        try:
+            return next(iterator)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+    def plain(self, event: Any) -> Mapping[str, Any] | None:
+        """The event as a dict; None for one that an SDK's helper has added."""
+        kind = None if isinstance(event, Mapping) else getattr(event, "type", None)
+        if kind == "chunk" and hasattr(event, "chunk"):
+            return self.plain(event.chunk)
+        if isinstance(event, Mapping):
+            return event
+        if (isinstance(kind, str) and kind in _ADDED) or _is_helper(kind):
+            return None
+        dump = getattr(event, "model_dump", None)
+        if dump is None:
+            raise _unknown(event)
+        dumped = dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+        if not isinstance(dumped, Mapping):
+            raise _unknown(event)
+        return dumped
+
+    async def aclose(self) -> None:
+        """Stop the source. An error in closing is not an error of the turn."""
+        for name in ("aclose", "close"):
+            close = getattr(self._events, name, None)
+            if callable(close):
+                closed = close()
+                if inspect.isawaitable(closed):
+                    await closed
+                return
+
+
+def recognise_wire(event: Mapping[str, Any]) -> str:
+    """The format of a stream by its first event; raises `invalid_arguments`."""
+    kind = event.get("type")
+    if isinstance(kind, str):
+        if kind.startswith("response."):
+            return "openai-responses"
+        if kind in _ANTHROPIC_TYPES or kind.startswith("content_block_") or kind == "error":
+            return "anthropic"
+    if "choices" in event or event.get("object") == "chat.completion.chunk" or "error" in event:
+        return "openai-chat"
+    if _GEMINI_FIELDS & set(event):
+        return "gemini"
+    raise _unknown(event)
+
+
+def _iterator(events: Any) -> AsyncIterator[Any] | Iterator[Any]:
+    if isinstance(events, AsyncIterable):
+        return aiter(events)
+    if isinstance(events, Iterable) and not isinstance(events, str | bytes | Mapping):
+        return iter(events)
+    raise _unknown(events)
+
+
+def _is_helper(kind: Any) -> bool:
+    """Whether a type is one of those that OpenAI's chat helper makes from chunks."""
+    return isinstance(kind, str) and kind.split(".")[0] in (
+        "content",
+        "refusal",
+        "tool_calls",
+        "logprobs",
+    )
+
+
+def _unknown(thing: Any) -> Exception:
+    return messages.UNKNOWN_STREAM_SHAPE.error(
+        kind=type(thing).__name__,
+        formats="openai, openai-responses, anthropic, gemini",
+        field="events",
+    )

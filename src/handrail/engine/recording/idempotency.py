@@ -10,11 +10,10 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from handrail.core.events import Listener
 from handrail.core.outputs import Outputs
 from handrail.core.places import shown
 from handrail.core.ports.records import CallRecord, Store
@@ -26,6 +25,10 @@ from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.prepare.preparer import CallIds
 from handrail.engine.recording.payloads import replay
+from handrail.engine.recording.stored_results import find_own_call
+
+if TYPE_CHECKING:
+    from handrail.core.events import Listener
 
 # How long a call waits for its first time in another process, and how often it looks.
 PATIENCE_S: Final = 10.0
@@ -59,6 +62,8 @@ class _CallHistory:
     def __init__(self, session: str, store: Store) -> None:
         self.session = session
         self.store = store
+        # Other sessions in which calls of continued conversations were made, by call id.
+        self.elsewhere: dict[str, str] = {}
 
     async def find(self, call_id: str) -> CallRecord | None:
         return await self.store.find_completed(self.session, call_id)
@@ -73,7 +78,7 @@ class _CallHistory:
         return result if result is None or not result.changes else await self._as_it_is(result)
 
     async def _as_it_is(self, result: ToolResult) -> ToolResult:
-        """The result of a change, which may have been taken back since."""
+        """The result of a change, which may have been undone since."""
         from handrail.history.undo.recorded_changes import find_undone_paths
 
         undone = await find_undone_paths(self.store, self.session, result.call_id)
@@ -184,9 +189,17 @@ class CallIdLedger:
             return call_id
         return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
 
-    async def is_recorded(self, call_id: str) -> bool:
-        """Whether a call of this id has completed."""
-        return await self._past.find(call_id) is not None
+    async def is_recorded(self, call_id: str, conversation: str) -> bool:
+        """Whether a call of this id has completed; one that was cancelled has not. Its conversation
+        may have made it in another session: a claim of the id finds it there from now on.
+        """
+        if call_id in self._abandoned:
+            return False
+        past = self._past
+        found = await find_own_call(past.store, past.session, call_id, conversation)
+        if found is not None and found.session != past.session:
+            self._past.elsewhere[call_id] = found.session
+        return found is not None
 
     async def claim(self, prepared: PreparedCall) -> IdClaim:
         """Claim the id for this call, or return the conflict or the previous call. Who claims it settles it."""
@@ -204,7 +217,10 @@ class CallIdLedger:
         self._running[call_id] = InFlightCall(fingerprint, future)
         claim: IdClaim | None = None
         try:
-            claim = await self._decide(call_id, fingerprint)
+            if call_id in self._past.elsewhere:
+                claim = await self._claim_elsewhere(prepared)
+            else:
+                claim = await self._decide(call_id, fingerprint)
         finally:
             if claim is not _FRESH:
                 del self._running[call_id]
@@ -238,6 +254,18 @@ class CallIdLedger:
         if self._shared is not None:
             return await self._shared.claim(call_id, fingerprint)
         return _FRESH
+
+    async def _claim_elsewhere(self, prepared: PreparedCall) -> IdClaim:
+        """A call of a conversation that has made it in another session. Ids of a conversation are
+        unique in it; arguments are not compared, as secrets in the recorded ones are masked.
+        """
+        call = prepared.call
+        past = _CallHistory(self._past.elsewhere[call.id], self._past.store)
+        found = await past.find(call.id)
+        asked = {} if found is None else found.requested
+        if (asked.get("agent"), asked.get("called")) != (call.agent, call.name):
+            return IdClaim(conflict=_duplicate_id(call.id))
+        return IdClaim(previous=partial(past.result, call.id))
 
     async def _recorded(self, call_id: str) -> ToolResult | None:
         result = await self._past.result(call_id)
@@ -296,8 +324,7 @@ def _elsewhere(call_id: str) -> Problem:
     return messages.RUNNING_ELSEWHERE.fill(call_id=call_id)
 
 
-@dataclass(frozen=True, slots=True)
-class IdempotentRunner:
+class IdempotentRunner(NamedTuple):
     """Runs each call id once. A repeated call gets the recorded result; a call with a used id and
     other arguments is refused as `duplicate_id`.
     """

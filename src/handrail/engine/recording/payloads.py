@@ -4,16 +4,23 @@ recorded for a call.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.core.context import Session
+from handrail.core.names.caches import is_cache
 from handrail.core.places import shown
 from handrail.core.ports.records import CallRecord
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Status, ToolResult
 from handrail.engine.prepare.prepared_call import PreparedCall
 
+if TYPE_CHECKING:
+    from handrail.core.events import Event
+    from handrail.engine.call_state import CallState
+
+_log = logging.getLogger("handrail")
 _WIDEST: Final = 80
 
 
@@ -39,9 +46,54 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def one_line(prepared: PreparedCall) -> str:
-    """A call in one line: its name and its arguments, long ones cut."""
-    shown = ", ".join(f"{key}={_short(value)}" for key, value in prepared.arguments.items())
-    return f"{prepared.name}({shown})"
+    """A call in one line, in the caller's words: its name and its arguments, long ones cut."""
+    words, arguments = prepared.parsed.words, caller_arguments(prepared)
+    name = prepared.name if words is None else words.tool(prepared.name)
+    return f"{name}({', '.join(f'{key}={_short(value)}' for key, value in arguments.items())})"
+
+
+def ended_events(state: CallState, result: ToolResult) -> Iterator[Event]:
+    """What is reported when a call has ended: its changes, then its end."""
+    from handrail.core.events import CallEnded, FileChanged
+
+    for change in result.changes:
+        yield FileChanged(result.call_id, change.path, change.operation)
+    verdict, problem = state.clearance.verdict, result.problem
+    yield CallEnded(
+        result.call_id,
+        state.prepared.name,
+        result.status.value,
+        None if problem is None else problem.code,
+        result.meta["duration_s"],
+        None if problem is None else problem.message,
+        None if verdict is None else verdict.effect.value,
+        None if verdict is None else verdict.rule,
+        footprint_words(state.prepared),
+        len(result.changes),
+    )
+
+
+def footprint_words(prepared: PreparedCall) -> tuple[str, ...]:
+    """What a call can touch, such as "write file:/project/a.py"."""
+    touched = [f"{access.value} {key}" for key, access in prepared.footprint.touches]
+    return (*touched, "open-ended") if prepared.footprint.open_ended else tuple(touched)
+
+
+def caller_arguments(prepared: PreparedCall) -> Mapping[str, Any]:
+    """The arguments under the names and in the units of the caller."""
+    words = prepared.parsed.words
+    return prepared.arguments if words is None else words.spell(prepared.arguments)
+
+
+def render_call(prepared: PreparedCall) -> str | None:
+    """The call as its tool shows it to a user; None if the tool does not, or fails."""
+    if prepared.entry is None or prepared.args is None:
+        return None
+    try:
+        return prepared.tool.render_call(prepared.args) or None
+    except Exception:  # noqa: BLE001 - a tool's own code; the summary is shown instead
+        _log.exception("%s cannot be shown", prepared.name)
+        return None
 
 
 def fits_one_line(value: object) -> bool:
@@ -59,27 +111,28 @@ _LEFT: Final = 2
 
 
 def change_summary(
-    changes: Sequence[ChangeRecord], meta: Mapping[str, Any], way: str = "undo takes it back"
+    changes: Sequence[ChangeRecord], meta: Mapping[str, Any], way: str = "undo reverts it"
 ) -> str | None:
-    """The line for the result of a command; None if there is nothing to say. `way` is how the
-    change is taken back.
+    """The line for a command's result, without files in caches; None if there is none. `way`: how
+    to undo it.
     """
     undo, left = meta.get("undo"), meta.get("undo_left_out")
     if undo is None:
         return None
+    changes = [one for one in changes if not is_cache(one.path)]
     reasons = dict(left) if isinstance(left, Mapping) else {}
     if not changes:
         # What is never looked at, such as a large folder, is no news where nothing changed.
         reasons = {path: why for path, why in reasons.items() if _is_news(path)}
         return f"undo: {_without(reasons, len(reasons))}" if reasons else None
     more = f" (+{len(changes) - _LISTED} more)" if len(changes) > _LISTED else ""
-    told = f"changed: {', '.join(shown(one.path) for one in changes[:_LISTED])}{more}"
+    text = f"changed: {', '.join(shown(one.path) for one in changes[:_LISTED])}{more}"
     if undo == "none":
-        return f"{told}; undo cannot take it back, nothing was kept"
+        return f"{text}; undo cannot revert it: nothing was kept"
     if reasons:
         count = int(meta.get("undo_left_out_count", len(reasons)))
-        return f"{told}; {way}, without {_without(reasons, count)}"
-    return f"{told}; {way}"
+        return f"{text}; {way}, without {_without(reasons, count)}"
+    return f"{text}; {way}"
 
 
 def _is_news(path: str) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from handrail.core.call import ToolCall
-from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.outputs import OUTPUT_OF
 from handrail.core.places import Place
@@ -29,8 +28,11 @@ from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.registry import ToolOrigin
 from handrail.policy.policy_input import PolicyInput
 
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis
+
 _READING: Final = "read_file"
-_MAX_PATHS: Final = 20_000
+MAX_PATHS: Final = 20_000
 
 
 class ReadDenialCheck(ReadDenyPatterns, Protocol):
@@ -64,6 +66,9 @@ class ReadReview(NamedTuple):
         maker = str(record.requested.get("agent", "main"))
         if not self.preparer.principals.agents.same_chain(maker, caller.agent):
             raise _denied(record, f"it belongs to the agent {maker!r}")
+        made_in = record.requested.get("conversation", "")
+        if caller.conversation and maker == caller.agent and made_in != caller.conversation:
+            raise _denied(record, "it belongs to another conversation")
         prepared = self._prepared(record, caller)
         verdict = self.judge.judge_read(self._subject(prepared, done))
         if verdict.effect is Effect.DENY:
@@ -74,6 +79,22 @@ class ReadReview(NamedTuple):
         denials = self.denials
         if denials is not None and done.get("read_rules") != read_rules_digest(denials):
             self._check_newly_withheld(record, prepared, denials)
+
+    def denies_unrecorded(self, call: ToolCall) -> bool:
+        """Whether a read of what a call touches would be denied, by its arguments alone. One that cannot
+        be understood here is not.
+        """
+        prepared = self.preparer.prepare(call)
+        if prepared.problem is not None or prepared.entry is None:
+            return False
+        requested = {"agent": call.agent, "arguments": prepared.arguments}
+        done = {"tool": prepared.name, "status": Status.OK.value}
+        record = CallRecord("", call.id, 0, 0, requested, None, done, 0)
+        try:
+            self.check(record, call)
+        except ProblemRaised:
+            return True
+        return False
 
     def _is_user(self, caller: ToolCall) -> bool:
         """Whether the user asks, who may read every result."""
@@ -114,9 +135,7 @@ class ReadReview(NamedTuple):
     def _check_newly_withheld(
         self, record: CallRecord, prepared: PreparedCall, denials: ReadDenialCheck
     ) -> None:
-        """The rules have changed since the call: look at what it may have shown beside the
-        paths that it named.
-        """
+        """Check what a call may have shown beside its paths, after the rules have changed."""
         footprint = prepared.footprint
         if footprint.command is not None:
             withheld = denials.may_affect(footprint.command)
@@ -145,8 +164,8 @@ class ReadReview(NamedTuple):
         ):
             # Nobody knows which files it quotes.
             return True
-        shown = list(_paths_in(data))
-        if len(shown) >= _MAX_PATHS:
+        shown = list(list_named_paths(data))
+        if len(shown) >= MAX_PATHS:
             return True
         return any(denials.hides(place.absolute) for place in self._places(shown))
 
@@ -179,10 +198,10 @@ def _changed(done: Mapping[str, Any]) -> list[str]:
     return [str(change[0]) for change in done.get("changes", ()) if change]
 
 
-def _paths_in(data: Any) -> Iterator[str]:
+def list_named_paths(data: Any) -> Iterator[str]:
     """The paths that a result names, as our own tools name them."""
     waiting, found = [data], 0
-    while waiting and found < _MAX_PATHS:
+    while waiting and found < MAX_PATHS:
         value = waiting.pop()
         if isinstance(value, Mapping):
             paths = value.get("paths", ())

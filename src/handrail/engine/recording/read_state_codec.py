@@ -62,9 +62,7 @@ class SavedReads:
 
 
 async def load_reads(store: Store, session: str, kept: Mapping[str, Any]) -> SavedReads:
-    """What a session had read when it was closed or its process was killed; `kept` are the
-    values that were kept with it.
-    """
+    """What a session had read when it ended; `kept` are the values stored with it."""
     saved = SavedReads.from_state(kept.get(_KEY))
     last, noted = await store.parts_of_calls(session, _KEY, saved.seq)
     for reads in _readable(noted):

@@ -9,36 +9,30 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.core.context import Session, ToolContext, current_reads
-from handrail.core.events import (
-    CallEnded,
-    CallOutput,
-    CallProgress,
-    CallStarted,
-    FileChanged,
-    Listener,
-)
+from handrail.core.names.caller_words import current_words
 from handrail.core.places import shown
 from handrail.core.ports.machine import Clock
-from handrail.core.ports.processes import OnOutput, Stream
 from handrail.core.ports.records import Durability, Row, Store
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord, Output, Status, ToolResult
-from handrail.engine.call_state import (
-    CallState,
-    Outcome,
-    current_hook_failures,
-    current_session,
-)
+from handrail.engine.call_policy import note_shown_secrets
+from handrail.engine.call_state import CallState, Outcome, current_call
 from handrail.engine.events import EventBus
 from handrail.engine.failures import ended_problem
 from handrail.engine.prepare.prepared_call import PreparedCall
-from handrail.engine.recording.payloads import change_summary, log_attributes, one_line
+from handrail.engine.recording.payloads import (
+    change_summary,
+    ended_events,
+    footprint_words,
+    log_attributes,
+    one_line,
+    render_call,
+)
 from handrail.engine.recording.truncation import (
     TRUNCATED_BY_TOOL,
     TruncationOptions,
@@ -46,13 +40,16 @@ from handrail.engine.recording.truncation import (
     truncate_result,
 )
 from handrail.engine.timing import CallTimer, DeadlineTimer
-from handrail.history.recovery.pending_cleanup import mark_pending_cleanup
+from handrail.history.recovered_call import mark_pending_cleanup
+
+if TYPE_CHECKING:
+    from handrail.core.events import Event, Listener
+    from handrail.core.ports.processes import OnOutput, Stream
 
 _log = logging.getLogger("handrail")
 
 
-@dataclass(frozen=True, slots=True)
-class RecorderOptions:
+class RecorderOptions(NamedTuple):
     """How calls of a session are recorded."""
 
     dialect: str
@@ -101,6 +98,7 @@ class Recorder:
             partial(self.report, timer),
             timer.cancellation.signal,
             prepared.scope.places,
+            chain=prepared.principal.chain,
         )
         if prepared.scope.footprint.command is not None:
             context.on_output = self._output_listener(timer)
@@ -119,19 +117,22 @@ class Recorder:
 
     async def write_requested(self, state: CallState) -> None:
         """Write the `requested` row; raises `store_unavailable` if that is impossible."""
-        prepared = state.prepared
+        prepared, call = state.prepared, state.prepared.call
         payload = requested_payload(prepared, self._options.dialect)
+        now = self._clock.now_ns()
         try:
-            self._store.append(self._row(state, "requested", payload))
+            self._store.append(Row(self.session.id, "requested", call.id, call.turn, now, payload))
         except ProblemRaised:
             await self._recover(state)
         if state.timer.listener is not None or not self._bus.idle:
-            call, line = prepared.call, one_line(prepared)
-            started = CallStarted(call.id, prepared.name, call.turn, call.agent, line)
+            from handrail.core.events import CallStarted
+
+            facts = one_line(prepared), render_call(prepared), footprint_words(prepared)
+            started = CallStarted(call.id, prepared.name, call.turn, call.agent, *facts)
             self._bus.emit(started, state.timer.listener)
 
     async def _recover(self, state: CallState) -> None:
-        """Let a store that failed write the row; raises if it still cannot, unless reads may go on."""
+        """Let a store that failed write the row; raises if it cannot, unless reads may go on."""
         try:
             await self._store.flush()
         except ProblemRaised:
@@ -148,20 +149,24 @@ class Recorder:
         """Write the `intent` row of a call that is about to change something; returns when the row
         is on disk. `on_disk` is called in the store's thread as soon as it is.
         """
-        row = self._row(
-            state, "intent", {"tool": state.timer.tool, **self._options.owner, **payload}
-        )
+        call, now = state.prepared.call, self._clock.now_ns()
+        announced = {"tool": state.timer.tool, **self._options.owner, **payload}
+        row = Row(self.session.id, "intent", call.id, call.turn, now, announced)
         await self._store.commit(row, self._options.durability, on_disk)
 
-    def report(self, timer: CallTimer, text: str) -> None:
-        """Send the progress that a tool reports to the listeners."""
+    def report(self, timer: CallTimer, sent: str | Event) -> None:
+        """Send the progress that a tool reports, or an event of its own, to the listeners."""
         if timer.listener is not None or not self._bus.idle:
-            self._bus.emit(CallProgress(timer.call_id, timer.tool, text), timer.listener)
+            from handrail.core.events import CallProgress
+
+            own = CallProgress(timer.call_id, timer.tool, sent) if isinstance(sent, str) else sent
+            self._bus.emit(own, timer.listener)
 
     def _output_listener(self, timer: CallTimer) -> OnOutput | None:
         """Sends the output of a running program to the listeners; None if there are none."""
         if timer.listener is None and self._bus.idle:
             return None
+        from handrail.core.events import CallOutput
 
         def send(stream: Stream, data: bytes) -> None:
             text = data.decode("utf-8", "replace")
@@ -182,18 +187,16 @@ class Recorder:
         """The one exit of every call: its result, its `completed` row, its events."""
         outcome = state.outcome or Outcome.from_problem(ended_problem(state))
         result = self.result(state, outcome)
+        note_shown_secrets(state, result)
         try:
             self._write_completed(state, result)
         except ProblemRaised as raised:
-            # The changes have happened, so the caller gets the result. The store keeps the row
-            # and writes it as soon as it can.
-            name = shown(state.prepared.name)
-            _log.error("the record of %s waits: %s", name, raised.problem.message)
+            # The changes have happened: the caller gets the result, and the store writes the row later.
+            name, why = shown(state.timer.tool), raised.problem.message
+            _log.error("the record of %s waits: %s", name, why)
         if state.timer.listener is not None or not self._bus.idle:
-            for change in result.changes:
-                event = FileChanged(result.call_id, change.path, change.operation)
+            for event in ended_events(state, result):
                 self._bus.emit(event, state.timer.listener)
-            self._bus.emit(_ended(state.prepared.name, result), state.timer.listener)
         if _log.isEnabledFor(logging.INFO):
             facts = log_attributes(result, self.session)
             _log.info("%s: %s", shown(state.prepared.name), result.status.value, extra=facts)
@@ -209,11 +212,11 @@ class Recorder:
         payload = completed_payload(state, result)
         if self._options.read_rules is not None:
             payload["read_rules"] = self._options.read_rules
-        if state.notes.reads and self._options.keep_reads:
-            # What the agent knows of files since this call.
-            agent = state.prepared.call.agent
-            payload["reads"] = {"agent": agent, "files": dict(state.notes.reads)}
-        self._store.append(self._row(state, "completed", payload))
+        call, now = state.prepared.call, self._clock.now_ns()
+        if (reads := state.notes.reads) and self._options.keep_reads:
+            reader = call.reader if call.conversation else call.agent
+            payload["reads"] = {"agent": reader, "files": dict(reads)}
+        self._store.append(Row(self.session.id, "completed", call.id, call.turn, now, payload))
 
     def close(self, state: CallState) -> None:
         """Release what a call holds, after its record was written."""
@@ -271,15 +274,6 @@ class Recorder:
         limit = min(tool.max_chars, options.max_chars)
         return truncate(text, limit, options.keep or tool.keep, None, "").text
 
-    def _row(
-        self,
-        state: CallState,
-        kind: Literal["requested", "intent", "completed"],
-        payload: Mapping[str, Any],
-    ) -> Row:
-        call = state.prepared.call
-        return Row(self.session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
-
 
 class CallRecording:
     """The recording of one running call; a class, because a generator would cost more."""
@@ -293,11 +287,12 @@ class CallRecording:
     result: ToolResult
 
     async def __aenter__(self) -> CallRecording:
-        notes = self._state.notes
+        state, notes = self._state, self._state.notes
+        words = state.prepared.parsed.words
         self._tokens = (
-            current_session.set(self._state.context.session),
+            current_call.set((state.context.session, notes)),
             current_reads.set(notes.reads),
-            current_hook_failures.set(notes.hook_failures),
+            None if words is None else current_words.set(words),
         )
         return self
 
@@ -308,7 +303,7 @@ class CallRecording:
         trace: TracebackType | None,
     ) -> None:
         state, cancellation = self._state, self._state.timer.cancellation
-        session, reads, hook_failures = self._tokens
+        call, reads, words = self._tokens
         try:
             try:
                 if error is None and cancellation.ended:
@@ -318,12 +313,13 @@ class CallRecording:
             if error is None and self.result.problem is not None:
                 failed_calls = state.prepared.principal.policy.failed_calls
                 if failed_calls is not None:
-                    await failed_calls.note(state, self.result)
+                    await failed_calls.value.note(state, self.result)
         finally:
             self._recorder.close(state)
-            current_session.reset(session)
+            current_call.reset(call)
+            if words is not None:
+                current_words.reset(words)
             current_reads.reset(reads)
-            current_hook_failures.reset(hook_failures)
 
 
 def requested_payload(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
@@ -341,6 +337,8 @@ def requested_payload(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
         payload["coerced"] = parsed.coerced
     if parsed.ignored:
         payload["ignored"] = parsed.ignored
+    if call.conversation:
+        payload["conversation"] = call.conversation
     if prepared.origin.response is not None:
         payload["response"] = prepared.origin.response
     return payload
@@ -391,9 +389,3 @@ def _apply_dialect_prefix(prepared: PreparedCall, output: Output) -> str:
             if output.text.partition("\n")[0] == f"{ours}: {job}":
                 return theirs + output.text.removeprefix(ours)
     return output.text
-
-
-def _ended(tool: str, result: ToolResult) -> CallEnded:
-    code = result.problem.code if result.problem else None
-    duration = result.meta["duration_s"]
-    return CallEnded(result.call_id, tool, result.status.value, code, duration)

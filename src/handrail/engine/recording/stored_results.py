@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall
 from handrail.core.outputs import OUTPUT_OF, StoredOutput, StoredStream, output_call_id
@@ -19,10 +18,11 @@ from handrail.engine.recording.read_review import ReadReview
 _STREAMS: Final = ("stdout", "stderr")
 # So many outputs of outputs are followed to what was read in the first place.
 _MOST_STEPS: Final = 20
+# So many attempts of one call are looked at, each perhaps in a session of its own.
+_MOST_SESSIONS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResults:
+class StoredResults(NamedTuple):
     """Implements `core.outputs.Outputs` on the record and the kept texts of one session."""
 
     session: str
@@ -32,24 +32,41 @@ class StoredResults:
 
     async def check(self, call_id: str, caller: ToolCall) -> None:
         """Raise `denied` if the caller may not read what a call has returned."""
-        record = await self.store.find_completed(self.session, call_id)
+        record = await find_own_call(self.store, self.session, call_id, caller.conversation)
         if record is not None:
             await self._review(record, caller)
 
     async def load(self, call_id: str, caller: ToolCall) -> StoredOutput:
         """The full output of a call; raises `not_found` or `denied`."""
-        record = await self._find(call_id)
+        record = await self._find(call_id, caller)
         done = record.completed
         if done is None or "status" not in done:
             raise _gone(call_id, "it was deleted from the record")
         await self._review(record, caller)
         meta = done.get("meta")
         try:
-            return self._assembled(call_id, done, meta if isinstance(meta, Mapping) else {})
+            known = meta if isinstance(meta, Mapping) else {}
+            return assemble_output(call_id, done, known, self.artifacts)
         except ProblemRaised as raised:
             if raised.problem.code != "not_found":
                 raise
             raise _gone(call_id, "it was deleted to make room, or by `handrail gc`") from raised
+
+    async def denies(self, call: ToolCall) -> bool:
+        """See `Outputs.denies`. Calls of imported conversations, and of forks into another directory, are
+        not on record here.
+        """
+        for newer in await self.store.calls(call_id=call.id, limit=_MOST_SESSIONS):
+            record = await self.store.find_completed(newer.session, call.id)
+            if record is not None and "status" in (record.completed or {}):
+                break
+        else:
+            return self.review.denies_unrecorded(call)
+        try:
+            await self._review(record, call._replace(conversation=""))
+        except ProblemRaised as raised:
+            return raised.problem.code == "denied"
+        return False
 
     async def _review(self, record: CallRecord, caller: ToolCall) -> None:
         """Look at the call, and where it has read the output of another call, at that too."""
@@ -58,46 +75,71 @@ class StoredResults:
             source = _source(record)
             if source is None:
                 return
-            found = await self.store.find_completed(self.session, source)
+            found = await find_own_call(
+                self.store, record.session, source, record.requested.get("conversation")
+            )
             if found is None:
                 break
             record = found
         raise messages.QUOTED_OUTPUT_GONE.error(call_id=record.call_id)
 
-    async def _find(self, call_id: str) -> CallRecord:
-        record = await self.store.find_completed(self.session, call_id)
+    async def _find(self, call_id: str, caller: ToolCall) -> CallRecord:
+        record = await find_own_call(self.store, self.session, call_id, caller.conversation)
         if record is not None:
             return record
         if await self.store.calls(call_id=call_id, limit=1):
             raise messages.OUTPUT_OF_OTHER_SESSION.error(call_id=call_id, field="path")
         raise messages.NO_SUCH_OUTPUT.error(call_id=call_id, field="path")
 
-    def _assembled(
-        self, call_id: str, done: Mapping[str, Any], meta: Mapping[str, Any]
-    ) -> StoredOutput:
-        text = str(done.get("text", ""))
-        data = done.get("data")
-        if any(f"{name}_saved" in meta for name in _STREAMS) and isinstance(data, Mapping):
-            streams = [StoredStream(name, self._stream(name, meta, data)) for name in _STREAMS]
-            return StoredOutput(call_id, text, tuple(streams), data.get("exit_code"))
-        oversize = meta.get("oversize")
-        if isinstance(oversize, Mapping):
-            saved = oversize.get("saved")
-            if saved is None:
-                raise _gone(call_id, "it could not be kept, or holds what must not be kept")
-            text = self.artifacts.load(str(saved)).decode("utf-8", "surrogatepass")
-        return StoredOutput(call_id, text)
 
-    def _stream(self, name: str, meta: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-        saved = meta.get(f"{name}_saved")
+async def find_own_call(
+    store: Store, session: str, call_id: str, conversation: str | None
+) -> CallRecord | None:
+    """The completed call of a session; else that of another session in which the same conversation
+    made it. A conversation may go on in another session, and its calls stay its own.
+    """
+    found = await store.find_completed(session, call_id)
+    if found is not None or not conversation:
+        return found
+    for newer in await store.calls(call_id=call_id, limit=_MOST_SESSIONS):
+        found = await store.find_completed(newer.session, call_id)
+        if found is not None and found.requested.get("conversation") == conversation:
+            return found
+    return None
+
+
+def assemble_output(
+    call_id: str, done: Mapping[str, Any], meta: Mapping[str, Any], artifacts: Artifacts
+) -> StoredOutput:
+    """The full output of a call from its `completed` row and the texts that were kept beside the
+    record; raises `not_found` if one is gone.
+    """
+    text = str(done.get("text", ""))
+    data = done.get("data")
+    if any(f"{name}_saved" in meta for name in _STREAMS) and isinstance(data, Mapping):
+        streams = [StoredStream(name, _stream(name, meta, data, artifacts)) for name in _STREAMS]
+        return StoredOutput(call_id, text, tuple(streams), data.get("exit_code"))
+    oversize = meta.get("oversize")
+    if isinstance(oversize, Mapping):
+        saved = oversize.get("saved")
         if saved is None:
-            return str(data.get(name) or "")
-        kept = self.artifacts.load(posixpath.basename(str(saved)))
-        text = kept.decode("utf-8", "replace")
-        total = meta.get(f"{name}_bytes")
-        if isinstance(total, int) and total > len(kept):
-            text = f"{text}\n[{total - len(kept):,} bytes more were not kept]"
-        return text
+            raise _gone(call_id, "it could not be kept, or holds what must not be kept")
+        text = artifacts.load(str(saved)).decode("utf-8", "surrogatepass")
+    return StoredOutput(call_id, text)
+
+
+def _stream(
+    name: str, meta: Mapping[str, Any], data: Mapping[str, Any], artifacts: Artifacts
+) -> str:
+    saved = meta.get(f"{name}_saved")
+    if saved is None:
+        return str(data.get(name) or "")
+    kept = artifacts.load(posixpath.basename(str(saved)))
+    text = kept.decode("utf-8", "replace")
+    total = meta.get(f"{name}_bytes")
+    if isinstance(total, int) and total > len(kept):
+        text = f"{text}\n[{total - len(kept):,} bytes more were not kept]"
+    return text
 
 
 def _source(record: CallRecord) -> str | None:

@@ -1,17 +1,30 @@
-"""What a command did to files, as it is told and recorded."""
+"""The changes of a command to files, as reported and recorded, and which program made them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, Literal
 
-from handrail.core.places import shown
+from handrail.core.places import Form, shown
+from handrail.core.ports.snapshots import EntryChange, ObservedWrites
 from handrail.core.results import ChangeRecord
 from handrail.core.text.listing import first_few
 from handrail.history.before_images import is_of_folder
 
-# Of what cannot be brought back: a program can make pipes without end.
+# Time stamps of files are given out in ticks of the kernel's clock.
+TICK_NS: Final = 20_000_000
+
+AFTER: Final = "it was changed after the command had ended"
+BEFORE: Final = "it was changed before the command began"
+UNSEEN: Final = "no process of the command was seen to write it"
+BOTH: Final = "somebody else had changed it before the command did"
+OTHERS: Final = "something else was at work in the workspace at that time"
+# The command may have had a hand in it all the same.
+PERHAPS: Final = frozenset({BOTH, OTHERS})
+
+# Of what cannot be restored: a program can make pipes without end.
 _RECORDED: Final = 2_000
 _LISTED: Final = 50
 _TOLD: Final = 5
@@ -24,8 +37,8 @@ class EffectsReport:
     """What a command did to files.
 
     `changes` and `unattributed` are described as those of plans are; the latter say in `doubt`
-    why they are nobody's. `beside` are paths of others that nobody could bring back either.
-    `left_out` is what undo cannot bring back: path → why.
+    why they are nobody's. `beside` are paths of others that cannot be restored either.
+    `left_out` is what undo cannot restore: path → why.
     """
 
     changes: list[dict[str, Any]] = field(default_factory=list)
@@ -44,7 +57,7 @@ class EffectsReport:
 
     @property
     def undo(self) -> State:
-        """How much of it can be taken back; a command that changed nothing is `full`."""
+        """How much of it can be undone; a command that changed nothing is `full`."""
         if self.blind:
             return "none"
         return "partial" if self.left_out else "full"
@@ -72,10 +85,10 @@ class EffectsReport:
         return meta
 
     def remarks(self) -> list[str]:
-        """What the model and the person should hear of it."""
+        """What the model and the user should hear of it."""
         found = []
         for why, paths in list(self._lost_by_reason().items())[:_TOLD]:
-            found.append(f"[handrail: undo cannot bring back {_some(paths)}: {why}]")
+            found.append(f"[handrail: undo cannot restore {_some(paths)}: {why}]")
         theirs = self._theirs()
         if theirs:
             found.append(
@@ -98,8 +111,8 @@ class EffectsReport:
             (one.path, one.operation, one.before_hash, one.after_hash) for one in self.records()
         ]
 
-    def told(self) -> str:
-        """In words, where nobody saw how it ended."""
+    def sentence(self) -> str:
+        """The changes as a sentence, for a command whose end was not observed."""
         sure, perhaps = ([str(o["path"]) for o in s] for s in (self.changes, self.unattributed))
         text = f"it changed {_some(sure)}" if sure else "it changed no file for certain"
         return f"{text}; perhaps also {_some(perhaps)}" if perhaps else text
@@ -116,3 +129,99 @@ class EffectsReport:
 
 def _some(paths: Sequence[str]) -> str:
     return first_few((shown(path) for path in paths[:_TOLD]), _TOLD, len(paths))
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInterval:
+    """When the look before began, when the command did, and when it had ended."""
+
+    looked_ns: int
+    started_ns: int
+    ended_ns: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one command. `derived` are the paths that its text shows as written,
+    trees with a slash at the end. `noted` is what its processes were seen to write, None if
+    nobody could watch. `others`: another program of ours may have been writing.
+    """
+
+    window: CommandInterval
+    derived: tuple[str, ...] = ()
+    noted: ObservedWrites | None = None
+    others: bool = False
+
+    def with_folders(self, made: Set[str]) -> Evidence:
+        """The same for a command that made these folders: one that its text names as written
+        is its doing with all that is in it, and so is one that was made for what it names.
+        """
+        named = [path.rstrip("/") for path in self.derived]
+        trees = [f"{path}/" for path in named if path in made]
+        around = {folder for path in named for folder in _folders_above(path)}
+        return replace(self, derived=(*self.derived, *trees, *(made & around)))
+
+    def against(self, delta: EntryChange, absolute: str) -> str | None:
+        """Why a change is not the command's; None if it is."""
+        when = self._time(delta)
+        if when is not None:
+            return when
+        if self.noted is not None and not self.noted.blind:
+            return _by_notes(self.noted, self._moved, delta, absolute)
+        if self.others and not self._written.covers(absolute):
+            return OTHERS
+        return None
+
+    @cached_property
+    def _written(self) -> PathCover:
+        return PathCover(self.derived)
+
+    @cached_property
+    def _moved(self) -> PathCover:
+        return PathCover(() if self.noted is None else self.noted.trees)
+
+    def _time(self, delta: EntryChange) -> str | None:
+        if delta.after is None:
+            return None
+        changed, window = delta.after.changed_ns, self.window
+        if changed > window.ended_ns:
+            return AFTER
+        # What comes with a directory that is moved keeps its times: only what was there before
+        # tells by them that it was changed too early.
+        early = window.looked_ns <= changed < window.started_ns - TICK_NS
+        return BEFORE if early and delta.before is not None else None
+
+
+class PathCover:
+    """Some paths, trees with a slash at the end; asked for as many others as there are."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        found = list(paths)
+        self._files = {path.rstrip("/") for path in found}
+        self._trees = {path.rstrip("/") for path in found if path.endswith("/")}
+
+    def covers(self, absolute: str) -> bool:
+        """Whether a path is one of these, or lies in one that is a tree."""
+        return absolute in self._files or not self._trees.isdisjoint(_folders_above(absolute))
+
+
+def _folders_above(path: str) -> list[str]:
+    """The folders above an absolute path, the lowest first; that of the root is empty."""
+    found = []
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        found.append(path)
+    return found
+
+
+def _by_notes(
+    noted: ObservedWrites, moved: PathCover, delta: EntryChange, absolute: str
+) -> str | None:
+    if absolute not in noted.files:
+        return None if moved.covers(absolute) else UNSEEN
+    before, met = delta.before, noted.files[absolute]
+    # The size and times of a folder are those of its entries, and not looked at.
+    if before is None or met is None or before.form is Form.FOLDER:
+        return None
+    # Not as it was looked at when the command came to it: somebody was faster.
+    return BOTH if met != (before.size, before.written_ns) else None

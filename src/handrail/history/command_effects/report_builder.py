@@ -20,15 +20,14 @@ from handrail.core.ports.snapshots import EntryChange, FileState, TreeDiff, Work
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.history.before_images import describe_forms
-from handrail.history.command_effects.attribution import PERHAPS, Evidence
-from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.history.command_effects.effects_report import PERHAPS, EffectsReport, Evidence
 
 _MOST_CHANGES: Final = 100_000
 _HASHED_BYTES: Final = 256 << 20
 _CHUNK: Final = 1 << 20
 _PERMISSIONS: Final = 0o777
 
-MOVED: Final = "it is all that is left of a file that undo cannot bring back"
+MOVED: Final = "it is all that is left of a file that undo cannot restore"
 LINKED: Final = "it has other names (hard links)"
 REPLACED: Final = "a folder and another kind of thing took each other's place"
 UNSURE: Final = "it could not be looked at"
@@ -51,8 +50,8 @@ class EffectStorage:
 
 
 def build_report(look: TreeDiff, evidence: Evidence, keeping: EffectStorage) -> EffectsReport:
-    """What a look after a command found, told apart by whose doing it is."""
-    writer = _ReportBuilder(keeping, look)
+    """What a look after a command found, by who made the change."""
+    writer = _EffectReportBuilder(keeping, look)
     evidence = evidence.with_folders(writer.made_folders())
     deltas = sorted(look.deltas, key=lambda one: one[:2])
     # What is lost must be known before what is new, where it may live on; and whether a new
@@ -62,7 +61,7 @@ def build_report(look: TreeDiff, evidence: Evidence, keeping: EffectStorage) -> 
     return writer.finish(look)
 
 
-class _ReportBuilder:
+class _EffectReportBuilder:
     """Puts a report together."""
 
     def __init__(self, keeping: EffectStorage, look: TreeDiff) -> None:
@@ -87,7 +86,7 @@ class _ReportBuilder:
         }
         # New folders that will not be empty.
         self._stays: set[tuple[int, str]] = set()
-        # What marks files that are gone and cannot be brought back.
+        # What marks files that are gone and cannot be restored.
         self._lost: set[tuple[object, ...]] = set()
 
     def made_folders(self) -> set[str]:
@@ -128,7 +127,7 @@ class _ReportBuilder:
         return report
 
     def _described(self, delta: EntryChange, path: str, absolute: str) -> dict[str, Any] | str:
-        """The change as a plan's record has it, or why it cannot be taken back."""
+        """The change as a plan's record has it, or why it cannot be undone."""
         before, after = delta.before, delta.after
         why = self._why_not(delta, path)
         digest = self._digest(after, path) if not why else None
@@ -285,7 +284,7 @@ def _bytes(sight: FileState) -> bytes:
 
 
 def _bits(sight: FileState) -> int:
-    """Bits of a file that let it run as somebody else, which no write brings back."""
+    """Bits of a file that let it run as somebody else, which no write restores."""
     return sight.mode & ~_PERMISSIONS if sight.form is Form.FILE else 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from handrail.core.names.caller_words import tool_name
 from handrail.core.ports.records import Store, Trace
 from handrail.core.ports.undo import Requester
 from handrail.core.problems import ProblemRaised
@@ -102,10 +103,7 @@ class CallLookup:
         )
 
     async def call(self, name: str) -> Trace:
-        """The call of this id, or of `session:id`; one's own session first.
-
-        Raises `not_found`, `ambiguous`.
-        """
+        """The call with this id, or `session:id`. Raises `not_found`, `ambiguous`."""
         trace = await self.call_if_known(name)
         if trace is None:
             raise await self._unknown(name)
@@ -113,33 +111,37 @@ class CallLookup:
 
     async def call_if_known(self, name: str) -> Trace | None:
         """The same, None if there is no such call."""
-        found = [one for one in await self.store.traces(call_id=name) if self.reaches(one)]
-        session, colon, rest = name.rpartition(":")
-        if not found and colon:
-            qualified = await self.store.traces(session=session, call_id=rest)
-            found = [one for one in qualified if self.reaches(one)]
+        found = list(await self.store.traces(call_id=name))
+        # The session or the id may contain colons itself.
+        splits = {name.partition(":"), name.rpartition(":")}
+        for session, colon, rest in splits:
+            if colon:
+                found += await self.store.traces(session=session, call_id=rest)
+        found = [one for one in found if self.reaches(one)]
         if not found:
             return None
         found = [one for one in found if one.session == self.asker.session] or found
-        if len({one.session for one in found}) > 1:
+        if len({(one.session, one.call_id) for one in found}) > 1:
+            names = [f"{one.session}:{one.call_id}" for one in found]
             raise ProblemRaised(
                 "ambiguous",
                 f"calls of several sessions have the id {name!r}",
-                hint=f"name one of them as {first_few([f'{one.session}:{name}' for one in found], _LISTED)}",
+                hint=f"name one of them as {first_few(names, _LISTED)}",
                 field="target",
             )
         return self._checked(found[0])
 
     async def turn(self, name: str) -> Trace:
-        """A call of the turn that a number, `session:number` or the id of a call names.
-
-        Raises `not_found`, `ambiguous`.
-        """
+        """A call of the turn of a number, `session:number` or id; `not_found`, `ambiguous`."""
         session, colon, number = name.rpartition(":")
         if not number.isdecimal() or len(number) > _LONGEST_NUMBER:
             return await self.call(name)
         only = session if colon else None if self.asker.is_user else self.asker.session
         found = await self.store.traces(session=only, turn=int(number))
+        if colon and self.asker.is_user:
+            # The id of a conversation: the ids of its calls begin with it, in any session.
+            every = await self.store.traces(turn=int(number))
+            found += [one for one in every if one.call_id.startswith(f"{session}.")]
         groups = {
             turn_key(one): one
             for one in found
@@ -194,7 +196,7 @@ class CallLookup:
         paths: set[str] = set()
         async for seen in self.scan():
             if seen.sure and self.implied(seen.trace):
-                calls.append(f"{seen.trace.call_id} ({seen.sure[0].tool})")
+                calls.append(f"{seen.trace.call_id} ({tool_name(seen.sure[0].tool)})")
                 paths.update(step.path for step in seen.sure)
             if len(calls) == _LISTED:
                 break

@@ -1,4 +1,4 @@
-"""Several changes taken back as one: for each file, from what it is now to what it was.
+"""Several changes reverted as one: for each file, from what it is now to what it was, or the conflict.
 
 A file is walked back through the states that were recorded; what nobody recorded is somebody
 else's work and stops the walk. Only reads; blocks, so the caller runs it in a thread.

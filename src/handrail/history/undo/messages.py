@@ -1,8 +1,9 @@
-"""What is said of an undo: to the model, to the person, and to a program."""
+"""What is said of an undo: to the model, to the user, and to a program."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
@@ -16,6 +17,9 @@ from handrail.history.undo.file_revert import FileRevert
 from handrail.history.undo.recorded_changes import RevertedCall
 
 _SHOWN_BYTES: Final = 64 * 1024
+# A line of a diff, of which only the last may have no line feed.
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_UNENDED: Final = "\\ No newline at end of file"
 _LISTED: Final = 8
 # Files that are named in the text of a result, and shown in its preview.
 MOST_LINES: Final = 20
@@ -27,7 +31,7 @@ _BY_PATH: Final = {True: PATH, False: "scope 'path'"}
 
 
 def summarize_undo(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -> str:
-    """One line on what was taken or brought back, and what was passed over."""
+    """One line on what was undone or redone, and what was passed over."""
     if len(names) == 1:
         said = f"{verb} {names[0]}"
     else:
@@ -68,16 +72,14 @@ def conflict_error(
     others: bool,
     count: int = 0,
 ) -> ProblemRaised:
-    """Somebody changed these files since, and `count` in all; `others`: there are files of which
-    that is not so.
-    """
-    told = [_changed(way, blame) for way in ways]
+    """These files (`count` in all) were changed since; `others`: some files were not."""
+    conflicts = [_changed(way, blame) for way in ways]
     advice = list(_advice(ways, blame, person=person))
     if others:
-        advice.append(f"or take the other files back one by one ({_BY_PATH[person]})")
+        advice.append(f"or undo the other files one by one ({_BY_PATH[person]})")
     return ProblemRaised(
         "conflict",
-        f"{what} cannot be {verb}: {_some(told, count)}",
+        f"{what} cannot be {verb}: {_some(conflicts, count)}",
         hint=", ".join(["nothing was touched", *advice]).replace(", ", "; ", 1),
     )
 
@@ -110,19 +112,19 @@ def describe_reverted(taken: Sequence[RevertedCall]) -> list[dict[str, Any]]:
 
 
 def preview_changes(changes: Sequence[Change]) -> str:
-    """The changes as a person reads them: first what can be read, then what has only a size."""
+    """The changes as the user reads them: first what can be read, then what has only a size."""
     found = sorted(map(preview_change, changes[:_MOST_DIFFS]), key=has_no_lines)
     left = len(changes) - _MOST_DIFFS
     return "".join([*found, f"and {left:,} more files\n"] if left > 0 else found)
 
 
-def has_no_lines(told: str) -> bool:
+def has_no_lines(text: str) -> bool:
     """Whether a diff shows no lines, because its file is no text or too large."""
-    return not told.startswith("--- ")
+    return not text.startswith("--- ")
 
 
 def preview_change(change: Change) -> str:
-    """The change as a person reads it."""
+    """The change as the user reads it."""
     if {change.before_form, change.after_form} != {Form.FILE}:
         return f"{_name(change)}: {_became(change)}\n"
     # An empty file that comes or goes has no lines, and neither has a change of permissions.
@@ -141,12 +143,12 @@ def text_diff(path: str, before: Content | None, after: Content | None) -> str:
     if was == became and old != new:
         return f"{shown(path)}: the same text in another encoding\n"
     found = difflib.unified_diff(
-        was.splitlines(keepends=True),
-        became.splitlines(keepends=True),
-        shown(f"a/{path}"),
-        shown(f"b/{path}"),
+        _LINE.findall(was),
+        _LINE.findall(became),
+        "/dev/null" if before is None else shown(f"a/{path}"),
+        "/dev/null" if after is None else shown(f"b/{path}"),
     )
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
+    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}\n" for line in found)
 
 
 def _text(content: Content) -> str | None:
@@ -180,9 +182,9 @@ def _remark(change: Change, forced: Set[str]) -> str:
 
 def _count(kind: str, changes: Sequence[Change]) -> list[str]:
     found = Counter(_what(one) for one in changes)
-    told = ", ".join(f"{n} {word}" for word, n in found.items())
+    counts = ", ".join(f"{n} {word}" for word, n in found.items())
     many = f"{kind}s" if len(changes) > 1 else kind
-    return [f"{len(changes)} {many}: {told}"] if changes else []
+    return [f"{len(changes)} {many}: {counts}"] if changes else []
 
 
 def _name(change: Change) -> str:
@@ -193,16 +195,16 @@ def _became(change: Change) -> str:
     """What becomes of a link or a folder."""
     before, after = change.before, change.after
     if before is not None and after is None:
-        return f"{_told(before, change.before_form)} is removed"
-    now = _told(after or Content(b""), change.after_form)
+        return f"{_describe(before, change.before_form)} is removed"
+    now = _describe(after or Content(b""), change.after_form)
     if before is None:
-        return f"{now} is brought back"
+        return f"{now} is recreated"
     if change.of_folder:
         return f"{now} gets the permissions {change.mode or 0:o}"
-    return f"{_told(before, change.before_form)} becomes {now}"
+    return f"{_describe(before, change.before_form)} becomes {now}"
 
 
-def _told(content: Content, form: Form) -> str:
+def _describe(content: Content, form: Form) -> str:
     if form is Form.LINK:
         leads = content.tobytes().decode("utf-8", "backslashreplace")
         return f"a link to {shown(leads)}"
@@ -213,14 +215,14 @@ def _unseen(change: Change) -> str:
     if change.after is None:
         return "the empty file is removed"
     if change.before is None:
-        return "the empty file is brought back"
+        return "the empty file is recreated"
     return "the same content, with other permissions"
 
 
 def _what(change: Change) -> str:
     if change.after is None:
         return "removed"
-    return "restored" if change.before is not None else "brought back"
+    return "restored" if change.before is not None else "recreated"
 
 
 def _changed(way: FileRevert, blame: Mapping[str, str]) -> str:

@@ -6,10 +6,13 @@ took back; nothing here is ever looked at twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from handrail.core.names.caches import is_cache
+from handrail.core.names.caller_words import tool_name
 from handrail.core.places import shown
 from handrail.core.ports.records import Store, Trace
 from handrail.core.ports.undo import UndoableChange
@@ -51,7 +54,7 @@ class FileChange(NamedTuple):
     @property
     def name(self) -> str:
         """The call, as it is told."""
-        return f"{self.tool} ({self.key.call_id})"
+        return name_call(self.tool, self.key.call_id)
 
 
 class RevertedCall(NamedTuple):
@@ -67,14 +70,19 @@ def call_key(trace: Trace) -> CallKey:
     return CallKey(trace.session, trace.call_id)
 
 
-def tool_name(trace: Trace) -> str:
-    """The tool that was called."""
+def called_tool(trace: Trace) -> str:
+    """The tool that was called, by its canonical name."""
     return str(trace.intent.get("tool") or (trace.completed or {}).get("tool") or "?")
 
 
 def call_label(trace: Trace) -> str:
     """The call, as it is told."""
-    return f"{tool_name(trace)} ({trace.call_id})"
+    return name_call(called_tool(trace), trace.call_id)
+
+
+def name_call(tool: str, call_id: str) -> str:
+    """A call with the caller's name of its tool."""
+    return f"{tool_name(tool)} ({call_id})"
 
 
 def turn_key(trace: Trace) -> tuple[str, str, int]:
@@ -121,7 +129,7 @@ def _with_hooks(steps: list[FileChange], effects: Any) -> list[FileChange]:
 def reverted_calls(trace: Trace) -> list[RevertedCall]:
     """What the call took or brought back, if it is an undo or a redo that happened."""
     data = trace.intent.get("data")
-    if tool_name(trace) != TOOL or not isinstance(data, Mapping) or "calls" not in data:
+    if called_tool(trace) != TOOL or not isinstance(data, Mapping) or "calls" not in data:
         return []
     if trace.completed is None or not trace.completed.get("changes"):
         return []
@@ -133,7 +141,7 @@ def reverted_calls(trace: Trace) -> list[RevertedCall]:
 
 def is_undo(trace: Trace) -> bool:
     """Whether the call takes back or brings back, instead of changing anew."""
-    return tool_name(trace) == TOOL
+    return called_tool(trace) == TOOL
 
 
 def is_redo(trace: Trace) -> bool:
@@ -182,14 +190,14 @@ def may_have_changed(trace: Trace) -> bool:
 
 
 def requested_by_user(trace: Trace) -> bool:
-    """Whether a person asked for that undo."""
+    """Whether the user asked for that undo."""
     data = trace.intent.get("data")
     return isinstance(data, Mapping) and data.get("by") == "person"
 
 
 def why_not_undoable(trace: Trace) -> str | None:
     """Why what the call did cannot be taken back, None if it can, or did nothing to files."""
-    if not trace.intent.get("runs") or tool_name(trace) in _HARMLESS:
+    if not trace.intent.get("runs") or called_tool(trace) in _HARMLESS:
         return None
     judged = trace.intent.get("effects")
     if isinstance(judged, Mapping) and not (judged.get("writes") or judged.get("open_ended")):
@@ -283,6 +291,22 @@ def list_changes(
                 yield _past_change(trace, step, standing=standing.holds(trace, step.path))
 
 
+def count_changed_files(traces: Iterable[Trace], conversations: Collection[str]) -> Counter[str]:
+    """How many files each conversation, or the session of its name, has changed that still stand;
+    without files in caches. The newest trace comes first.
+    """
+    standing, found = UndoState(), set[tuple[str, str]]()
+    for trace in traces:
+        steps = [one for one in standing.meet(trace) if one.attributed and not is_cache(one.path)]
+        if not steps or is_undo(trace):
+            continue
+        # The ids of the calls of a conversation begin with its own, which may have dots.
+        parts = trace.call_id.split(".")
+        names = {trace.session, *(".".join(parts[:end]) for end in range(1, len(parts)))}
+        found |= {(name, one.path) for name in names.intersection(conversations) for one in steps}
+    return Counter(name for name, _ in found)
+
+
 def _past_change(trace: Trace, step: FileChange, *, standing: bool) -> UndoableChange:
     return UndoableChange(
         step.path,
@@ -304,7 +328,7 @@ def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> It
     for number, one in enumerate(described if isinstance(described, list) else ()):
         if isinstance(one, Mapping) and "path" in one and not is_permission_grant(one):
             yield FileChange(
-                call_key(trace), tool_name(trace), trace.turn, one, row, (*where, number)
+                call_key(trace), called_tool(trace), trace.turn, one, row, (*where, number)
             )
 
 

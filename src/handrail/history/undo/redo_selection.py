@@ -1,4 +1,4 @@
-"""Which undo is meant to be taken back itself, on which files: by what it took."""
+"""Which undo a redo reverts, on which files: by what it took."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from handrail.history.undo.recorded_changes import (
     call_label,
     is_redo,
     is_undo,
+    name_call,
     requested_by_user,
     reverted_calls,
     undo_part,
@@ -26,9 +27,7 @@ from handrail.history.workspace_match import WorkspaceMatch
 
 @dataclass(slots=True)
 class RedoSelection:
-    """The steps of undos to go back over, the newest first; `undos` says on which files, and
-    `calls` what comes back with that.
-    """
+    """The undo steps to reverse, newest first; `undos`: on which files, `calls`: of which calls."""
 
     steps: list[FileChange] = field(default_factory=list)
     undos: list[RevertedCall] = field(default_factory=list)
@@ -40,11 +39,11 @@ class RedoSelection:
         self.undos.append(RevertedCall(call_key(seen.trace), "undo", tuple(sorted(paths))))
         for taken in reverted_calls(seen.trace):
             if paths & set(taken.paths):
-                self.calls[taken.key] = f"{taken.tool} ({taken.key.call_id})"
+                self.calls[taken.key] = name_call(taken.tool, taken.key.call_id)
 
 
 class RedoSelector:
-    """Finds what is to be brought back. A model does not bring back what a person took."""
+    """Finds what is to be redone. A model does not redo what the user undid."""
 
     def __init__(self, lookup: CallLookup) -> None:
         self._lookup = lookup
@@ -68,8 +67,8 @@ class RedoSelector:
             case _:
                 raise ProblemRaised(
                     "invalid_arguments",
-                    "what was undone is brought back by call, turn or path",
-                    hint="without a target the last undo is taken back",
+                    "redo takes a call, a turn or a path",
+                    hint="without a target the last undo is redone",
                     field="scope",
                 )
 

@@ -30,9 +30,8 @@ from handrail.history.undo.file_revert import (
     plan_file_revert,
     read_current_file,
 )
-from handrail.history.undo.hard_links import LinkGroups
-from handrail.history.undo.recorded_changes import CallKey, FileChange, RevertedCall
-from handrail.history.undo.recorded_contents import RecordedImages
+from handrail.history.undo.recorded_changes import CallKey, FileChange, RevertedCall, name_call
+from handrail.history.undo.recorded_contents import LinkGroups, RecordedImages
 
 # Of one part; contents are held in memory. A user's undo goes on with the next part by itself;
 # a model has to call again, so that its parts are larger.
@@ -208,9 +207,7 @@ class UndoRun:
         return add_permission_grants(changes, self._files)
 
     def _change(self, way: FileRevert, whole: Mapping[str, Mapping[str, Any]]) -> Change | None:
-        """None if the file needs no change any more, or its old content is lost and the user
-        wants the others all the same.
-        """
+        """The change; None if none is needed, or its old content is lost and may be left out."""
         if way.conflict:
             raise words.conflict_error(
                 self.goal.what, _verb(self.goal), [way], {}, person=self.goal.by_user, others=True
@@ -276,7 +273,7 @@ class UndoRun:
             said = words.summarize_undo("redid", list(goal.names.values()), "undone together", ())
         else:
             of = f" in {shown(goal.only)}, and nowhere else" if goal.only is not None else ""
-            names = [f"{one.tool} ({one.key.call_id}){of}" for one in taken]
+            names = [f"{name_call(one.tool, one.key.call_id)}{of}" for one in taken]
             said = words.summarize_undo("undid", names, goal.what, self._notes)
         found = ["; ".join([said, *words.count_changes(changes)])]
         if self.rest:

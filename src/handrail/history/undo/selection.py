@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from handrail.core.names.caches import is_cache
 from handrail.core.ports.records import Trace
+from handrail.core.ports.undo import AGENT_PREFIX
 from handrail.core.problems import ProblemRaised
 from handrail.history.undo.call_lookup import CallLookup, TraceState
 from handrail.history.undo.recorded_changes import (
@@ -71,15 +73,18 @@ class Selection:
 
 
 class UndoSelector:
-    """Finds what is to be taken back."""
+    """Finds what is to be undone."""
 
     def __init__(self, lookup: CallLookup, now_ns: int) -> None:
         self._lookup = lookup
         self._now_ns = now_ns
 
     async def newest_calls(self) -> AsyncIterator[Selection]:
-        """Call after call, the newest first, with what was passed over on the way."""
+        """Call after call, the newest first, with what was passed over on the way. A call that
+        changed only files in caches comes after all others.
+        """
         notes: list[str] = []
+        in_caches: Selection | None = None
         async for seen in self._lookup.scan():
             if not self._lookup.implied(seen.trace):
                 continue
@@ -87,9 +92,15 @@ class UndoSelector:
                 what = call_label(seen.trace)
                 run = seen.standing.unfinished_run(call_key(seen.trace))
                 notes_here = [*notes, *self._notes(seen)]
-                yield Selection(seen.sure, what, notes_here, whole=True, run=run)
+                found = Selection(seen.sure, what, notes_here, whole=True, run=run)
+                if any(not is_cache(step.path) for step in found.steps):
+                    yield found
+                else:
+                    in_caches = in_caches or found
             else:
                 notes += self._notes(seen)
+        if in_caches is not None:
+            yield in_caches
 
     async def call(self, name: str) -> Selection:
         """One call, with what of it still stands; raises `not_found`, `already_applied`."""
@@ -153,10 +164,23 @@ class UndoSelector:
             )
 
     async def since(self, when: str) -> Selection:
-        """Everything from a point on; raises `not_found`, `invalid_arguments`."""
-        row, at_ns, what = await self._point(when)
+        """Everything from a point on; raises `not_found`, `invalid_arguments`. `ID>TURN` means the
+        calls of a conversation after a turn, `agent:ID` those of a subagent and all below it.
+        """
+        conversation, later, turn = when.rpartition(">")
+        agent = when.removeprefix(AGENT_PREFIX) if when.startswith(AGENT_PREFIX) else None
+        if later or agent is not None:
+            row, at_ns, what = 0, 0, f"after turn {turn}" if agent is None else f"of agent {agent}"
+        else:
+            row, at_ns, what = await self._point(when)
 
         def keep(trace: Trace) -> bool:
+            if agent is not None and not _belongs_to(trace.call_id, agent):
+                return False
+            if later and not (
+                turn.isdigit() and is_after_turn(trace.call_id, conversation, int(turn))
+            ):
+                return False
             return self._lookup.implied(trace) and trace.row >= row and trace.at_ns >= at_ns
 
         chosen = await self._collect(keep, row, at_ns - _SLACK_NS)
@@ -165,7 +189,7 @@ class UndoSelector:
             notes = [*chosen.notes, *self._lookup.dropped()]
             why = f" ({'; '.join(notes)})" if notes else ""
             raise ProblemRaised(
-                "not_found", f"nothing can be taken back: {what}{why}", hint=self._further(when)
+                "not_found", f"nothing can be undone: {what}{why}", hint=self._further(when)
             )
         return chosen
 
@@ -239,18 +263,29 @@ class UndoSelector:
         raise ProblemRaised("not_found", "nothing has been changed that could be undone")
 
     def _notes(self, seen: TraceState) -> list[str]:
-        """What of a call stays although the call is taken back."""
-        found = (
-            undo_limits(seen.trace, seen.steps)
-            if seen.steps or why_not_undoable(seen.trace)
-            else []
-        )
+        """What of a call stays although the call is undone."""
+        # A call whose changes are all undone leaves nothing to report.
+        undone = bool(file_changes(seen.trace)) and not seen.steps
+        limited = not undone or why_not_undoable(seen.trace) is not None
+        found = undo_limits(seen.trace, seen.steps) if limited else []
         return [*found, *self._folder_notes(seen.trace)]
 
     def _folder_notes(self, trace: Trace) -> list[str]:
         if self._lookup.where(trace) is not WorkspaceMatch.BEFORE:
             return []
         return [f"{call_label(trace)} was made in a folder that stood here before"]
+
+
+def is_after_turn(call_id: str, conversation: str, turn: int) -> bool:
+    """Whether a call belongs to a later turn of a conversation, by its id: `ID.TURN…`."""
+    found = re.match(r"(\d+)[_.-]", call_id.removeprefix(f"{conversation}."))
+    own = call_id.startswith(f"{conversation}.")
+    return own and found is not None and int(found[1]) > turn
+
+
+def _belongs_to(call_id: str, agent: str) -> bool:
+    """Whether a call belongs to a subagent or one below it, by its id: `CALL-AGENT.TURN…`."""
+    return call_id.startswith(f"{agent}.") or f"-{agent}." in call_id
 
 
 def _nothing_left(trace: Trace) -> ProblemRaised:
@@ -267,7 +302,7 @@ def _nothing_left(trace: Trace) -> ProblemRaised:
     if said := undo_limits(trace, steps):
         return ProblemRaised(
             "not_found",
-            f"nothing of it can be taken back: {'; '.join(said)}",
+            f"nothing of it can be undone: {'; '.join(said)}",
             hint="name a file to take it back all the same" if steps else None,
         )
     return ProblemRaised("not_found", f"{call_label(trace)} changed no file")

@@ -1,25 +1,34 @@
-"""Taking back what was changed: a plan made from what was recorded, committed like any other.
+"""Undo: a plan made from the record and committed like any other plan.
 
-Only what was recorded is restored, and only where the disk still holds what we wrote, unless
-the person says to overwrite it. An undo is journalled itself, so redo is its undo.
+Only recorded contents are restored, and only where the disk still holds what the call wrote,
+unless the user asks to overwrite it. An undo is recorded itself, so redo is its undo.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Blobs, Clock, Files
-from handrail.core.ports.records import Store
+from handrail.core.ports.records import Store, Trace
 from handrail.core.ports.undo import ALONE, Requester, UndoableChange, UndoCall, UndoRequest
 from handrail.core.problems import ProblemRaised
 from handrail.history.undo import messages as words
 from handrail.history.undo.call_lookup import CallLookup
-from handrail.history.undo.conflict_origin import find_conflict_origins
-from handrail.history.undo.file_revert import path_spellings
-from handrail.history.undo.recorded_changes import FileChange, is_redo, is_undo, list_changes
+from handrail.history.undo.file_revert import Conflict, FileRevert, path_spellings
+from handrail.history.undo.recorded_changes import (
+    CallKey,
+    FileChange,
+    call_key,
+    call_label,
+    is_redo,
+    is_undo,
+    list_changes,
+    reverted_calls,
+)
 from handrail.history.undo.recorded_contents import RecordedImages
 from handrail.history.undo.redo_selection import RedoSelector
 from handrail.history.undo.run import UndoGoal, UndoRun, UndoSurvey
@@ -29,26 +38,19 @@ from handrail.history.workspace_match import workspace_folders
 _RUNS_HELD: Final = 4
 
 
+@dataclass(eq=False)
 class LocalUndo:
     """Implements `Past` on the record of one store. `settle` brings what still waits to be
     recorded, such as the changes of a job that is over, before anything is looked up.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        files: Files,
-        blobs: Blobs | None,
-        clock: Clock,
-        settle: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self._settle = settle
-        self._store = store
-        self._files = files
-        self._blobs = blobs
-        self._clock = clock
-        # What is left of a user's undos of many files, by the id of the call that began each.
-        self._runs: dict[str, UndoRun] = {}
+    store: Store
+    files: Files
+    blobs: Blobs | None
+    clock: Clock
+    settle: Callable[[], Awaitable[None]] | None = None
+    # What is left of a user's undos of many files, by the id of the call that began each.
+    _runs: dict[str, UndoRun] = field(default_factory=dict, init=False)
 
     async def undo_plan(
         self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
@@ -82,7 +84,7 @@ class LocalUndo:
         if (begun := self._runs.get(turn.continues or "")) is not None:
             return await self._next(begun, turn)
         lookup = await self._lookup(asker)
-        paths = path_spellings(wanted.target, self._files) if wanted.scope == "path" else ()
+        paths = path_spellings(wanted.target, self.files) if wanted.scope == "path" else ()
         redone = await RedoSelector(lookup).choose(wanted, paths)
         what = ", ".join(islice(redone.calls.values(), 4))
         goal = UndoGoal(
@@ -107,19 +109,19 @@ class LocalUndo:
         self, session: str, *, path: str | None = None, limit: int = 100
     ) -> Sequence[UndoableChange]:
         """What a session changed, the newest first; see `Past.changes`."""
-        traces = await self._store.traces()
-        paths = None if path is None else path_spellings(path, self._files)
+        traces = await self.store.traces()
+        paths = None if path is None else path_spellings(path, self.files)
         return list(islice(list_changes(traces, session=session, paths=paths), limit))
 
     async def _lookup(self, asker: Requester) -> CallLookup:
-        if self._settle is not None:
-            await self._settle()
-        openings = await self._store.openings()
-        folders = workspace_folders(openings, asker.session, self._files.roots[0])
-        return CallLookup(self._store, folders, asker)
+        if self.settle is not None:
+            await self.settle()
+        openings = await self.store.openings()
+        folders = workspace_folders(openings, asker.session, self.files.roots[0])
+        return CallLookup(self.store, folders, asker)
 
     def _candidates(self, lookup: CallLookup, wanted: UndoRequest) -> AsyncIterator[Selection]:
-        chooser = UndoSelector(lookup, self._clock.now_ns())
+        chooser = UndoSelector(lookup, self.clock.now_ns())
         target = wanted.target
         match wanted.scope:
             case "call":
@@ -127,12 +129,12 @@ class LocalUndo:
             case "turn":
                 return chooser.newest_turns() if target == "last" else _one(chooser.turn(target))
             case "path":
-                return chooser.file(path_spellings(target, self._files))
+                return chooser.file(path_spellings(target, self.files))
             case "since":
                 return _one(chooser.since(target))
 
     def _run(self, goal: UndoGoal) -> UndoRun:
-        return UndoRun(goal, self._files, self._blobs, RecordedImages(self._store))
+        return UndoRun(goal, self.files, self.blobs, RecordedImages(self.store))
 
     async def _next(self, run: UndoRun, turn: UndoCall) -> Plan:
         """The next part of a run, which is kept for the call that goes on with it."""
@@ -195,3 +197,61 @@ def _nothing_to_undo(
     what = "nothing is on record" if dropped else "nothing has been changed"
     said = [f"{what} that could be undone", *passed, *dropped]
     return ProblemRaised("not_found", "; ".join(said))
+
+
+async def find_conflict_origins(lookup: CallLookup, ways: Sequence[FileRevert]) -> dict[str, str]:
+    """For each file with a conflict the change of ours that it has, if it is one."""
+    searches = {way.path: _OriginSearch(way.path, way.conflict) for way in ways if way.conflict}
+    async for seen in lookup.scan():
+        left = {
+            (step.path, step.described.get("after_hash"))
+            for step in seen.sure
+            if step.path in searches
+        }
+        for one in searches.values():
+            one.meet(seen.trace, left)
+        if all(one.over for one in searches.values()):
+            break
+    return {path: one.name for path, one in searches.items() if one.name}
+
+
+@dataclass(slots=True)
+class _OriginSearch:
+    """Meets what happened, the newest first, from the upper end of a gap to its lower one.
+    `name` is who is to blame so far; `until` are the calls below which to look on, because
+    the file is as it was before them.
+    """
+
+    path: str
+    gap: Conflict
+    name: str = ""
+    until: set[CallKey] = field(default_factory=set)
+    inside: bool = False
+    over: bool = False
+
+    def __post_init__(self) -> None:
+        self.inside = self.gap.above is None
+
+    def meet(self, trace: Trace, left: Set[tuple[str, str | None]]) -> None:
+        """One more call, and how it left which files."""
+        key = call_key(trace)
+        if self.over or not self.inside:
+            self.inside = self.inside or (self.gap.above is not None and key == self.gap.above.key)
+        elif key == self.gap.below.key:
+            self.over = True
+        elif self.until:
+            self._rise(key)
+        elif (self.path, self.gap.digest) in left:
+            self._blame(trace)
+
+    def _rise(self, key: CallKey) -> None:
+        self.until.discard(key)
+        if not self.until:
+            self.name = ""
+
+    def _blame(self, trace: Trace) -> None:
+        if not is_undo(trace):
+            self.name, self.over = call_label(trace), True
+            return
+        self.name = f"{'redo' if is_redo(trace) else 'undo'} ({trace.call_id})"
+        self.until = {one.key for one in reverted_calls(trace) if self.path in one.paths}

@@ -15,11 +15,9 @@ from typing import Final, NamedTuple
 from handrail.core.places import Kind, Place
 from handrail.core.ports.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.core.problems import ProblemRaised
-from handrail.host.denials.denied_inodes import DeniedInodes, InodeSet
-from handrail.host.denials.denied_paths import DeniedPathFinder
+from handrail.host.denials.denied_paths import DeniedInodes, DeniedPathFinder, InodeSet
 from handrail.host.messages import READ_DENIED
-from handrail.host.search.filters import PathFilter
-from handrail.host.search.globs import literal
+from handrail.host.search.filters import PathFilter, literal
 from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 _MOST_HINTS: Final = 200
@@ -55,9 +53,7 @@ class ReadDenyFilter:
         return allowed.without(hints, lambda rel: hides(f"{top}/{rel}"))
 
     def view(self, allowed: PathFilter, root: SearchRoot, place: Place) -> ReadDenyView:
-        """The denied paths that exist now. Raises `denied` for a file that is denied under another
-        of its names. Blocks.
-        """
+        """The denied paths that exist now. Raises `denied` for a file with a denied name."""
         hidden = self._finder.find()
         inodes = self._collect(hidden)
         if place.kind is Kind.FILE:

@@ -35,7 +35,7 @@ _KEPT_XATTRS: Final = ("user.", "system.posix_acl_access", "security.selinux")
 
 
 # Returns once it is recorded that something is about to appear; raises if it may not.
-Announce = Callable[[], None]
+WaitForIntent = Callable[[], None]
 
 
 class FileFingerprint(NamedTuple):
@@ -60,7 +60,9 @@ class TempFile:
     nothing; `appear` gives it its name.
     """
 
-    def __init__(self, handle: int, name: str, like: TempAttributes, announce: Announce) -> None:
+    def __init__(
+        self, handle: int, name: str, like: TempAttributes, wait_for_intent: WaitForIntent
+    ) -> None:
         # A new file gets its mode from the umask, which cannot be read without changing it.
         mode = 0o666 if like.old is None else 0o600
         self._handle = handle
@@ -73,7 +75,7 @@ class TempFile:
             if error.errno not in _NO_UNNAMED:
                 raise
             # Not supported by this file system.
-            announce()
+            wait_for_intent()
             self._descriptor = os.open(name, _CREATE, mode, dir_fd=handle)
             self.named = True
 
@@ -204,9 +206,9 @@ class Parent:
     """An open handle of a place's directory, and the directories created for it."""
 
     def __init__(
-        self, roots: Roots, place: Place, announce: Announce | None, *, durable: bool
+        self, roots: Roots, place: Place, wait_for_intent: WaitForIntent | None, *, durable: bool
     ) -> None:
-        """Raises OSError; FileNotFoundError if it is missing and `announce` is None. `announce` is
+        """Raises OSError; FileNotFoundError if it is missing and `wait_for_intent` is None. `wait_for_intent` is
         called before a directory is created.
         """
         rel, _, self.name = place.rel.rpartition("/")
@@ -220,9 +222,9 @@ class Parent:
         try:
             self.handle = roots.open(self._place, LIST)
         except FileNotFoundError:
-            if announce is None:
+            if wait_for_intent is None:
                 raise
-            announce()
+            wait_for_intent()
             self.handle = self._make(rel, durable=durable)
 
     def is_current(self) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from handrail.core.names.caller_words import shown_arg
 from handrail.core.places import Place, Stat
 from handrail.core.ports.machine import Window
 from handrail.core.problems import ProblemRaised
@@ -202,6 +203,7 @@ class LargeWindows:
             digest=None,
             shown_digest=sha256(taken.raw).hexdigest(),
             note=_long_line(first) if taken.cut else form.note,
+            unterminated=bool(lines) and not more and not text.endswith("\n"),
         )
 
     def _take(
@@ -251,7 +253,11 @@ def split_lines(text: str) -> list[str]:
 
 def binary_problem(place: Place) -> ProblemRaised:
     """The problem of a file that is not text."""
-    return BINARY_FILE.error(path=quoted(place.path))
+    word = shown_arg("max_bytes")
+    way = (
+        f"pass {word} to read some of its bytes" if word else "run a program that knows its format"
+    )
+    return BINARY_FILE.error(path=quoted(place.path), way=way)
 
 
 def _sniff(descriptor: int, size: int, place: Place) -> TextForm:

@@ -196,7 +196,7 @@ class LocalFiles:
         temp: str | None = None,
         *,
         durable: bool,
-        announce: Callable[[], None] = lambda: None,
+        wait_for_intent: Callable[[], None] = lambda: None,
     ) -> StagedFile:
         """Prepare the new content next to its target, unnamed where possible."""
         from handrail.host.files.staged_change import StagedChange
@@ -204,14 +204,16 @@ class LocalFiles:
 
         if Form.FOLDER in (change.before_form, change.after_form):
             refuse_exchange(change)
-            return StagedFolder(self._roots, change, durable=durable, announce=announce)
+            return StagedFolder(
+                self._roots, change, durable=durable, wait_for_intent=wait_for_intent
+            )
         return StagedChange(
             self._roots,
             change,
             temp,
             durable=durable,
             break_links=self._break_hard_links,
-            announce=announce,
+            wait_for_intent=wait_for_intent,
         )
 
     @property

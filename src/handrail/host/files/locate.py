@@ -56,7 +56,11 @@ class Locator:
         if _ODD.search(rel) is not None:
             return self._slowly(path)
         try:
-            mode = self._mode(root, rel)
+            # A single name has no directory on the way that could be a link.
+            if "/" not in rel:
+                mode = os.stat(rel, dir_fd=roots.handles[root], follow_symlinks=False).st_mode
+            else:
+                mode = self._mode(root, rel)
         except (OSError, UnicodeEncodeError) as error:
             # No link on the way: it is missing under exactly this name.
             if isinstance(error, FileNotFoundError) and _fits(rel):
@@ -74,11 +78,7 @@ class Locator:
         return self._place(folder.root, rel, Kind.MISSING)._replace(via=via)
 
     def _mode(self, root: int, rel: str) -> int:
-        handle = self._roots.handles[root]
-        # A single name has no directory on the way that could be a link.
-        if "/" not in rel:
-            return os.stat(rel, dir_fd=handle, follow_symlinks=False).st_mode
-        descriptor = self._roots.opener(handle, os.fsencode(rel), LOOK)
+        descriptor = self._roots.opener(self._roots.handles[root], os.fsencode(rel), LOOK)
         try:
             return os.fstat(descriptor).st_mode
         finally:
@@ -112,9 +112,10 @@ class Locator:
         return []
 
     def _place(self, root: int, rel: str, kind: Kind) -> Place:
-        absolute = self._roots.absolute(root, rel)
-        if self._roots.hidden and self._roots.hides(absolute):
-            raise RUNTIME_PATH.error(absolute=quoted(absolute), root=self._roots.paths[0])
+        roots = self._roots
+        absolute = roots.tops[root] + rel if rel else roots.paths[root]
+        if roots.hidden and roots.hides(absolute):
+            raise RUNTIME_PATH.error(absolute=quoted(absolute), root=roots.paths[0])
         missing = self._missing_above(root, rel) if kind is Kind.MISSING else 0
         path = absolute if root else rel or "."
         return Place(root, rel, path, absolute, kind, missing_above=missing)

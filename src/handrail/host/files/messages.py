@@ -9,7 +9,7 @@ from handrail.core.problems import ProblemTemplate
 BINARY_FILE: Final = ProblemTemplate(
     "not_text",
     "{path} is a binary file",
-    hint="pass max_bytes to read some of its bytes",
+    hint="{way}",
 )
 CHANGED_MEANWHILE: Final = ProblemTemplate(
     "conflict",
@@ -25,6 +25,26 @@ CHANGED_WHILE_READ: Final = ProblemTemplate(
     "{path} changed while it was read",
     retryable=True,
 )
+COPY_FAILED: Final = ProblemTemplate(
+    "unavailable",
+    "{path!r} could not be copied: {reason}",
+    hint="nothing was left in the new directory; correct the cause and try again",
+)
+COPY_INTO_CURRENT: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{path!r} is the current directory, which the copy would replace",
+    hint="name a directory that does not exist",
+)
+COPY_INTO_ITSELF: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{path!r} lies in the workspace",
+    hint="name a directory outside of it",
+)
+COPY_NOT_EMPTY: Final = ProblemTemplate(
+    "exists",
+    "{path!r} is not an empty directory",
+    hint="name a directory that is empty or does not exist",
+)
 FILE_GROWS: Final = ProblemTemplate(
     "unavailable",
     "{path} grows while it is read",
@@ -33,7 +53,7 @@ FILE_GROWS: Final = ProblemTemplate(
 FILE_TOO_LARGE: Final = ProblemTemplate(
     "too_large",
     "{path} has {size} bytes, more than the {max_bytes} that are read at once",
-    hint="read a part of it with offset and limit",
+    hint="read a part of it with {arg[offset]} and {arg[limit]}",
 )
 FILE_UNUSABLE: Final = ProblemTemplate(
     "unavailable",
@@ -83,7 +103,7 @@ NOT_A_DIRECTORY_NAME: Final = ProblemTemplate(
 NOT_A_DIRECTORY_TO_LIST: Final = ProblemTemplate(
     "not_found",
     "{path} is not a directory",
-    hint="use read_file to read a file",
+    hint="use {tool_name[read_file]} to read a file",
 )
 NOT_REGULAR: Final = ProblemTemplate(
     "not_text",
@@ -137,7 +157,7 @@ PART_IS_A_FILE: Final = ProblemTemplate(
 IS_A_DIRECTORY: Final = ProblemTemplate(
     "not_found",
     "{path} is a directory, not a file",
-    hint="use list_files to see it",
+    hint="use {tool_name[list_files]} to see it",
 )
 PART_BECAME_A_LINK: Final = ProblemTemplate(
     "stale",
@@ -203,4 +223,9 @@ LINK_OUTSIDE_WORKSPACE: Final = ProblemTemplate(
     "{path} leads outside the workspace through a symbolic link",
     hint="stay inside {root!r}{also}; relative paths start there",
 )
-FILE_MISSING: Final = ProblemTemplate("not_found", "{path} does not exist", hint="{hint}")
+FILE_MISSING: Final = ProblemTemplate(
+    "not_found", "{path} does not exist", hint="{tool_name[list_files]} shows what is there"
+)
+FILE_MISNAMED: Final = ProblemTemplate(
+    "not_found", "{path} does not exist", hint="did you mean {names}?"
+)

@@ -23,7 +23,7 @@ from handrail.core.text.content import Content
 from handrail.core.text.encoding import TextForm, detect
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
 from handrail.host.files.line_index import LargeWindows, binary_problem, split_lines
-from handrail.host.files.messages import FILE_GROWS, FILE_MISSING, FILE_TOO_LARGE
+from handrail.host.files.messages import FILE_GROWS, FILE_MISNAMED, FILE_MISSING, FILE_TOO_LARGE
 from handrail.host.files.roots import LOOK, READ, Roots
 
 SMALL: Final = 1 << 20
@@ -44,7 +44,7 @@ def open_regular(roots: Roots, place: Place) -> tuple[int, os.stat_result]:
         # Opening some devices has effects, so it is not tried.
         _refuse_special(roots, place)
     try:
-        descriptor = roots.open(place, READ)
+        descriptor = roots.open_beneath(place.root, place.rel, READ)
     except FileNotFoundError as error:
         raise missing_file_problem(roots, place) from error
     except OSError as error:
@@ -136,7 +136,7 @@ def make_stat(info: os.stat_result) -> Stat:
         changed,
         info.st_mode,
         info.st_nlink,
-        is_settled(changed),
+        changed < time.time_ns() - TICK_NS,
     )
 
 
@@ -151,12 +151,9 @@ def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
     from handrail.host.files.suggest import suggest_names
 
     names = suggest_names(roots, place)
-    hint = (
-        f"did you mean {', '.join(map(repr, names))}?"
-        if names
-        else "list_files shows what is there"
-    )
-    return FILE_MISSING.error(path=quoted(place.path), hint=hint)
+    if not names:
+        return FILE_MISSING.error(path=quoted(place.path))
+    return FILE_MISNAMED.error(path=quoted(place.path), names=", ".join(map(repr, names)))
 
 
 def _refuse_special(roots: Roots, place: Place) -> None:
@@ -211,14 +208,27 @@ class WindowCache:
         kept = self._kept.get(key)
         if kept is None or kept.data != data:
             return None
-        with self._lock:
-            if self._clock() - kept.since > KEPT_S:
+        if self._clock() - kept.since > KEPT_S:
+            with self._lock:
                 self._drop(key)
-                return None
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            self.hits += 1
+            return None
+        # Without the lock, which every read would take: one call, and nobody minds if another
+        # thread has dropped the window meanwhile.
+        try:  # noqa: SIM105 - a context manager would take longer than the lock
+            self._kept.move_to_end(key)
+        except KeyError:
+            pass
+        self.hits += 1
         return kept.window
+
+    def renew(self, place: Place, first: int, count: int, window: Window, stat: Stat) -> Window:
+        """The cached window of a file whose stat has changed and whose bytes have not."""
+        renewed, key = window._replace(stat=stat), (place.root, place.rel, first, count)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None and kept.window is window:
+                self._kept[key] = kept._replace(window=renewed)
+        return renewed
 
     def keep(self, place: Place, first: int, count: int, data: bytes, window: Window) -> None:
         """Cache a window; the least recently used ones are dropped."""
@@ -266,8 +276,9 @@ class Windows:
             os.close(descriptor)
         known = self._cache.find(place, first, count, data)
         if known is not None:
-            # Like `_replace`, in a quarter of its time: most reads end here.
-            return Window(*known[:7], stat, *known[8:])
+            # Of equal bytes; most files are not even touched between two reads.
+            same = known.stat == stat
+            return known if same else self._cache.renew(place, first, count, known, stat)
         form = detect(data)
         if form is None:
             raise binary_problem(place)
@@ -293,9 +304,12 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
         shown = form.show(shown)
     shown_digest = digest if whole else _part_digest(text, form, first, number)
     more = first - 1 + number < total
+    unterminated = number > 0 and not more and text[-1] != "\n"
     # Positional: this runs for most calls, and keywords cost a microsecond here.
     return Window(
-        shown, number, first, total, more, whole, form.name, stat, digest, shown_digest, form.note
+        *(shown, number, first, total, more, whole, form.name, stat, digest, shown_digest),
+        form.note,
+        unterminated,
     )
 
 

@@ -10,23 +10,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
+from typing import NamedTuple
 
 from handrail.host.files.roots import LIST, LOOK_IN, Opener, choose_opener, open_canonical
-from handrail.host.messages import ROOT_REPLACED
 
 
-@dataclass(frozen=True)
-class RootHandle:
+class _OpenDirectory(NamedTuple):
+    path: str
+    handle: int
+
+
+class RootHandle(_OpenDirectory):
     """A root: its canonical path and the handle that was opened there.
 
     Paths beneath the root are relative to it and never lead through a link, except in `lstat`.
     """
-
-    path: str
-    handle: int
 
     @cached_property
     def identity(self) -> tuple[int, int, str]:
@@ -101,9 +100,11 @@ def check_in_place(roots: Iterable[RootHandle]) -> None:
     For refusing early: it compares directories only, not mounts. Starting a program relies on
     `is_in_place`.
     """
+    from handrail.host.messages import ROOT_REPLACED
+
     for root in roots:
         try:
-            found = Path(root.path).stat()
+            found = os.stat(root.path)  # noqa: PTH116 - on the way of every command
         except (OSError, UnicodeEncodeError):
             raise ROOT_REPLACED.error(path=root.path) from None
         if (found.st_dev, found.st_ino) != root.identity[:2]:

@@ -14,16 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.places import ASIDE, Place
-from handrail.core.problems import ProblemRaised
-from handrail.host.files.errors import problem_from_oserror, quoted
-from handrail.host.files.messages import (
-    LINKS_KEEP_CHANGING,
-    ROOT_HAS_NUL,
-    ROOT_KEEPS_CHANGING,
-    ROOT_MISSING,
-    ROOT_NOT_A_DIRECTORY,
-    ROOT_NOT_UTF8,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,9 +150,9 @@ def _open_name(handle: int, name: bytes, flags: int) -> int:
     return descriptor
 
 
-def real_path(path: str | os.PathLike[str]) -> str:
-    """The path with all links followed; missing parts are kept as they are. Raises `stale` if a
-    name on the way keeps being exchanged.
+def find_real_path(path: str | os.PathLike[str]) -> str | None:
+    """The path with all links followed; missing parts are kept as they are. None if a name on the
+    way keeps being exchanged.
 
     `os.path.realpath` itself raises OSError if a link is replaced between its stat and readlink.
     """
@@ -171,6 +161,16 @@ def real_path(path: str | os.PathLike[str]) -> str:
             return os.path.realpath(path)
         except OSError:
             continue
+    return None
+
+
+def real_path(path: str | os.PathLike[str]) -> str:
+    """The same; raises `stale` if a name on the way keeps being exchanged."""
+    found = find_real_path(path)
+    if found is not None:
+        return found
+    from handrail.host.files.messages import LINKS_KEEP_CHANGING
+
     raise LINKS_KEEP_CHANGING.error(path=os.fspath(path))
 
 
@@ -287,7 +287,7 @@ def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
             if known is not None:
                 os.close(found.handle)
             opened.append(known or found)
-    except ProblemRaised:
+    except BaseException:
         for handle in {one.handle for one in opened}:
             os.close(handle)
         raise
@@ -295,22 +295,26 @@ def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
 
 
 def _open_root(opener: Opener, given: str) -> _OpenRoot:
+    # Loaded here: the supervisor imports this module too, and reports no problems.
+    from handrail.host.files import messages
+    from handrail.host.files.errors import problem_from_oserror, quoted
+
     if "\0" in given:
-        raise ROOT_HAS_NUL.error(given=quoted(given))
+        raise messages.ROOT_HAS_NUL.error(given=quoted(given))
     for _ in range(_ROOT_TRIES):
         path = real_path(given)
         try:
             return _OpenRoot(path, open_canonical(opener, path))
         except UnicodeEncodeError:
-            raise ROOT_NOT_UTF8.error(path=path) from None
+            raise messages.ROOT_NOT_UTF8.error(path=path) from None
         except FileNotFoundError:
-            raise ROOT_MISSING.error(path=quoted(path)) from None
+            raise messages.ROOT_MISSING.error(path=quoted(path)) from None
         except NotADirectoryError:
-            raise ROOT_NOT_A_DIRECTORY.error(path=quoted(path)) from None
+            raise messages.ROOT_NOT_A_DIRECTORY.error(path=quoted(path)) from None
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise problem_from_oserror(error, path) from error
-    raise ROOT_KEEPS_CHANGING.error(given=quoted(given))
+    raise messages.ROOT_KEEPS_CHANGING.error(given=quoted(given))
 
 
 def _ordered(named: Iterable[tuple[str, int]]) -> tuple[RootPrefix, ...]:

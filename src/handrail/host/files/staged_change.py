@@ -19,11 +19,11 @@ from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.host.files.directory import (
-    Announce,
     FileFingerprint,
     Parent,
     TempAttributes,
     TempFile,
+    WaitForIntent,
     exchange,
     file_fingerprint,
     remove_name,
@@ -44,11 +44,11 @@ _HOLD: Final = getattr(os, "O_PATH", None)
 
 
 class StagedChange:
-    """One prepared change; implements `Staged`.
+    """One prepared change; implements `StagedFile`.
 
     Before `publish` the new content has no name, or a temporary one where the file system requires
     it. Afterwards the replaced or deleted file has the temporary name: it can be restored without
-    writing, and recovery finds it after a crash. `announce` is called before anything appears in
+    writing, and recovery finds it after a crash. `wait_for_intent` is called before anything appears in
     the directory.
     """
 
@@ -60,11 +60,11 @@ class StagedChange:
         *,
         durable: bool,
         break_links: bool,
-        announce: Announce,
+        wait_for_intent: WaitForIntent,
     ) -> None:
         self._roots = roots
         self._change = change
-        self._announce = announce
+        self._wait_for_intent = wait_for_intent
         self._temp = temp or temp_name(os.urandom(8).hex(), 0)
         self._durable = durable
         self._break_links = break_links
@@ -78,7 +78,10 @@ class StagedChange:
         self._spare: str | None = None
         with problems_for(change.place.path):
             self._parent = Parent(
-                roots, change.place, announce if change.after is not None else None, durable=durable
+                roots,
+                change.place,
+                wait_for_intent if change.after is not None else None,
+                durable=durable,
             )
             try:
                 self._old = self._checked()
@@ -92,7 +95,7 @@ class StagedChange:
         """Make the change visible in one step; raises `stale` if the target is not what the plan
         saw.
         """
-        self._announce()
+        self._wait_for_intent()
         with problems_for(self._change.place.path):
             if not self._parent.is_current():
                 raise stale_problem(self._change, "its directory was moved or replaced")
@@ -179,7 +182,7 @@ class StagedChange:
             return
         replaced = self._old if self._change.before_form is Form.FILE else None
         like = TempAttributes(self._parent.name, replaced, self._change.mode)
-        self._file = TempFile(self._parent.handle, self._temp, like, self._announce)
+        self._file = TempFile(self._parent.handle, self._temp, like, self._wait_for_intent)
         self._file.fill(content, durable=self._durable)
 
     def _link_to_same(self) -> FileFingerprint | None:

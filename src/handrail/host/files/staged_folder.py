@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 from handrail.core.plan import Change
-from handrail.host.files.directory import Announce, Parent
+from handrail.host.files.directory import Parent, WaitForIntent
 from handrail.host.files.errors import FAILING, quoted
 from handrail.host.files.messages import KIND_CHANGED
 from handrail.host.files.roots import LIST, LOOK_IN, Roots
@@ -22,11 +22,13 @@ _OURS = 0o700
 
 
 class StagedFolder:
-    """One prepared change of a directory; implements `Staged`."""
+    """One prepared change of a directory; implements `StagedFile`."""
 
-    def __init__(self, roots: Roots, change: Change, *, durable: bool, announce: Announce) -> None:
+    def __init__(
+        self, roots: Roots, change: Change, *, durable: bool, wait_for_intent: WaitForIntent
+    ) -> None:
         self._change = change
-        self._announce = announce
+        self._wait_for_intent = wait_for_intent
         self._durable = durable
         self._visible = False
         self._made = False
@@ -36,7 +38,10 @@ class StagedFolder:
         self._gets: int | None = None
         with problems_for(change.place.path):
             self._parent = Parent(
-                roots, change.place, announce if change.after is not None else None, durable=durable
+                roots,
+                change.place,
+                wait_for_intent if change.after is not None else None,
+                durable=durable,
             )
             try:
                 self._check()
@@ -47,7 +52,7 @@ class StagedFolder:
 
     def publish(self) -> None:
         """Set its permissions as far as they leave it writable; the rest is done by `discard`."""
-        self._announce()
+        self._wait_for_intent()
         with problems_for(self._change.place.path):
             if not self._parent.is_current():
                 raise stale_problem(self._change, "its directory was moved or replaced")
@@ -99,7 +104,7 @@ class StagedFolder:
     def _prepare(self) -> None:
         """Create it, or make it writable, so that files can be staged in it."""
         handle, name = self._parent.handle, self._parent.name
-        self._announce()
+        self._wait_for_intent()
         if self._change.before is not None:
             self._open_up()
             return

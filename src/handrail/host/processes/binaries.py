@@ -11,7 +11,7 @@ import stat
 import struct
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -25,15 +25,25 @@ _PT_INTERP: Final = 3
 def find_binary(name: str, roots: Sequence[str], *, search_path: str | None = None) -> str | None:
     """The resolved absolute path of a helper program; None if there is no trusted one.
 
-    Looks next to this Python first, then along PATH. Trusted means: a regular executable, owned by
-    root or this user, not world-writable, outside every root.
+    Looks next to this Python first, then along PATH.
+    """
+    folders = _folders(os.environ.get("PATH", "") if search_path is None else search_path)
+    return find_trusted((f"{folder}/{name}" for folder in folders), roots)
+
+
+def find_trusted(candidates: Iterable[str], roots: Sequence[str]) -> str | None:
+    """The first of some paths that leads to a trusted program, resolved; None if none does.
+
+    Trusted means: a regular executable outside every root; it and its directory are owned by root
+    or this user and not world-writable, so that nobody else has put it there.
     """
     real_roots = [os.path.realpath(root) for root in roots]
-    for folder in _folders(os.environ.get("PATH", "") if search_path is None else search_path):
-        candidate = os.path.join(folder, name)  # noqa: PTH118 - on the way of every search
+    for candidate in candidates:
+        folder = os.path.realpath(candidate.rpartition("/")[0] or "/")
         real = os.path.realpath(candidate)
         outside = not any(is_inside(place, r) for place in (folder, real) for r in real_roots)
-        if outside and is_trusted_file(real):
+        folders = {folder, real.rpartition("/")[0] or "/"}
+        if outside and is_trusted_file(real) and all(map(_owned, folders)):
             return real
     return None
 
@@ -71,13 +81,15 @@ def _folders(search_path: str) -> Iterator[str]:
 
 def is_trusted_file(path: str) -> bool:
     """Whether a path is a program of root or this user that is not world-writable."""
+    info = _owned(path)
+    return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & 0o111)
+
+
+def _owned(path: str) -> os.stat_result | None:
+    """What a path leads to, if it belongs to root or this user and not everybody may write it."""
     try:
         info = os.stat(path)  # noqa: PTH116 - a string in, three numbers out
     except OSError:
-        return False
-    return (
-        stat.S_ISREG(info.st_mode)
-        and bool(info.st_mode & 0o111)
-        and not info.st_mode & 0o002
-        and info.st_uid in (0, os.geteuid())
-    )
+        return None
+    trusted = info.st_uid in (0, os.geteuid()) and not info.st_mode & stat.S_IWOTH
+    return info if trusted else None

@@ -19,7 +19,8 @@ def find_program(name: str, search_path: str) -> str | None:
     """
     if not name or "/" in name or "\0" in name:
         return None
-    for folder in search_path.split(os.pathsep):
+    # Once each: directories occur in a PATH again and again.
+    for folder in dict.fromkeys(search_path.split(os.pathsep)):
         if folder.startswith("/"):
             candidate = f"{folder}/{name}"
             if _is_program(candidate):

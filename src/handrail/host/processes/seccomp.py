@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import struct
 import sys
 from collections.abc import Sequence
@@ -66,12 +65,12 @@ _MACHINES: Final = {
 
 def supported() -> bool:
     """Whether there is a filter for this machine."""
-    return sys.platform == "linux" and platform.machine() in _MACHINES
+    return sys.platform == "linux" and os.uname().machine in _MACHINES
 
 
 def restrict_thread() -> bool:
     """Apply the filter for searches to this thread and what it starts; whether it worked."""
-    return supported() and apply(_program(_MACHINES[platform.machine()]))
+    return supported() and apply(_program(_MACHINES[os.uname().machine]))
 
 
 def apply(code: bytes) -> bool:

@@ -48,9 +48,7 @@ _LOOKED_AT: Final = 16 * 1024
 
 
 def explain_failure(ended: ProcessResult, confinement: Confinement, backend: str) -> str | None:
-    """A sentence on the probable cause and the setting that lifts it; None if nothing points to
-    one.
-    """
+    """The probable cause and the setting that lifts it; None if nothing points to one."""
     if confinement.off or backend == "none" or ended.exit_code == 0:
         return None
     said = _said(ended)
@@ -85,7 +83,7 @@ def _network(said: str, backend: str) -> str | None:
 
 def _files(line: str, confinement: Confinement, backend: str) -> str | None:
     if _FORBIDDEN.search(line):
-        named = _withheld(line, confinement.withheld)
+        named = _withheld(line, confinement.denied_reads)
         if named is not None:
             return f"{named!r} is denied to commands by a rule; only the user can change that"
         for path in _paths(line, confinement.writable):
@@ -103,9 +101,7 @@ def _files(line: str, confinement: Confinement, backend: str) -> str | None:
 
 
 def _withheld(line: str, withheld: Sequence[str]) -> str | None:
-    """The denied path that the line names; relative paths are tried in each denied path's
-    directory.
-    """
+    """The denied path that the line names, perhaps relative to its directory."""
     for token in _PATH.findall(line) if withheld else ():
         path = token.rstrip("/")
         relative = f"/{path.removeprefix('./')}"

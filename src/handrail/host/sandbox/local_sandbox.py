@@ -10,22 +10,31 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.core.ports.processes import Confinement, Launch, ProcessResult, Strength
-from handrail.host.processes import landlock
-from handrail.host.processes.binaries import find_binary, sha256
-from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles
-from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
-from handrail.host.sandbox.failure_hints import explain_failure
-from handrail.host.sandbox.messages import (
+from handrail.core.ports.processes import (
+    Confinement,
+    Launch,
+    PrivateRoots,
+    ProcessResult,
+    Strength,
+)
+from handrail.host.messages import (
     BACKEND_FAILED,
     NO_LISTENER,
     NO_TEMP_DIRECTORY,
     UNKNOWN_BACKEND,
 )
-from handrail.host.sandbox.probe import measure, probe_cache
+from handrail.host.processes import landlock
+from handrail.host.processes.binaries import find_binary, sha256
+from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles
+from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
+from handrail.host.sandbox.device_nodes import DeviceNodes
+from handrail.host.sandbox.failure_hints import explain_failure
+from handrail.host.sandbox.private_copy import CopyImpossible, PrivateCopy
+from handrail.host.sandbox.probe import measure
 from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
 from handrail.host.sandbox.recipe import Recipe, proxy_environment
 from handrail.host.sandbox.temp_dirs import TempDirectory
@@ -52,8 +61,8 @@ def open_sandbox(
 
     `backend` forces one of `BACKENDS`; None or "auto": the best that works. `readable` are further
     readable trees. `memory_limited`: the supervisor limits each process. `cache` is a private
-    directory for measurements. `temporary` is shown to commands as /tmp and kept; None: a new
-    directory, removed by `close`. `aliases` are further paths of roots, each with the resolved
+    directory for measurements. `temporary` is shown to commands as /tmp and kept, as are the devices
+    beside it; None: new directories, removed by `close`. `aliases` are further paths of roots, each with the resolved
     one. Raises `invalid_arguments` for an unknown backend.
     """
     backends = BACKENDS if backend is None or backend == "auto" else (backend,)
@@ -90,9 +99,7 @@ class SandboxOptions(NamedTuple):
 
 
 class BackendChoice(NamedTuple):
-    """The chosen backend. `facts` are shown by `describe`; `rejected`: better backends and why
-    they were rejected.
-    """
+    """The chosen backend; `facts` are for `describe`, `rejected`: better backends, and why."""
 
     backend: BubblewrapBackend | LandlockBackend | None
     measured: Mapping[str, Strength]
@@ -101,14 +108,24 @@ class BackendChoice(NamedTuple):
 
 
 class LocalSandbox:
-    """Implements `core.processes.Sandbox`, and makes the recipes for the supervisor."""
+    """Implements `core.ports.processes.Sandbox`, and makes the recipes for the supervisor."""
 
     def __init__(self, wanted: SandboxOptions) -> None:
         self._wanted = wanted
         self._temporary = TempDirectory(wanted.temporary)
+        lasting = wanted.temporary
+        self._devices = DeviceNodes(lasting.with_name("devices") if lasting else None)
         self._lock = threading.Lock()
         self._chosen: BackendChoice | None = None
         self._places: VisiblePaths | None = None
+
+    @cached_property
+    def _device_paths(self) -> Mapping[str, str]:
+        return self._devices.paths
+
+    @cached_property
+    def _protects_devices(self) -> bool:
+        return self._devices.protects
 
     @property
     def backend(self) -> str:
@@ -119,7 +136,10 @@ class LocalSandbox:
     @property
     def measured(self) -> Mapping[str, Strength]:
         """Property → strength, with the network closed."""
-        measured = self._choice().measured
+        choice = self._choice()
+        measured = choice.measured
+        if isinstance(choice.backend, BubblewrapBackend) and not self._protects_devices:
+            measured = {**measured, "fs_write": Strength.PARTIAL}
         if self._wanted.memory_limited:
             # The limit is per process; a process tree can still use all memory.
             return {**measured, "memory_limit": Strength.PARTIAL}
@@ -142,11 +162,11 @@ class LocalSandbox:
             variables = proxy_environment(hosts, own_network=own_network)
             launch = launch._replace(env={**launch.env, **variables})
         recipe = chosen.recipe(launch, self._shared_mounts(temporary))
-        return recipe._replace(notes=launch.confinement.notes, hosts=hosts)
+        return recipe._replace(write_log=launch.confinement.write_log, hosts=hosts)
 
-    def unhidden(self, confinement: Confinement) -> str | None:
+    def hiding_gap(self, confinement: Confinement) -> str | None:
         """Why a confined program might read its denied paths; None if it cannot."""
-        if not confinement.withheld:
+        if not confinement.denied_reads:
             return None
         choice = self._choice()
         strength = choice.measured["fs_hide"]
@@ -154,21 +174,36 @@ class LocalSandbox:
             return "nothing here hides paths from commands"
         if strength is not Strength.ENFORCED and confinement.writable:
             return "paths are hidden here only from commands that write nothing"
-        return choice.backend.unhidden(confinement, self._shared_mounts(""))
+        return choice.backend.hiding_gap(confinement, self._shared_mounts(""))
 
     def _shared_mounts(self, temporary: str) -> SharedMounts:
         places = self._survey()
         hidden = (*self._wanted.hidden, *places.hidden)
-        return SharedMounts(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
+        devices = self._device_paths if temporary else {}
+        return SharedMounts(
+            self._wanted.roots, hidden, temporary, places, self._wanted.aliases, devices
+        )
 
     def why_failed(self, ended: ProcessResult, confinement: Confinement) -> str | None:
         """The probable cause of a failure, and the setting that lifts it."""
         return explain_failure(ended, confinement, self.backend)
 
-    def held(self, confinement: Confinement) -> tuple[str, ...]:
+    def enforced_read_only(self, confinement: Confinement) -> tuple[str, ...]:
         """The read-only paths that no program so confined can change."""
         chosen = None if confinement.off else self._choice().backend
-        return chosen.held(confinement) if isinstance(chosen, BubblewrapBackend) else ()
+        return (
+            chosen.enforced_read_only(confinement) if isinstance(chosen, BubblewrapBackend) else ()
+        )
+
+    def copy_roots(self, confinement: Confinement) -> PrivateRoots | str:
+        """Private copies of the roots, where a program can be shown them; else the reason."""
+        if confinement.off or not isinstance(self._choice().backend, BubblewrapBackend):
+            return "only bubblewrap can show a program a copy in its place"
+        hidden = (*confinement.hidden, *confinement.denied_reads, *self._wanted.hidden)
+        try:
+            return PrivateCopy(self._wanted.roots, hidden)
+        except CopyImpossible as impossible:
+            return str(impossible)
 
     def describe(self) -> Mapping[str, Any]:
         """For `doctor` and the audit: the backend, its programs, and its properties."""
@@ -181,8 +216,9 @@ class LocalSandbox:
         }
 
     def close(self) -> None:
-        """Remove the private temporary directory; no command may run any more."""
+        """Remove the private temporary directory and devices; no command may run any more."""
         self._temporary.close()
+        self._devices.close()
 
     def _survey(self) -> VisiblePaths:
         if self._places is None:
@@ -213,7 +249,7 @@ class LocalSandbox:
     def _first_usable(self, name: str, rejected: Mapping[str, str]) -> BackendChoice:
         failure = measure.BackendUnusable("it does not exist on this machine")
         for backend, facts in _candidates(name, self._wanted.roots):
-            key = probe_cache.cache_key(sys.executable, repr(sorted(facts.items())))
+            key = measure.cache_key(sys.executable, repr(sorted(facts.items())))
             try:
                 measured = _measured(backend, self._survey, self._wanted.cache, key)
             except measure.BackendUnusable as error:
@@ -260,10 +296,10 @@ def _measured(
 ) -> Mapping[str, Strength]:
     if key in _known:
         return _known[key]
-    kept = _understood(probe_cache.load_result(cache, key))
+    kept = _understood(measure.load_result(cache, key))
     if kept is None:
         kept = measure.measure_backend(backend, look())
-        probe_cache.save_result(cache, key, kept)
+        measure.save_result(cache, key, kept)
     _known[key] = kept
     return kept
 

@@ -15,19 +15,19 @@ PROXY_PORT: Final = 3128
 
 
 class LandlockRules(NamedTuple):
-    """Readable (and executable) and writable trees; everything else is closed. The other fields
+    """Readable (and executable) and writable trees; everything else is denied. The other fields
     are inodes (`inode_key`), unless they say otherwise.
     """
 
     read: tuple[str, ...]
     write: tuple[str, ...]
     network: bool
-    # Closed although inside one of the trees.
-    closed: tuple[str, ...] = ()
-    # Directories between a tree's top and a closed inode: granted entry by entry.
-    ways: tuple[str, ...] = ()
-    # Those of `ways` that may be listed.
-    listed: tuple[str, ...] = ()
+    # Denied although inside one of the trees.
+    denied: tuple[str, ...] = ()
+    # Directories between a tree's top and a denied inode: granted entry by entry.
+    denied_parents: tuple[str, ...] = ()
+    # Those of `denied_parents` that may be listed.
+    listable: tuple[str, ...] = ()
     # Paths of the trees in which modes, owners, times and attributes of files may be changed;
     # empty: nowhere.
     attributes: tuple[str, ...] = ()
@@ -49,13 +49,13 @@ class Recipe(NamedTuple):
     own_pids: bool = False
     # How many arguments after the first bubblewrap reads from a memory file, because programs
     # inside can read its command line.
-    aside: int = 0
+    file_arguments: int = 0
     # The write log for the tracer; "": not traced.
-    notes: str = ""
+    write_log: str = ""
     # Positions in `argv` of mounts (three arguments each). Paths in a root are mounted by
-    # descriptor, unless the inode is in `closed`.
+    # descriptor, unless the inode is in `denied`.
     binds: tuple[int, ...] = ()
-    closed: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
     # The hosts that the program can reach through a proxy; empty: there is no proxy.
     hosts: tuple[str, ...] = ()
 

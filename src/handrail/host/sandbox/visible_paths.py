@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from handrail.host.files.root_identity import is_inside
@@ -179,3 +180,5 @@ class SharedMounts(NamedTuple):
     temporary: str
     places: VisiblePaths
     aliases: tuple[tuple[str, str], ...] = ()
+    # Device nodes of the sandbox's own, by the path at which they are shown.
+    devices: Mapping[str, str] = MappingProxyType({})

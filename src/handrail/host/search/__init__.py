@@ -1,1 +1,1 @@
-"""Ignore-aware search: ripgrep through the one spawn door, or pure Python."""
+"""Ignore-aware search: ripgrep through `processes.spawn`, or pure Python."""

@@ -23,7 +23,7 @@ BAD_PATTERN: Final = ProblemTemplate(
 BINARY_NOT_SEARCHED: Final = ProblemTemplate(
     "not_text",
     "{path!r} is binary; only text is searched.",
-    hint="read some of its bytes with read_file and max_bytes",
+    hint="{tool_name[read_file]} can show some of its bytes",
 )
 EMPTY_GLOB: Final = ProblemTemplate(
     "invalid_arguments",

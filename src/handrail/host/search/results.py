@@ -1,14 +1,25 @@
-"""Builds results for both engines: sorted, with paths as shown, within limits."""
+"""Queries and results of both engines: results are sorted, with paths as shown, within limits."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from handrail.core.ports.machine import FilesFound, GrepFound, Hit
-from handrail.host.search.limits import MAX_HITS, join, too_much
+from handrail.core.names.caller_words import arg_name, shown_arg
+from handrail.core.places import Kind, Place
+from handrail.core.ports.machine import FilesFound, GrepFound, GrepQuery, Hit
+from handrail.core.problems import ProblemRaised
+from handrail.host.search.limits import MAX_HITS, MAX_PATTERN, join, too_much
+from handrail.host.search.messages import (
+    BAD_PATTERN,
+    NOT_A_REGULAR_EXPRESSION,
+    NOT_SEARCHABLE,
+    NOTHING_TO_SEARCH,
+    UNKNOWN_FILE_TYPE,
+)
 from handrail.host.search.search_roots import SearchRoot
 
 
@@ -85,3 +96,63 @@ def newest_first(root: SearchRoot, rels: Iterable[str]) -> list[str]:
             dated.append((-info.st_mtime_ns, rel))
     dated.sort()
     return [rel for _, rel in dated]
+
+
+def check_place(place: Place) -> None:
+    """Raise `not_found` or `not_text` for a place that cannot be searched."""
+    if place.kind is Kind.MISSING:
+        raise NOTHING_TO_SEARCH.error(path=place.path, field="path")
+    if place.kind is Kind.SPECIAL:
+        raise NOT_SEARCHABLE.error(path=place.path, field="path")
+
+
+def check_pattern(query: GrepQuery) -> None:
+    """Raise `invalid_arguments` for a pattern that no engine accepts."""
+    complaint = None
+    if "\0" in query.pattern:
+        complaint = "holds a NUL character; grep searches text"
+    elif len(query.pattern) > MAX_PATTERN:
+        complaint = f"is longer than {MAX_PATTERN:,} characters"
+    elif not query.pattern.isascii() and _has_surrogates(query.pattern):
+        complaint = "holds half a character (a lone surrogate)"
+    elif not query.multiline and "\n" in query.pattern:
+        word = arg_name("multiline")
+        complaint = f"holds a line break, and lines are searched one by one; set {word}"
+    if complaint:
+        raise BAD_PATTERN.error(pattern=_short(query.pattern), reason=complaint, field="pattern")
+
+
+def bad_pattern(query: GrepQuery, reason: str) -> ProblemRaised:
+    """The problem of a pattern that does not compile."""
+    if "look-around" in reason or "look-ahead" in reason:
+        hint = "search for something simpler and read the lines that match"
+    elif '"\\n"' in reason:
+        hint = f"set {arg_name('multiline')} to match across lines"
+    else:
+        literal = shown_arg("literal")
+        as_it_is = f"set {literal} to search for the text as it is, or " if literal else ""
+        hint = f"{as_it_is}escape special characters with \\"
+    return NOT_A_REGULAR_EXPRESSION.error(
+        pattern=_short(query.pattern), reason=reason, hint=hint, field="pattern"
+    )
+
+
+def unknown_type(name: str, known: Collection[str]) -> ProblemRaised:
+    """The problem of an unknown file type."""
+    close = difflib.get_close_matches(name, known, n=3)
+    meant = f"did you mean {' or '.join(map(repr, close))}?"
+    hint = meant if close else "use a glob like '*.py' instead"
+    return UNKNOWN_FILE_TYPE.error(name=name, hint=hint, field="type")
+
+
+def understands_crlf(query: GrepQuery) -> bool:
+    """Whether `$` should also match before CRLF: not if the pattern has a carriage return."""
+    return not query.literal and "$" in query.pattern and "\\r" not in query.pattern
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _short(pattern: str) -> str:
+    return repr(pattern if len(pattern) <= 80 else pattern[:80] + "…")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol
 
-from handrail.core.ports.machine import GrepQuery
+import anyio.to_thread
+
+from handrail.core.places import Kind, Place
+from handrail.core.ports.machine import GrepFound, GrepQuery
 from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.files.root_identity import RootHandle
 from handrail.host.search.filters import PathFilter, path_filter
-from handrail.host.search.query import check_pattern, check_place
+from handrail.host.search.results import check_pattern, check_place
 from handrail.host.search.search_roots import SearchRoot, close_roots
+
+_NAME: Final = "output.txt"
 
 
 class SearchEngine:
@@ -48,3 +57,41 @@ class SearchEngine:
             self._left_out.check(query.place)
             allowed = self._left_out.applied(allowed, root)
         return root, allowed
+
+
+class TextEngine(Protocol):
+    """A search over its own roots."""
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match."""
+
+    def close(self) -> None:
+        """Close the roots."""
+
+
+async def grep_text(
+    open_engine: Callable[[str], TextEngine], query: GrepQuery, text: str
+) -> GrepFound:
+    """Search a text like a file; results carry the query's own path."""
+    with TemporaryDirectory(prefix="handrail-text-") as directory:
+        real = await anyio.to_thread.run_sync(_put, directory, text)
+        engine = open_engine(real)
+        try:
+            place = Place(0, _NAME, _NAME, f"{real}/{_NAME}", Kind.FILE)
+            found = await engine.grep(query._replace(place=place, globs=(), type=None))
+        finally:
+            engine.close()
+    shown = query.place.path
+    return found._replace(
+        files=tuple(shown for _ in found.files),
+        hits=tuple(hit._replace(path=shown) for hit in found.hits),
+    )
+
+
+def _put(directory: str, text: str) -> str:
+    """Write the text into the directory; returns the directory's resolved path."""
+    real = os.path.realpath(directory)
+    # A file with NUL bytes would count as binary.
+    data = text.replace("\0", "\ufffd").encode("utf-8", "replace")
+    Path(real, _NAME).write_bytes(data)
+    return real

@@ -22,9 +22,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class SearchRoot:
-    """One root: its canonical path, a handle, how its paths are shown, and hidden directories in
-    it (paths beneath the root).
-    """
+    """One root: canonical path, handle, shown form of its paths, hidden directories in it."""
 
     path: str
     fd: int

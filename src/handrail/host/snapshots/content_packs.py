@@ -57,7 +57,7 @@ class ContentPacks:
         """
         found = self._found if self._found is not None else self._positions()
         if digest not in found:
-            self._append(digest, data)
+            self._append(digest, data, found)
 
     def read(self, digest: str) -> bytes | None:
         """The content, unchecked; None if there is none."""
@@ -73,9 +73,7 @@ class ContentPacks:
             return None
 
     def flush(self) -> None:
-        """Write everything, so that a later process finds what was added. Raises OSError; what
-        has found no room is `lost`.
-        """
+        """Write everything for later processes. Raises OSError; what has no room is `lost`."""
         with suppress(OSError):
             self._write_group()
         while self._unsaved:
@@ -86,9 +84,7 @@ class ContentPacks:
             self._unsaved = [one for one in self._unsaved if one[1].pack != number]
 
     def sweep(self, needed: set[str]) -> None:
-        """Remove packs of which less than half is needed, after copying that half. Raises
-        OSError.
-        """
+        """Remove packs of which less than half is needed, after copying it. Raises OSError."""
         self.close()
         packs: dict[int, list[tuple[str, PackPosition]]] = {one: [] for one in self._numbers()}
         for digest, position in self._positions().items():
@@ -113,12 +109,12 @@ class ContentPacks:
         if handle >= 0:
             os.close(handle)
 
-    def _append(self, digest: str, data: bytes) -> None:
+    def _append(self, digest: str, data: bytes, found: dict[str, PackPosition]) -> None:
         if self._handle < 0 or self._end >= _MOST_BYTES:
             self._begin()
         length = len(data)
         position = PackPosition(self._number, self._end, length)
-        self._positions()[digest] = position
+        found[digest] = position
         self._unsaved.append((digest, position))
         self._group.append(data)
         self._end += length
@@ -152,7 +148,7 @@ class ContentPacks:
         for digest in digests:
             data = self.read(digest)
             if data is not None:
-                self._append(digest, data)
+                self._append(digest, data, self._positions())
         self.flush()
 
     def _begin(self, *, fresh: bool = False) -> None:

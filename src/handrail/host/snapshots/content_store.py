@@ -36,9 +36,7 @@ _numbers: Final = itertools.count(1)
 
 
 class ContentStore:
-    """A directory of copies. `packs`: where small contents are packed, if at all. Not
-    thread-safe.
-    """
+    """A directory of copies; small ones are packed in `packs`, if given. Not thread-safe."""
 
     def __init__(self, directory: Path, packs: Path | None = None) -> None:
         self._packs = None if packs is None else ContentPacks(packs)
@@ -86,9 +84,7 @@ class ContentStore:
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
     def read_parts(self, digest: str) -> Iterator[bytes]:
-        """The content in pieces. Raises OSError if the copy is missing, and after the last
-        piece if it is damaged.
-        """
+        """The content in pieces. Raises OSError if the copy is missing, at the end if damaged."""
         state = hashlib.sha256()
         with Path(self._path(digest)).open("rb") as copy:
             while part := copy.read(_CHUNK):
@@ -151,9 +147,7 @@ class ContentStore:
             self._packs.close()
 
     def evict(self, quota: int, needed: Collection[str]) -> None:
-        """Remove the copies unused for longest until all together fit the quota; never one
-        that is needed.
-        """
+        """Remove the copies unused for longest until all fit the quota; never a needed one."""
         copies = []
         for path in self._files():
             with suppress(FileNotFoundError):
@@ -224,7 +218,7 @@ class ContentStore:
 
 def read_all(source: int, size: int) -> bytes:
     """At most `size` bytes of an open file. The caller detects growth by a second stat."""
-    data = os.read(source, min(size, _CHUNK)) if size else b""
+    data = os.read(source, size if size < _CHUNK else _CHUNK) if size else b""
     if len(data) == size or not data:
         return data
     parts, wanted = [data], size - len(data)
@@ -254,9 +248,7 @@ def _has_size(path: str, size: int) -> bool:
 
 
 def _write_new(target: str, data: bytes) -> None:
-    """Write a file that appears whole or not at all, unsynced; raises FileExistsError if there is
-    one.
-    """
+    """Write a file whole or not at all, unsynced; raises FileExistsError."""
     folder, _, name = target.rpartition("/")
     temp = f"{folder}/.{name}.{os.getpid()}.{next(_numbers)}"
     handle = os.open(temp, _NEW, 0o600)

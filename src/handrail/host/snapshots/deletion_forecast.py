@@ -33,7 +33,7 @@ _MOST: Final = 20
 
 
 class DeletionForecast:
-    """Implements `KeepsDeletions` for the roots of one workspace."""
+    """Implements `UndoForecast` for the roots of one workspace."""
 
     def __init__(
         self, roots: Sequence[str], limits: SnapshotLimits, hidden: Sequence[str] = ()

@@ -10,24 +10,34 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from handrail.core.names.sensitive import is_sensitive_folder, is_sensitive_name
-from handrail.core.ports.snapshots import SnapshotLimits
+from handrail.core.ports.snapshots import EntryChange, OtherNames, SnapshotLimits
+from handrail.host.files.root_identity import RootHandle
 from handrail.host.files.roots import READ
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,
     SPECIAL,
+    Signature,
     StorageUsage,
     TreeEntry,
     TreeIndex,
+    file_signature,
     is_kept,
     make_entry,
 )
-from handrail.host.snapshots.stamps import Signature, file_signature
+
+# Candidates per file from which undo can restore the hard link.
+_MOST_NAMES: Final = 4
+_SKIPPED: Final = frozenset({".git"})
+
+File = tuple[int, int]
+Name = tuple[int, str]
 
 _TRIES: Final = 3
 _REPORTED: Final = 256
@@ -109,33 +119,38 @@ class EntryReader:
                 return None
             return EntryReading(TreeEntry(signature, signature, "!unreadable"), info.st_nlink)
         try:
-            return self._content(source, signature)
+            return self._content(source, info, signature)
         finally:
             os.close(source)
 
-    def _content(self, source: int, signature: Signature) -> EntryReading | None:
-        links = 1
+    def _content(
+        self, source: int, info: os.stat_result, signature: Signature
+    ) -> EntryReading | None:
+        """Copy an open file; `info` is from before it was opened, and equal after the copy unless
+        the file changed or was replaced.
+        """
         for attempt in range(_TRIES):
-            info = os.fstat(source)
-            if not stat.S_ISREG(info.st_mode):
-                return None
-            before, signature, links = signature, file_signature(info), info.st_nlink
-            reason = self._reason(info.st_size) if signature != before else ""
-            if reason:
-                return EntryReading(TreeEntry(None, signature, reason), links)
+            if attempt:
+                if not stat.S_ISREG(info.st_mode):
+                    return None
+                reason = self._reason(info.st_size)
+                if reason:
+                    return EntryReading(TreeEntry(None, signature, reason), info.st_nlink)
             try:
                 if attempt:
                     os.lseek(source, 0, os.SEEK_SET)
                 digest = self._contents.take(source, info.st_size)
             except OSError as error:
                 why = "!room" if error.errno in _FULL else "!unreadable"
-                return EntryReading(TreeEntry(None, signature, why), links)
+                return EntryReading(TreeEntry(None, signature, why), info.st_nlink)
             self._copied += 1
             if self._copied % _REPORTED == 0 and self._progress is not None:
                 self._progress(self._copied)
-            if file_signature(os.fstat(source)) == signature:
-                return EntryReading(make_entry(signature, digest, self._started), links)
-        return EntryReading(TreeEntry(None, signature, "!busy"), links)
+            info = os.fstat(source)
+            before, signature = signature, file_signature(info)
+            if signature == before:
+                return EntryReading(make_entry(signature, digest, self._started), info.st_nlink)
+        return EntryReading(TreeEntry(None, signature, "!busy"), info.st_nlink)
 
     def _known(self, rel: str, name: str, signature: Signature) -> TreeEntry | None:
         if self._seed is None:
@@ -167,3 +182,58 @@ def _short(target: str) -> str:
         return target
     digest = hashlib.sha256(os.fsencode(target)).hexdigest()
     return f"{target[: LONGEST_TARGET - len(digest)]}…{digest}"
+
+
+def find_other_names(
+    deltas: Sequence[EntryChange],
+    trees: Sequence[TreeIndex],
+    tops: Sequence[RootHandle],
+    *,
+    everywhere: bool,
+) -> dict[Name, OtherNames]:
+    """For each removed file that had hard links: its inode, and the remaining names. `everywhere`:
+    the indexes are partial, so the roots are searched.
+    """
+    gone = {(one.root, one.rel) for one in deltas if one.after is None}
+    files = {key: trees[key[0]].linked[key[1]] for key in gone if key[1] in trees[key[0]].linked}
+    if not files:
+        return {}
+    found = _search(tops, set(files.values())) if everywhere else _known(trees)
+    left: dict[File, list[Name]] = {}
+    for name, file in found:
+        if name not in gone and len(left.setdefault(file, [])) < _MOST_NAMES:
+            left[file].append(name)
+    return {key: OtherNames(*file, tuple(left.get(file, ()))) for key, file in files.items()}
+
+
+def _known(trees: Sequence[TreeIndex]) -> Iterator[tuple[Name, File]]:
+    for root, tree in enumerate(trees):
+        for rel, file in tree.linked.items():
+            yield (root, rel), file
+
+
+def _search(tops: Sequence[RootHandle], wanted: Collection[File]) -> Iterator[tuple[Name, File]]:
+    inodes: Mapping[int, None] = dict.fromkeys(inode for _, inode in wanted)
+    for number, top in enumerate(tops):
+        folders = [""]
+        while folders:
+            rel = folders.pop()
+            for entry in _entries(top, rel):
+                below = f"{rel}/{entry.name}" if rel else entry.name
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in _SKIPPED:
+                            folders.append(below)
+                    elif entry.inode() in inodes:
+                        info = entry.stat(follow_symlinks=False)
+                        if (info.st_dev, info.st_ino) in wanted:
+                            yield (number, below), (info.st_dev, info.st_ino)
+
+
+def _entries(root: RootHandle, rel: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root.absolute(rel)) as entries:
+            return list(entries)
+    except OSError:
+        # A name found here is only a candidate: it is checked when a link to it is made.
+        return []

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, directory_stamp
+from handrail.host.snapshots.entries import DirectoryStamps, Stamp, directory_stamp
 
 
 class FolderListing(Protocol):

@@ -19,15 +19,13 @@ from handrail.core.ports.machine import Blobs
 from handrail.core.ports.snapshots import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
 from handrail.host.files.root_identity import RootHandle
 from handrail.host.files.roots import LOOK
-from handrail.host.git.history_marks import describe_history_change
+from handrail.host.repository_files import describe_history_change
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import StorageUsage, TreeIndex
-from handrail.host.snapshots.entry_reader import SnapshotServices
-from handrail.host.snapshots.hard_links import find_other_names
-from handrail.host.snapshots.manifest import ManifestPosition
-from handrail.host.snapshots.store_dir import SnapshotStore, claim, claim_any
-from handrail.host.snapshots.walker import TreeWalk
-from handrail.host.state.runtime_presence import RuntimePresence
+from handrail.host.snapshots.entry_reader import SnapshotServices, find_other_names
+from handrail.host.snapshots.store_dir import ManifestPosition, SnapshotStore, claim, claim_any
+from handrail.host.snapshots.walker import IndexWalk
+from handrail.host.state.identities import RuntimePresence
 
 _MOST_BYTES: Final = 128 << 20
 
@@ -259,7 +257,7 @@ class LocalSnapshots:
         left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
         for number, top in enumerate(self._tops):
             seed = None if before.trees is self._trees else self._trees.get(top.path)
-            walk = TreeWalk(
+            walk = IndexWalk(
                 number, top, before.trees[top.path], services, collects=collects, seed=seed
             )
             rels = None if before.scopes is None else _within(before.scopes, number)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from handrail.core.ports.machine import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
-from handrail.host.state.messages import ARTIFACT_GONE, ARTIFACT_NOT_KEPT, ARTIFACT_TOO_LARGE
+from handrail.host.messages import ARTIFACT_GONE, ARTIFACT_NOT_KEPT, ARTIFACT_TOO_LARGE
 
 QUOTA_BYTES: Final = 64 * 1024 * 1024
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -118,6 +118,11 @@ class DirectoryArtifacts:
                         info = entry.stat(follow_symlinks=False)
                         found.append(_StoredArtifact(info.st_mtime_ns, info.st_size, entry.name))
         return sorted(found)
+
+    def remove(self, reference: str) -> None:
+        """Remove the artifact with this reference, if it is kept."""
+        if _REFERENCE.fullmatch(reference):
+            self._remove(reference)
 
     def _remove(self, reference: str) -> None:
         if self._directory is None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
-from handrail.host.state.messages import BLOB_DAMAGED, BLOB_MISSING, BLOB_NOT_KEPT, BLOB_UNREADABLE
+from handrail.host.messages import BLOB_DAMAGED, BLOB_MISSING, BLOB_NOT_KEPT, BLOB_UNREADABLE
 
 QUOTA_BYTES: Final = 2 << 30
 _PACKED: Final = ".z"
@@ -99,9 +99,7 @@ class DirectoryBlobs:
         )
 
     def drop_all_but(self, promised: set[str]) -> int:
-        """Remove contents that no undo needs, and files of killed writers; returns the bytes
-        freed.
-        """
+        """Remove contents that no undo needs, and files of killed writers; the bytes freed."""
         freed, dead_s = 0, time.time() - _WRITTEN_S
         for path in self._files():
             temporary = path.name.startswith(".")

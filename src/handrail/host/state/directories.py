@@ -16,7 +16,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.root_identity import is_inside
-from handrail.host.state.messages import STATE_UNTRUSTED
+from handrail.host.messages import STATE_UNTRUSTED
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -84,11 +84,12 @@ def ensure_outside(path: Path, roots: Sequence[str], home: Path | None = None) -
 def _xdg(variable: str, default: str, environ: Mapping[str, str]) -> Path:
     given = environ.get(variable, "")
     # The XDG specification says to ignore relative values.
-    base = Path(given) if given.startswith("/") else _user_home(environ) / default
+    base = Path(given) if given.startswith("/") else user_home(environ) / default
     return base / "handrail"
 
 
-def _user_home(environ: Mapping[str, str]) -> Path:
+def user_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """The user's home directory."""
     given = environ.get("HOME", "")
     return Path(given) if given.startswith("/") else Path.home()
 

@@ -17,9 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
-
-from handrail.host.state.messages import LOCKS_UNAVAILABLE
+from handrail.host.messages import LOCKS_UNAVAILABLE
 
 _BUCKETS: Final = 1024
 _WAIT_FILES: Final = 64
@@ -237,6 +235,8 @@ class _CloseEvents:
 
     async def wait(self, limit_s: float) -> bool:
         """Wait for the next event; False if there was none in this time."""
+        import anyio
+
         if self._handle < 0 or self._watch < 0:
             await anyio.sleep(_WAIT_WITHOUT_EVENTS_S)
             return False

@@ -50,6 +50,14 @@ def collect_garbage(directory: Path, before_ns: int, *, dry_run: bool) -> dict[s
     return swept
 
 
+def remove_jobs(directory: Path, prefix: str) -> None:
+    """Remove the records and outputs of ended jobs that calls with such ids have started."""
+    for record in job_records.read_all_records(directory / "jobs"):
+        job = record.job
+        if job.call_id.startswith(prefix) and job.state is not JobState.RUNNING:
+            _remove(directory / "jobs" / job.id)
+
+
 def _older(directory: Path, before_ns: int) -> Iterator[Path]:
     for path in _entries(directory):
         with suppress(OSError):

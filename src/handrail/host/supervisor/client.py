@@ -1,4 +1,4 @@
-"""Runs programs for a runtime through runners; implements `core.processes.Processes`.
+"""Runs programs for a runtime through runners; implements `core.ports.processes.Processes`.
 
 Everything runs on the runtime's event loop; no threads are used.
 """
@@ -6,15 +6,13 @@ Everything runs on the runtime's event loop; no threads are used.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from handrail.core.ports.processes import (
-    CapturedStream,
-    Connection,
     Job,
     JobOutput,
     JobRequest,
@@ -24,15 +22,18 @@ from handrail.core.ports.processes import (
 )
 from handrail.host.files.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.channel import (
+    ENDING_S,
+    SupervisedChannel,
+    decode_result,
+    open_channel,
+)
 from handrail.host.supervisor.jobs import SupervisedJobs
-from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
-from handrail.host.supervisor.runner_pool import RunnerPool
-from handrail.host.supervisor.wire import Frame, FrameKind
+from handrail.host.supervisor.runner_connection import RunnerConnection, RunnerPool, start_problem
+from handrail.host.supervisor.wire import FrameKind
 
 # Two such streams leave room for others in the 64 MB quota of all artifacts.
 SPILL_BYTES: Final = 16 << 20
-# Longer than a runner needs to end any process tree; a runner that takes longer is abandoned.
-_ENDING_S: Final = 15.0
 
 
 class SupervisedProcesses:
@@ -68,16 +69,15 @@ class SupervisedProcesses:
             roots=self._roots,
         )
         self._jobs = SupervisedJobs(self._runners, self._jobs_directory)
+        self._channels: set[SupervisedChannel] = set()
 
     def check_roots(self) -> None:
         """Raise `outside_workspace` if a root was moved or replaced since it was opened."""
         check_in_place(self._roots)
 
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> ProcessResult:
-        """Run a program to its end. Raises `unavailable` if it cannot be started or its runner is
-        lost.
-        """
-        recipe = self._recipe_of(launch)
+        """Run a program to its end. Raises `unavailable` if it cannot start or is lost."""
+        recipe = self._make_recipe(launch)
         header = {
             "timeout_s": launch.timeout_s,
             "live": on_output is not None,
@@ -94,13 +94,20 @@ class SupervisedProcesses:
             raise self._runners.lost()
         if connection.answer.kind is FrameKind.FAILED:
             raise start_problem(connection.answer, launch.argv[0], launch.cwd)
-        return _ended(connection.answer)
+        return decode_result(connection.answer)
+
+    async def open(self, launch: Launch) -> SupervisedChannel:
+        """Start a program to talk to. Raises `unavailable` if it cannot be started."""
+        recipe = self._make_recipe(launch)
+        channel = await open_channel(self._runners, launch, recipe, self._channels.discard)
+        self._channels.add(channel)
+        return channel
 
     async def start(self, launch: Launch, request: JobRequest) -> Job:
         """Start a background job. Raises `unavailable`."""
         if self._directory is None:
             request = request._replace(keep=False)
-        return await self._jobs.start(launch, self._recipe_of(launch), request)
+        return await self._jobs.start(launch, self._make_recipe(launch), request)
 
     async def jobs(self) -> Sequence[Job]:
         """All jobs of this workspace, oldest first."""
@@ -110,30 +117,39 @@ class SupervisedProcesses:
         """The output of a job from `offset` on. Raises `not_found`."""
         return await self._jobs.output(job_id, offset, wait_s, limit)
 
+    async def write(self, job_id: str, data: bytes, *, eof: bool) -> int:
+        """Send text to a job. Raises `not_found` or `conflict`."""
+        return await self._jobs.write(job_id, data, eof=eof)
+
     async def kill(self, job_id: str) -> Job:
         """End a job and everything it started. Raises `not_found` or `conflict`."""
         return await self._jobs.kill(job_id)
 
     async def aclose(self) -> None:
         """End every program except kept jobs, and the helper processes."""
+        for channel in list(self._channels):
+            channel.close_handles()
         await self._runners.aclose(kept=self._jobs.kept)
 
+    def _make_recipe(self, launch: Launch) -> Recipe:
+        # The supervisor of the first program loads while its recipe is made.
+        self._runners.start()
+        return self._recipe_of(launch)
+
     async def _wait(self, connection: RunnerConnection, timeout_s: float | None) -> None:
-        """Wait for the answer of a runner. A cancelled caller also waits until the program has
-        ended.
-        """
+        """Wait for a runner's answer; a cancelled caller also waits for the program's end."""
         guard = None
         if timeout_s is not None:
             # The runner enforces the deadline; this timer helps only if the runner is stopped.
             loop = asyncio.get_running_loop()
-            guard = loop.call_later(timeout_s + _ENDING_S, connection.abandon)
+            guard = loop.call_later(timeout_s + ENDING_S, connection.abandon)
         try:
             await connection.wait_answer()
         finally:
             if guard is not None:
                 guard.cancel()
             if connection.answer is None and not connection.closed:
-                with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDING_S):
+                with anyio.CancelScope(shield=True), anyio.move_on_after(ENDING_S):
                     connection.end()
                     await connection.wait_answer()
                 if connection.answer is None:
@@ -145,29 +161,3 @@ class SupervisedProcesses:
 
     def _jobs_directory(self) -> Path:
         return (self._directory or Path(self._runners.scratch())) / "jobs"
-
-
-def _ended(frame: Frame) -> ProcessResult:
-    header = frame.header
-    return ProcessResult(
-        exit_code=header["exit_code"],
-        stdout=_captured(header["stdout"], frame.body[: header["split"]]),
-        stderr=_captured(header["stderr"], frame.body[header["split"] :]),
-        duration_s=header["duration_s"],
-        timed_out=header["timed_out"],
-        cancelled=header["cancelled"],
-        ended_children=header["ended_children"],
-        survivors=tuple(header["survivors"]),
-        directory=header["directory"],
-        connections=tuple(Connection(*one) for one in header["connections"]),
-    )
-
-
-def _captured(header: Mapping[str, Any], body: bytes) -> CapturedStream:
-    return CapturedStream(
-        head=body[: header["head"]],
-        tail=body[header["head"] :],
-        total=header["total"],
-        saved=header["saved"],
-        dropped=header["dropped"],
-    )

@@ -15,18 +15,22 @@ from typing import Any, Final
 import anyio
 
 from handrail.core.ports.processes import Job, JobOutput, JobRequest, JobState, Launch
+from handrail.host.messages import JOB_OVER, NO_JOB_INPUT, NO_SUCH_JOB
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor import job_output, job_records
-from handrail.host.supervisor.messages import JOB_OVER, NO_SUCH_JOB
-from handrail.host.supervisor.runner.runner_process import END_JOB
-from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
-from handrail.host.supervisor.runner_pool import RunnerPool
+from handrail.host.supervisor import job_records
+from handrail.host.supervisor.runner.job_input import INPUT_NAME
+from handrail.host.supervisor.runner.runner_process import CLOSE_INPUT, END_JOB
+from handrail.host.supervisor.runner_connection import RunnerConnection, RunnerPool, start_problem
 from handrail.host.supervisor.start import wait_exit
 from handrail.host.supervisor.wire import FrameKind
 
 # Longer than a runner needs to end any process tree.
 _ENDING_S: Final = 15.0
+# How long a job that does not read may delay who writes to it.
+_WRITING_S: Final = 3.0
+_RETRY_S: Final = 0.02
+_WRITE: Final = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SupervisedJobs:
@@ -45,6 +49,7 @@ class SupervisedJobs:
         header = {
             "timeout_s": launch.timeout_s,
             "place": str(place),
+            "input": launch.input,
             "job": fields,
         }
         try:
@@ -82,8 +87,35 @@ class SupervisedJobs:
             with anyio.move_on_after(wait_s):
                 await self._wait_ended(number)
             record = self._record(number)
-        part = job_output.read_output(self._directory() / number, offset, limit)
+        part = job_records.read_output(self._directory() / number, offset, limit)
         return JobOutput(record.job, part.data, part.next_offset, part.missing)
+
+    async def write(self, number: str, data: bytes, *, eof: bool) -> int:
+        """Send text to a job, as much as it takes within `_WRITING_S`. Raises `not_found`, or
+        `conflict` if it has ended or takes no input.
+        """
+        record = self._record(number)
+        if record.job.state is not JobState.RUNNING:
+            raise JOB_OVER.error(number=number, state=record.job.state.value)
+        written = 0
+        try:
+            handle = os.open(self._directory() / number / INPUT_NAME, _WRITE)
+        except OSError as error:
+            raise NO_JOB_INPUT.error(number=number) from error
+        try:
+            with anyio.move_on_after(_WRITING_S):
+                while written < len(data):
+                    try:
+                        written += os.write(handle, data[written:])
+                    except BlockingIOError:
+                        await anyio.sleep(_RETRY_S)
+        except BrokenPipeError as error:
+            raise NO_JOB_INPUT.error(number=number) from error
+        finally:
+            os.close(handle)
+        if eof and written == len(data):
+            _signal(record.runner, CLOSE_INPUT)
+        return written
 
     async def kill(self, number: str) -> Job:
         """End a job. Raises `not_found`, or `conflict` if it has ended."""

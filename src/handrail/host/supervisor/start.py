@@ -19,12 +19,12 @@ from typing import Final
 import anyio
 
 from handrail.host.files.root_identity import RootHandle
-from handrail.host.processes import spawn
-from handrail.host.supervisor.messages import (
+from handrail.host.messages import (
     NO_INTERPRETER,
     PLATFORM_UNSUPPORTED,
     SUPERVISOR_NOT_STARTED,
 )
+from handrail.host.processes import spawn
 
 
 async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
@@ -64,7 +64,7 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         # Its stderr, read if it fails. Not a file of the caller, which may be a pipe that is read
         # to the end and would be held open by a kept job.
-        self._last_words = os.memfd_create("handrail-warden", os.MFD_CLOEXEC)
+        self._error_output = os.memfd_create("handrail-supervisor", os.MFD_CLOEXEC)
         self._control = ours
         with theirs:
             theirs.set_inheritable(True)
@@ -78,7 +78,7 @@ class Supervisor:
                     argv,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=self._last_words,
+                    stderr=self._error_output,
                     cwd="/",
                     env={"LC_ALL": "C.UTF-8"},
                     pass_fds=handed,
@@ -86,7 +86,7 @@ class Supervisor:
                 )
             except OSError as error:
                 ours.close()
-                os.close(self._last_words)
+                os.close(self._error_output)
                 raise SUPERVISOR_NOT_STARTED.error(reason=error.strerror) from error
 
     @property
@@ -104,9 +104,9 @@ class Supervisor:
 
     def last_words(self) -> str:
         """The end of the supervisor's stderr."""
-        size = os.fstat(self._last_words).st_size
+        size = os.fstat(self._error_output).st_size
         start = max(size - _MAX_LAST_WORDS, 0)
-        return os.pread(self._last_words, _MAX_LAST_WORDS, start).decode("utf-8", "replace")
+        return os.pread(self._error_output, _MAX_LAST_WORDS, start).decode("utf-8", "replace")
 
     async def aclose(self, *, wait: bool) -> None:
         """Close the control socket. `wait`: no kept job, so the supervisor ends now."""
@@ -120,14 +120,14 @@ class Supervisor:
         elif self._process.poll() is None:
             # The supervisor stays with the kept jobs and is reparented when this process ends.
             self._process.returncode = 0
-        os.close(self._last_words)
+        os.close(self._error_output)
 
     def discard(self) -> None:
         """Discard a supervisor that has ended by itself."""
         self._control.close()
         self._process.kill()
         self._process.wait()
-        os.close(self._last_words)
+        os.close(self._error_output)
 
 
 def _check_supported() -> None:

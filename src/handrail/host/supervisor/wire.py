@@ -21,7 +21,7 @@ _decoded: Final = json.JSONDecoder().decode
 
 
 class FrameKind(IntEnum):
-    """Frame types: the first three are sent to the runner, the others by it."""
+    """Frame types: RUN, JOB, END, OPEN and HANDLES are sent to the runner, the others by it."""
 
     RUN = 1
     JOB = 2
@@ -31,9 +31,11 @@ class FrameKind(IntEnum):
     OUTPUT = 6
     ENDED = 7
     HELLO = 8
+    OPEN = 9
+    HANDLES = 10
 
 
-class Frame(NamedTuple):
+class WireFrame(NamedTuple):
     """One message: a JSON header and a binary body."""
 
     kind: FrameKind
@@ -54,7 +56,7 @@ class FrameDecoder:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes) -> Iterator[WireFrame]:
         """The frames that these bytes complete."""
         self._buffer += data
         while len(self._buffer) >= _PREFIX.size:
@@ -66,7 +68,7 @@ class FrameDecoder:
             header = _decoded(self._buffer[_PREFIX.size : start].decode("ascii"))
             body = bytes(self._buffer[start:end])
             del self._buffer[:end]
-            yield Frame(FrameKind(kind), header, body)
+            yield WireFrame(FrameKind(kind), header, body)
 
 
 def encode_recipe(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any]:

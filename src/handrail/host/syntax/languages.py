@@ -104,9 +104,7 @@ _GENERATORS: Final = ("{{ cookiecutter.", "{{cookiecutter.")
 
 
 def is_template(text: str, language: Language) -> bool:
-    """Whether a file that cannot be parsed looks like a template, from which another program makes
-    the real file.
-    """
+    """Whether a file that cannot be parsed looks like a template of another file."""
     if language.name in _DATA:
         return _IN_DATA.search(text) is not None
     return any(mark in text for mark in _GENERATORS) or _IN_CODE.search(text) is not None

@@ -1,8 +1,8 @@
 """Approvals answered from another terminal: one directory per question in the user's state.
 
-A question's directory appears and disappears atomically, by rename. The answer is hard-linked into
-it, so the first one counts and a late one finds no directory. An answer contains the binding that
-was shown.
+A question's directory appears atomically, by rename. The answer is hard-linked into it, so the first
+one counts, whichever process gives it, and a late one finds who answered what. An answer contains the
+binding that was shown. The directory of an answered question is kept for some minutes.
 """
 
 from __future__ import annotations
@@ -10,25 +10,30 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import anyio
 
-from handrail.core.approval import Answer, ApprovalRequest, Reply
-from handrail.host.state.directories import private_directory, state_home, workspace_state
-from handrail.host.state.process_identity import may_still_run, process_name, this_process
-from handrail.host.terminal.messages import (
+from handrail.core.approval import ANSWER_VERSION, Answer, ApprovalRequest, Reply
+from handrail.core.ports.questions import QuestionReply, QuestionRequest
+from handrail.core.problems import ProblemRaised
+from handrail.host.messages import (
     ALREADY_ANSWERED,
     AMBIGUOUS_ID,
+    NEEDS_WORDS,
     NO_LONGER_ASKED,
     NO_NARROW_RULE,
     NO_SUCH_APPROVAL,
 )
+from handrail.host.state.directories import private_directory, state_home, workspace_state
+from handrail.host.state.identities import may_still_run, process_name, this_process
 from handrail.host.terminal.prompt import user_name
 
+T = TypeVar("T")
 VIA: Final = "approvals"
 _FOLDER: Final = "approvals"
 _QUESTION: Final = "question.json"
@@ -38,18 +43,54 @@ _LEAST: Final = 4
 _FIRST_LOOK_S: Final = 0.02
 _LAST_LOOK_S: Final = 0.5
 _VERSION: Final = 1
+# How long it can be told who answered a question.
+_KEEP_S: Final = 600
+_CONFIRM_S: Final = 2
+
+
+class AnswerSlot(Protocol):
+    """Where the answer of one question is put; the first one stays."""
+
+    def put(self, said: Mapping[str, Any], binding: str) -> None:
+        """Make this the answer. Raises FileExistsError if there is one, FileNotFoundError if the
+        question is no longer asked.
+        """
+
+    def read(self) -> Mapping[str, Any]:
+        """The answer; empty if there is none."""
+
+    def is_asked(self) -> bool:
+        """Whether the asking process still waits."""
+
+
+class FolderSlot(NamedTuple):
+    """The directory of a question."""
+
+    folder: Path
+
+    def put(self, said: Mapping[str, Any], binding: str) -> None:
+        """Link the answer into the directory."""
+        _link_answer(self.folder, said, binding)
+
+    def read(self) -> Mapping[str, Any]:
+        """The answer."""
+        return _read(self.folder / _ANSWER)
+
+    def is_asked(self) -> bool:
+        """Whether the question is still there."""
+        return (self.folder / _QUESTION).exists()
 
 
 class PendingApproval(NamedTuple):
-    """A pending question. `id` is the beginning of its binding, so it names exactly what was
-    shown.
+    """A pending question; `id` is the beginning of its binding, so it names what was shown. `slot`
+    is where the answer is put.
     """
 
     id: str
     workspace: str
     asked_ns: int
-    request: ApprovalRequest
-    folder: Path
+    request: ApprovalRequest | QuestionRequest
+    slot: AnswerSlot
 
 
 class QueueApprover:
@@ -68,21 +109,56 @@ class QueueApprover:
         self._workspace = os.path.realpath(workspace)
         self._now_ns = now_ns
         self._on_ask = on_ask
+        # Of the open questions, by their bindings.
+        self._folders: dict[str, Path] = {}
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """Publish the question and wait for its answer; it is removed however this ends."""
-        folder = self._lay_out(request)
+        """Publish the question and wait for its answer; it is closed however this ends."""
+        return await self._wait(request, lambda folder: _reply(folder, request))
+
+    async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
+        """Publish the questions of a model and wait for the answers."""
+        return await self._wait(request, lambda folder: _question_reply(folder, request))
+
+    async def _wait(
+        self, request: ApprovalRequest | QuestionRequest, read: Callable[[Path], T]
+    ) -> T:
+        folder = self._folders[request.binding] = self._lay_out(request)
         try:
             self._on_ask(folder.name)
             wait_s = _FIRST_LOOK_S
             while is_pending(folder):
                 await anyio.sleep(wait_s)
                 wait_s = min(wait_s * 1.5, _LAST_LOOK_S)
-            return _reply(folder, request)
+            return read(folder)
         finally:
-            _take_away(folder)
+            self._folders.pop(request.binding, None)
+            _close(folder)
 
-    def _lay_out(self, request: ApprovalRequest) -> Path:
+    def close_question(
+        self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
+    ) -> Reply | QuestionReply | None:
+        """Close a question with an answer that was given elsewhere; returns an earlier one."""
+        folder = self._folders.get(request.binding)
+        if folder is None:
+            return None
+        try:
+            _link_answer(folder, reply.to_dict(), request.binding)
+        except FileExistsError:
+            earlier: Reply | QuestionReply
+            if isinstance(request, QuestionRequest):
+                earlier = _question_reply(folder, request)
+            else:
+                earlier = _reply(folder, request)
+            if earlier.refuses or not reply.refuses:
+                return earlier
+            _replace_answer(folder, reply.to_dict(), request.binding)
+        except FileNotFoundError:
+            # Somebody removed the question; nobody can answer it any more.
+            return None
+        return None
+
+    def _lay_out(self, request: ApprovalRequest | QuestionRequest) -> Path:
         directory = queue_directory(self._workspace)
         pending_approvals(directory)
         made = _hidden(directory)
@@ -122,13 +198,25 @@ def pending_approvals(directory: Path) -> list[PendingApproval]:
     return sorted(_sweep(private_directory(directory)), key=lambda one: one.asked_ns)
 
 
+def remove_closed(directory: Path) -> None:
+    """Remove the questions of ended processes, and the answers of questions that are closed."""
+    pending_approvals(directory)
+    for folder in directory.iterdir():
+        if not folder.name.startswith(".") and not (folder / _QUESTION).exists():
+            _take_away(folder)
+
+
 def is_pending(folder: Path) -> bool:
     """Whether a question is still unanswered and present."""
     return folder.exists() and not os.path.lexists(folder / _ANSWER)
 
 
-def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
-    """The question whose id begins with `name`; raises `not_found` or `ambiguous`."""
+def find_pending(
+    waiting: list[PendingApproval], name: str, directories: Sequence[Path] = ()
+) -> PendingApproval:
+    """The question whose id begins with `name`. Raises `not_found`, `ambiguous`, and `conflict` if one
+    in `directories` was answered already.
+    """
     found = [one for one in waiting if one.id == name] or [
         one for one in waiting if len(name) >= _LEAST and one.id.startswith(name)
     ]
@@ -136,48 +224,85 @@ def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
         return found[0]
     if found:
         raise AMBIGUOUS_ID.error(count=len(found), name=name)
+    for directory in directories if len(name) >= _LEAST else ():
+        for folder in sorted(directory.iterdir()):
+            if folder.name.startswith(name) and (folder / _ANSWER).exists():
+                raise _already_answered(folder.name, _read(folder / _ANSWER))
     raise NO_SUCH_APPROVAL.error(name=name)
 
 
-def answer_pending(asked: PendingApproval, given: Answer, reason: str | None = None) -> None:
-    """Answer exactly what was shown. Raises `conflict` if it was answered already, `not_found` if
-    it is no longer asked, `invalid_arguments` for an always without a rule.
+def answer_pending(
+    asked: PendingApproval, given: Answer, reason: str | None = None, via: str = VIA
+) -> None:
+    """Answer exactly what was shown; `via` says where. Raises `conflict` if it was answered already, `not_found` if
+    it is no longer asked, `invalid_arguments` for an always without a rule and for a yes to a
+    question of a model, which needs words.
     """
+    if isinstance(asked.request, QuestionRequest) and given in (Answer.YES, Answer.ALWAYS):
+        raise NEEDS_WORDS.error(id=asked.id)
     if given is Answer.ALWAYS and asked.request.always is None:
         raise NO_NARROW_RULE.error(id=asked.id)
-    draft = _hidden(asked.folder)
-    said = {
-        "v": _VERSION,
-        "answer": given.value,
-        "binding": asked.request.binding,
-        "who": user_name(),
-        "reason": reason,
-    }
+    _put_answer(asked, {"answer": given.value, "reason": reason, "via": via})
+
+
+def answer_questions(asked: PendingApproval, reply: QuestionReply) -> None:
+    """Answer the questions of a model; raises `conflict` and `not_found` likewise."""
+    _put_answer(asked, reply.to_dict())
+
+
+def _put_answer(asked: PendingApproval, said: Mapping[str, Any]) -> None:
     try:
-        _write(draft, said)
-        # A link, not a rename: it fails if there is an answer already.
-        os.link(draft, asked.folder / _ANSWER)
+        asked.slot.put({**said, "who": user_name()}, asked.request.binding)
     except FileExistsError as error:
-        raise ALREADY_ANSWERED.error(id=asked.id) from error
+        raise _already_answered(asked.id, asked.slot.read()) from error
     except FileNotFoundError as error:
         raise NO_LONGER_ASKED.error(id=asked.id) from error
+
+
+def confirm_answer(asked: PendingApproval, given: Answer) -> None:
+    """Wait a moment for the asking process; raises `conflict` if a refusal elsewhere counts instead
+    of this answer.
+    """
+    end = time.monotonic() + _CONFIRM_S
+    while time.monotonic() < end and asked.slot.is_asked():
+        time.sleep(_FIRST_LOOK_S)
+    said = asked.slot.read()
+    if said and said.get("answer") != given.value:
+        raise _already_answered(asked.id, said)
+
+
+def _link_answer(folder: Path, said: Mapping[str, Any], binding: str) -> None:
+    """Make this the answer; raises FileExistsError if there is one."""
+    draft = _draft(folder, said, binding)
+    try:
+        # A link, not a rename: it fails if there is an answer already.
+        os.link(draft, folder / _ANSWER)
     finally:
         draft.unlink(missing_ok=True)
 
 
+def _replace_answer(folder: Path, said: Mapping[str, Any], binding: str) -> None:
+    with suppress(FileNotFoundError):
+        _draft(folder, said, binding).rename(folder / _ANSWER)
+
+
+def _draft(folder: Path, said: Mapping[str, Any], binding: str) -> Path:
+    draft = _hidden(folder)
+    _write(draft, {"v": ANSWER_VERSION, "binding": binding, **said})
+    return draft
+
+
+def _already_answered(id: str, said: Mapping[str, Any]) -> ProblemRaised:
+    answer, via, who = (str(said.get(one) or "unknown") for one in ("answer", "via", "who"))
+    return ALREADY_ANSWERED.error(id=id, answer=answer, via=via, who=who)
+
+
+def _question_reply(folder: Path, request: QuestionRequest) -> QuestionReply:
+    return QuestionReply.from_dict(_read(folder / _ANSWER), request, VIA)
+
+
 def _reply(folder: Path, request: ApprovalRequest) -> Reply:
-    """The answer; anything but a clear answer to this question is a refusal."""
-    said = _read(folder / _ANSWER)
-    who, reason = said.get("who"), said.get("reason")
-    known = said.get("answer") in [one.value for one in Answer]
-    if not known or said.get("binding") != request.binding or said.get("v") != _VERSION:
-        return Reply(Answer.NO, VIA)
-    return Reply(
-        Answer(said["answer"]),
-        VIA,
-        who if isinstance(who, str) else None,
-        reason if isinstance(reason, str) else None,
-    )
+    return Reply.from_dict(_read(folder / _ANSWER), request.binding, VIA)
 
 
 def _sweep(directory: Path) -> Iterator[PendingApproval]:
@@ -187,7 +312,9 @@ def _sweep(directory: Path) -> Iterator[PendingApproval]:
         pid, _, _ = folder.name.removeprefix(".").partition("-")
         hidden = folder.name.startswith(".") and pid.isdigit()
         owner = process_name(int(pid)) if hidden else question.get("owner")
-        if isinstance(owner, str) and not may_still_run(owner):
+        if not hidden and not question:
+            _remove_if_old(folder)
+        elif isinstance(owner, str) and not may_still_run(owner):
             _take_away(folder)
         elif not hidden and is_pending(folder):
             with suppress(ValueError, KeyError, TypeError):
@@ -197,10 +324,31 @@ def _sweep(directory: Path) -> Iterator[PendingApproval]:
 def _pending(folder: Path, question: dict[str, Any]) -> PendingApproval:
     if question["v"] != _VERSION:
         raise ValueError("it was asked by another version")
-    request = ApprovalRequest.from_dict(question["request"])
+    given = question["request"]
+    asks_words = "questions" in given
+    request = QuestionRequest.from_dict(given) if asks_words else ApprovalRequest.from_dict(given)
     return PendingApproval(
-        folder.name, str(question["workspace"]), int(question["asked_ns"]), request, folder
+        folder.name,
+        str(question["workspace"]),
+        int(question["asked_ns"]),
+        request,
+        FolderSlot(folder),
     )
+
+
+def _close(folder: Path) -> None:
+    """End a question: what was asked is deleted, who answered it is kept for a while."""
+    if not (folder / _ANSWER).exists():
+        _take_away(folder)
+    # An answer may have arrived just before the directory was taken away.
+    with suppress(OSError):
+        (folder / _QUESTION).unlink()
+
+
+def _remove_if_old(folder: Path) -> None:
+    with suppress(OSError):
+        if time.time() - folder.stat().st_mtime > _KEEP_S:
+            _take_away(folder)
 
 
 def _take_away(folder: Path) -> None:

@@ -13,23 +13,29 @@ import select
 import termios
 import textwrap
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from functools import partial
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
+from handrail.core.ports.questions import ModelQuestion, QuestionReply, QuestionRequest
+from handrail.core.text.columns import cells, rows
 from handrail.core.text.safe_text import safe_text
-from handrail.host.terminal.question import (
-    MARGIN,
-    Screen,
-    render_full_question,
-    render_heading,
-    render_question,
-)
 
+MARGIN: Final = "│ "
+_NAME: Final = 60
+_REST: Final = "    "
+# Rows of Handrail's own lines.
+_OWN: Final = 12
+_LEAST: Final = 2
+_COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
+
+T = TypeVar("T")
 _LOOK_S: Final = 0.2
 _GONE_S: Final = 2.0
 # Too short to read a question: input within this time was meant for something else.
@@ -37,7 +43,8 @@ _UNREAD_S: Final = 0.3
 # Lines of a paste arrive closer together than typed ones.
 _PASTE_S: Final = 0.05
 _CTRL_C: Final = b"\x03"
-_MORE: Final = "Enter: more · q: back · abort: end the run "
+_ANSWER_PROMPT: Final = "your answer to the model: "
+_MORE: Final = "Enter: more · q: back · Ctrl-C: stop "
 _LFLAG: Final = 3
 _CC: Final = 6
 _WORDS: Final = {
@@ -51,19 +58,34 @@ _REFUSAL: Final = re.compile(r"no?\s+(?P<reason>\S.*)", re.IGNORECASE)
 
 
 class TerminalApprover:
-    """Asks on the controlling terminal, whatever standard input and output are."""
+    """Asks on the controlling terminal, whatever standard input and output are. With `single_call`
+    there is no run that an answer could end, and none is offered.
+    """
 
-    def __init__(self, device: str = "/dev/tty", *, colour: bool = False) -> None:
+    def __init__(
+        self, device: str = "/dev/tty", *, colour: bool = False, single_call: bool = False
+    ) -> None:
         self._device = device
         self._colour = colour
+        self._single_call = single_call
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         """Show what would happen and wait for an answer."""
+        return await self._in_thread(partial(self._ask, request))
+
+    async def _in_thread(self, ask: Callable[[int, threading.Event], T]) -> T:
+        """Run a dialogue on the terminal in a thread."""
         over, gone = threading.Event(), threading.Event()
+
+        def work() -> T:
+            try:
+                with _opened(self._device) as terminal:
+                    return ask(terminal, over)
+            finally:
+                gone.set()
+
         try:
-            return await anyio.to_thread.run_sync(
-                self._ask, request, over, gone, abandon_on_cancel=True
-            )
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         finally:
             # The thread must not outlive the question: it would delay the end of the process and
             # take later input, even Ctrl-C, for an answer.
@@ -71,13 +93,20 @@ class TerminalApprover:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(gone.wait, _GONE_S)
 
-    def _ask(self, request: ApprovalRequest, over: threading.Event, gone: threading.Event) -> Reply:
-        try:
-            with _opened(self._device) as terminal:
-                answer, reason = _Conversation(terminal, over, self._screen(terminal)).ask(request)
-                return Reply(answer, "terminal", user_name(), reason)
-        finally:
-            gone.set()
+    async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
+        """Show the questions of a model one after the other and wait for the answers."""
+        return await self._in_thread(partial(self._ask_questions, request))
+
+    def _ask_questions(
+        self, request: QuestionRequest, terminal: int, over: threading.Event
+    ) -> QuestionReply:
+        answers = _QuestionDialogue(terminal, over, self._screen(terminal)).answer(request)
+        return QuestionReply(answers, "terminal", user_name(), aborted=answers is None)
+
+    def _ask(self, request: ApprovalRequest, terminal: int, over: threading.Event) -> Reply:
+        dialogue = _QuestionDialogue(terminal, over, self._screen(terminal))
+        answer, reason = dialogue.ask(request, single_call=self._single_call)
+        return Reply(answer, "terminal", user_name(), reason)
 
     def _screen(self, terminal: int) -> Screen:
         try:
@@ -88,7 +117,7 @@ class TerminalApprover:
         return Screen(size.columns or 80, size.lines or 24, self._colour)
 
 
-class _Conversation:
+class _QuestionDialogue:
     """One question and the dialogue until it is answered."""
 
     def __init__(self, terminal: int, over: threading.Event, screen: Screen) -> None:
@@ -96,13 +125,17 @@ class _Conversation:
         self._over = over
         self._screen = screen
 
-    def ask(self, request: ApprovalRequest) -> tuple[Answer, str | None]:
+    def ask(
+        self, request: ApprovalRequest, *, single_call: bool = False
+    ) -> tuple[Answer, str | None]:
         """Return the answer, and the reason of a refusal."""
         shown = render_question(request, self._screen)
         self._say(shown.text)
-        self._say(_choices(request, self._screen.width, cut=shown.cut))
+        end = "Ctrl-C: stop" if single_call else "abort or Ctrl-C: refuse it and stop"
+        self._say(_choices(request, self._screen.width, end, cut=shown.cut))
         self._over.wait(_UNREAD_S)
-        words = ["yes", "no", *(["always"] if request.always else []), "abort"]
+        words = ["yes", "no", *(["always"] if request.always else [])]
+        words += [] if single_call else ["abort"]
         prompt = f"Allow this once? [{'/'.join([*words, *(['v'] if shown.cut else [])])}] "
         while True:
             line = self._read(prompt)
@@ -117,18 +150,33 @@ class _Conversation:
             if refusal := _REFUSAL.fullmatch(text):
                 return Answer.NO, refusal["reason"]
             if word == "always" and request.always is not None:
-                self._say(f"to keep it, add to your own configuration:\n{_kept(request.always)}\n")
+                kept = _framed(safe_text(config_line(request.always), one_line=True), self._screen)
+                self._say("\n".join(["to keep it, add to your own configuration:", *kept, ""]))
                 return Answer.ALWAYS, None
             if word == "v":
                 if not self._page(request):
                     return self._abort()
                 self._say(f"\n{render_heading(request)}\n")
             elif word:
-                self._say(_not_an_answer(word))
+                self._say(_not_an_answer(word, words))
+
+    def answer(self, request: QuestionRequest) -> dict[str, str | list[str]] | None:
+        """The answers to the questions of a model; None if the user aborts the run."""
+        answers: dict[str, str | list[str]] = {}
+        self._over.wait(_UNREAD_S)
+        for number, one in enumerate(request.questions, 1):
+            self._say(render_model_question(request, number, self._screen))
+            line = self._read(_ANSWER_PROMPT)
+            if line.endswith(_CTRL_C):
+                self._say("\n")
+                return None
+            text = line.decode("utf-8", "replace").strip()
+            if text:
+                answers[one.question] = parse_choice(one, text)
+        return answers
 
     def _abort(self) -> tuple[Answer, None]:
-        # The terminal shows ^C without a line end.
-        self._say("\n")
+        self._say("\n")  # The terminal shows ^C without a line end.
         return Answer.ABORT, None
 
     def _page(self, request: ApprovalRequest) -> bool:
@@ -145,9 +193,7 @@ class _Conversation:
         return True
 
     def _read(self, prompt: str) -> bytes:
-        """One line that was typed after the prompt, and alone; empty at end of input or when the
-        question is over.
-        """
+        """One line typed after the prompt; empty at end of input or when the question is over."""
         while not self._over.is_set():
             _forget_typed_ahead(self._terminal)
             self._say(prompt)
@@ -171,6 +217,16 @@ class _Conversation:
             data = data[os.write(self._terminal, data) :]
 
 
+def parse_choice(question: ModelQuestion, text: str) -> str | list[str]:
+    """The options that numbers name; any other text is an answer in the user's own words."""
+    numbers = re.split(r"[\s,]+", text)
+    labels = [one.label for one in question.options]
+    if not all(one.isdigit() and 1 <= int(one) <= len(labels) for one in numbers):
+        return text
+    chosen = [labels[int(one) - 1] for one in dict.fromkeys(numbers)]
+    return chosen if question.multi_select else chosen[0] if len(chosen) == 1 else text
+
+
 def user_name() -> str:
     """The user of this process, for the record."""
     try:
@@ -179,26 +235,26 @@ def user_name() -> str:
         return f"uid {os.getuid()}"
 
 
-def _choices(request: ApprovalRequest, width: int, *, cut: bool) -> str:
+def _choices(request: ApprovalRequest, width: int, end: str, *, cut: bool) -> str:
     more = " · v: show all of it" if cut else ""
     lines = [
         "yes: allow it once · no: refuse it · no TEXT: refuse it and say why",
-        f"abort or Ctrl-C: end the run{more}",
+        f"{end}{more}",
     ]
     if request.always is not None:
         within = _within(request.effects)
         lines.append(f"always: allow this until the session ends, without asking{within}:")
     folded = [row for line in lines for row in textwrap.wrap(line, max(width, 20))]
     if request.always is not None:
-        folded.append(_kept(request.always, line=False))
+        folded += _framed(safe_text(request.always, one_line=True), Screen(width))
     return "\n".join(folded) + "\n"
 
 
-def _not_an_answer(word: str) -> str:
+def _not_an_answer(word: str, offered: Sequence[str]) -> str:
     if word == "always":
         return "there is no rule to allow this always; it can be allowed once\n"
-    if word == "a":
-        return "type the whole word: always or abort\n"
+    if whole := [one for one in offered if word == one[0]]:
+        return f"type the whole word: {' or '.join(whole)}\n"
     return "that is not an answer\n"
 
 
@@ -207,10 +263,6 @@ def _within(effects: Mapping[str, Any] | None) -> str:
     if effects is None:
         return ""
     return ", inside the sandbox" + (" and without network" if effects.get("network") else "")
-
-
-def _kept(rule: str, *, line: bool = True) -> str:
-    return MARGIN + safe_text(config_line(rule) if line else rule, one_line=True)
 
 
 @contextmanager
@@ -228,9 +280,7 @@ def _opened(device: str) -> Iterator[int]:
 
 
 def _set_up(terminal: int) -> list[Any] | None:
-    """Set line mode with echo and Ctrl-C as input; returns the old settings, None if this is no
-    terminal.
-    """
+    """Set line mode with echo and Ctrl-C as input; the old settings, None if no terminal."""
     try:
         before = termios.tcgetattr(terminal)
     except termios.error:
@@ -249,3 +299,102 @@ def _forget_typed_ahead(terminal: int) -> None:
         termios.tcflush(terminal, termios.TCIFLUSH)
     except termios.error:
         return
+
+
+class Screen(NamedTuple):
+    """The size of the screen, and whether to use colour."""
+
+    width: int = 80
+    height: int = 24
+    colour: bool = False
+
+
+class QuestionPart(NamedTuple):
+    """One part of the question: a label (None: no label) and untrusted text."""
+
+    label: str | None
+    text: str
+    share: int
+
+
+class RenderedQuestion(NamedTuple):
+    """The question as shown; `cut`: it was shortened."""
+
+    text: str
+    cut: bool
+
+
+def render_question(request: ApprovalRequest, screen: Screen) -> RenderedQuestion:
+    """The question, with every part cut to fit on one screen."""
+    room = max(screen.height - _OWN, 9)
+    lines, cut = [render_heading(request)], False
+    for part in _parts(request):
+        lines += [part.label] if part.label else []
+        most = max(room * part.share // 6, _LEAST)
+        # One row more fits in place of the note that it is missing.
+        framed = list(islice(_framed(part.text, screen), most + 2))
+        if len(framed) > most + 1:
+            del framed[most:]
+            left = sum(1 for _ in _framed(part.text, screen._replace(colour=False))) - len(framed)
+            framed.append(f"[{left:,} more rows of this: v shows all]")
+            cut = True
+        lines += framed
+    return RenderedQuestion("\n".join(["", *lines, ""]), cut)
+
+
+def render_full_question(request: ApprovalRequest, screen: Screen) -> Iterator[str]:
+    """Every row of the question, uncut."""
+    yield render_heading(request)
+    for part in _parts(request):
+        if part.label:
+            yield part.label
+        yield from _framed(part.text, screen)
+
+
+def render_heading(request: ApprovalRequest) -> str:
+    """The tool, the caller, and the risk."""
+    tool = safe_text(request.tool, one_line=True)[:_NAME]
+    chain = request.chain or (request.agent,)
+    names = [safe_text(one, one_line=True)[:_NAME] for one in chain]
+    agent = "" if chain == ("main",) else " > ".join(names)
+    return f"── {tool} wants to run ({request.risk.word}{f', agent {agent}' if agent else ''}) ──"
+
+
+def render_model_question(request: QuestionRequest, number: int, screen: Screen) -> str:
+    """One question of a model, in another form than an approval: it allows nothing."""
+    question = request.questions[number - 1]
+    agents = " > ".join(safe_text(one, one_line=True)[:_NAME] for one in request.chain)
+    who = "" if request.chain == ("main",) else f", agent {agents}"
+    lines = ["", f"?? the model asks ({number} of {len(request.questions)}{who}) ??"]
+    lines += _framed(f"[{question.header}] {question.question}", screen)
+    for place, option in enumerate(question.options, 1):
+        about = f": {option.description}" if option.description else ""
+        lines += _framed(f"  {place}. {option.label}{about}", screen)
+    several = "numbers of options" if question.multi_select else "the number of an option"
+    note = (
+        f"Type {several}, or your own words. What you type goes to the model and into the record: "
+        "no passwords. Enter alone: no answer. An answer allows nothing. Ctrl-C: stop."
+    )
+    return "\n".join([*lines, *textwrap.wrap(note, max(screen.width, 20)), ""])
+
+
+def _parts(request: ApprovalRequest) -> Iterator[QuestionPart]:
+    yield QuestionPart(None, request.action, 2)
+    yield QuestionPart("why you are asked:", request.reason, 1)
+    if request.model_says:
+        yield QuestionPart("the model says (not verified):", request.model_says, 1)
+    if request.preview:
+        yield QuestionPart("what would happen:", request.preview, 4)
+
+
+def _framed(text: str, screen: Screen) -> Iterator[str]:
+    diff, width = False, max(screen.width - len(MARGIN), 20)
+    for line in safe_text(text).split("\n"):
+        diff = diff or line.startswith(("--- a/", "--- /dev/null"))
+        header = line.startswith(("--- ", "+++ "))
+        colour = _COLOURS.get(line[:1]) if diff and screen.colour and not header else None
+        # The rest of a folded line of a diff is indented: it is no line of its own.
+        room = width - len(_REST) if diff and cells(line) > width else width
+        for number, row in enumerate(rows(line, room)):
+            whole = f"{_REST}{row}" if diff and number else row
+            yield f"{MARGIN}\x1b[{colour}m{whole}\x1b[0m" if colour else f"{MARGIN}{whole}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail.core.ports.machine import Approver
 from handrail.mcp.server import messages
-from handrail.mcp.server.results import TEXT
+from handrail.mcp.server.reports import TEXT
 
 if TYPE_CHECKING:
     # Imported when a client first needs a tool, so that the handshake is answered early.
@@ -29,7 +29,7 @@ class ServerConfig:
     """What one server offers to every client."""
 
     open: RuntimeFactory
-    tools: Collection[str] | None = None  # canonical names; None: list the defaults, allow all
+    tools: Collection[str] | None = None  # names; None: list the defaults, allow all
     read_only: bool = False  # only tools that change nothing
     client_roots: bool = False  # the client's roots become additional roots
     dry_run: bool = False
@@ -44,7 +44,7 @@ def list_tools(runtime: Runtime, offer: ServerConfig) -> list[dict[str, Any]]:
     """Return the tool declarations in MCP format."""
     declared = runtime.declare("mcp", allowed=offer.tools)
     if offer.read_only:
-        declared = [tool for tool in declared if tool["annotations"]["readOnlyHint"]]
+        declared = [tool for tool in declared if _only_reads(runtime, tool["name"])]
     # A dry run returns plans, which do not match the output schema.
     promised = offer.structured and not offer.dry_run
     return [_with_text(tool) if promised else _without_output_schema(tool) for tool in declared]
@@ -70,23 +70,18 @@ def restrict_tools(runtime: Runtime, offer: ServerConfig) -> None:
     """
     if offer.tools is None and not offer.read_only:
         return
-    tools = runtime.registry.list_all()
-    for name in runtime.registry.missing(offer.tools or ()):
-        raise messages.UNKNOWN_TOOL.error(
-            name=name, tools=", ".join(tool.name for tool in tools), field="tools"
-        )
-    chosen = offer.tools if offer.tools is not None else _default_tools(runtime)
-    allowed = [tool.name for tool in tools if tool.name in chosen]
+    for name in offer.tools or ():
+        if not runtime.has_tool(name):
+            known = ", ".join(runtime.registry.names)
+            raise messages.UNKNOWN_TOOL.error(name=name, tools=known, field="tools")
+    allowed = offer.tools
+    if allowed is None:
+        allowed = [tool["name"] for tool in runtime.declare("mcp")]
     if offer.read_only:
-        allowed = [name for name in allowed if runtime.registry.get(name).only_reads]
+        allowed = [name for name in allowed if _only_reads(runtime, name)]
     runtime.limit_agent("main", allowed)
 
 
-def _default_tools(runtime: Runtime) -> set[str]:
-    """Return the canonical names of the tools that are listed by default."""
-    shown = {tool["name"] for tool in runtime.declare("mcp")}
-    return {
-        tool.name
-        for tool in runtime.registry.list_all()
-        if any(one["name"] in shown for one in runtime.declare("mcp", allowed=[tool.name]))
-    }
+def _only_reads(runtime: Runtime, name: str) -> bool:
+    tool = runtime.registry.find(name)
+    return tool is not None and tool.only_reads

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 
 from handrail.core.results import ToolResult
-from handrail.mcp.server.elicitation import Elicitation
-from handrail.mcp.server.form import ApprovalForm
+from handrail.mcp.server.elicitation import ApprovalForm, Elicitation
 from handrail.mcp.server.reports import ProgressReporter
 
 # An unanswered question counts as no after this time.

@@ -16,9 +16,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail.host.processes.free_memory import return_free_memory
 from handrail.mcp.server.config import ServerConfig
+from handrail.mcp.server.handshakes import SESSION_HEADER
 from handrail.mcp.server.session import ClientSession
 
-SESSION_HEADER: Final = "mcp-session-id"
 NAME_HEADER: Final = "handrail-session"
 IDLE_S: Final = 30 * 60.0
 MOST_SESSIONS: Final = 2000
@@ -97,6 +97,12 @@ class SessionPool:
         ending = asyncio.create_task(self._sessions.pop(oldest).aclose())
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
+
+    def is_suspended(self, session_id: str) -> bool:
+        """Whether no request of a session is open and it has no runtime."""
+        key = f"id {session_id}"
+        session = self._sessions.get(key)
+        return key not in self._open and (session is None or not (session.is_open or session.busy))
 
     def _is_idle(self, key: str) -> bool:
         return not self._sessions[key].busy and key not in self._open

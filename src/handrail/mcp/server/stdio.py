@@ -1,55 +1,40 @@
-"""MCP over standard input and output, with a limit on the length of lines.
-
-While serving, descriptors 0 and 1 are replaced: output of libraries goes to standard error, and
-child processes read an empty standard input.
+"""MCP over standard input and output, with a limit on the length of lines; reads every message
+strictly.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, jsonrpc_message_adapter
 from mcp_types.jsonrpc import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from handrail.mcp.server.wire import (
-    MAX_BYTES,
-    UnreadableMessage,
-    parse_json,
-    parse_message,
-    too_long,
-)
+from handrail.core.problems import ProblemRaised
+from handrail.engine.prepare.arguments import load_json
+from handrail.host.stdio_lines import Pipe, open_stdio, read_lines
+from handrail.host.stop_signals import stop_on_signal
+from handrail.mcp.server.config import ServerConfig
+from handrail.mcp.server.session import ClientSession
+from handrail.mcp.server.tool_server import ToolServer
 
-_CHUNK: Final = 256 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
-class Pipe(Protocol):
-    """A byte stream to and from the client."""
-
-    async def read(self) -> bytes:
-        """Read some bytes; b"" at the end of the stream."""
-
-    async def write(self, data: bytes) -> None:
-        """Write all bytes; raises OSError if the client has disconnected."""
-
-
 @asynccontextmanager
 async def stdio() -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Open message streams on standard input and output."""
-    source, sink = _take(0, os.O_RDONLY), _take(1, os.O_WRONLY)
-    pipe = await _pipe(source, sink)
-    async with message_streams(pipe) as streams:
+    async with message_streams(await open_stdio()) as streams:
         yield streams
 
 
@@ -90,23 +75,8 @@ async def message_streams(pipe: Pipe) -> AsyncIterator[tuple[Incoming, Outgoing]
 
 async def lines(pipe: Pipe) -> AsyncIterator[bytes | UnreadableMessage]:
     """The lines that arrive; of one that is too long nothing is kept but that it came."""
-    kept = bytearray()
-    skipping = False
-    while data := await pipe.read():
-        *ended, rest = data.split(b"\n")
-        for part in ended:
-            line = bytes(kept) + part
-            kept.clear()
-            if skipping or len(line) > MAX_BYTES:
-                skipping = False
-                yield too_long()
-            elif line.strip():
-                yield line
-        if not skipping:
-            kept += rest
-        if len(kept) > MAX_BYTES:
-            kept.clear()
-            skipping = True
+    async for line in read_lines(pipe, MAX_BYTES):
+        yield too_long() if line is None else line
 
 
 async def _answer(pipe: Pipe, message: JSONRPCMessage) -> None:
@@ -127,74 +97,49 @@ async def _answer(pipe: Pipe, message: JSONRPCMessage) -> None:
         return
 
 
-def _take(descriptor: int, flags: int) -> int:
-    """Duplicate a standard descriptor and redirect the original."""
-    own = os.dup(descriptor)
-    os.set_inheritable(own, False)
-    if flags == os.O_WRONLY:
-        os.dup2(2, descriptor)
-    else:
-        nothing = os.open(os.devnull, flags)
-        os.dup2(nothing, descriptor)
-        os.close(nothing)
-    return own
+class UnreadableMessage(Exception):
+    """Raised for bytes that are not a valid message; `error` is the response to send."""
 
-
-async def _pipe(source: int, sink: int) -> Pipe:
-    if all(_is_pipe(one) for one in (source, sink)):
-        return await _LoopPipe.open(source, sink)
-    return _ThreadPipe(source, sink)
-
-
-def _is_pipe(descriptor: int) -> bool:
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-class _LoopPipe:
-    """A pipe or socket that the event loop can poll."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    @classmethod
-    async def open(cls, source: int, sink: int) -> _LoopPipe:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=_CHUNK)
-        await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source, "rb", buffering=0)
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.error = JSONRPCError(
+            jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message)
         )
-        transport, protocol = await loop.connect_write_pipe(
-            asyncio.streams.FlowControlMixin, os.fdopen(sink, "wb", buffering=0)
-        )
-        return cls(reader, asyncio.StreamWriter(transport, protocol, None, loop))
-
-    async def read(self) -> bytes:
-        return await self._reader.read(_CHUNK)
-
-    async def write(self, data: bytes) -> None:
-        self._writer.write(data)
-        await self._writer.drain()
 
 
-class _ThreadPipe:
-    """A terminal or file, read in a thread: O_NONBLOCK would affect other processes."""
-
-    def __init__(self, source: int, sink: int) -> None:
-        self._source = source
-        self._sink = sink
-
-    async def read(self) -> bytes:
-        data: bytes = await _in_thread(os.read, self._source, _CHUNK)
-        return data
-
-    async def write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[await _in_thread(os.write, self._sink, rest) :]
+def parse_json(data: bytes) -> Any:
+    """Parse JSON bytes; raises `UnreadableMessage`."""
+    try:
+        return load_json(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise UnreadableMessage(PARSE_ERROR, f"the message is not UTF-8: {error}") from error
+    except ProblemRaised as raised:
+        raise UnreadableMessage(PARSE_ERROR, f"Parse error: {raised.problem.message}") from raised
 
 
-async def _in_thread(work: Any, *args: Any) -> Any:
-    # The thread is abandoned at exit: a read from a terminal may never return.
-    return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True)
+def parse_message(value: Any) -> JSONRPCMessage:
+    """Validate a value as a JSON-RPC message; raises `UnreadableMessage`."""
+    try:
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError as error:
+        raise UnreadableMessage(
+            INVALID_REQUEST, "Invalid Request: not one JSON-RPC message"
+        ) from error
+
+
+def too_long() -> UnreadableMessage:
+    """Return the error for a message over the size limit."""
+    return UnreadableMessage(INVALID_REQUEST, f"the message is longer than {MAX_BYTES:,} bytes")
+
+
+async def serve_stdio(offer: ServerConfig) -> None:
+    """Serve one client until it disconnects or a signal stops the server."""
+    session = ClientSession(offer, own_ids=True)
+    server = ToolServer(lambda ctx: session)
+    try:
+        with anyio.CancelScope() as scope, stop_on_signal(scope.cancel):
+            async with stdio() as (incoming, outgoing):
+                await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
+    finally:
+        await session.aclose()
+        await asyncio.to_thread(offer.tidy)

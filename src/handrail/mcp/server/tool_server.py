@@ -35,8 +35,7 @@ from handrail.engine.prepare.arguments import exceeds_limit, too_large
 from handrail.mcp.server.config import list_tools
 from handrail.mcp.server.elicitation import Elicitation, HandshakeChannel, supports_elicitation
 from handrail.mcp.server.pending import ApprovalQuestion, PendingMcpCall
-from handrail.mcp.server.reports import LEVELS, WAITING_FOR_APPROVAL, ProgressReporter
-from handrail.mcp.server.results import wire_result
+from handrail.mcp.server.reports import LEVELS, WAITING_FOR_APPROVAL, ProgressReporter, wire_result
 from handrail.mcp.server.session import ClientSession, client_roots
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ KEY: Final = "handrail/call-id"
 _QUESTION: Final = "approval"
 _MAX_KEY: Final = 200
 _INSTRUCTIONS: Final = (
-    "File, search and command tools of one workspace. Changes are recorded and can be undone "
-    "with `undo`; commands run in a sandbox; some calls need the user's approval. A refusal "
+    "File, search and command tools of one workspace. Changes are recorded and can be undone; "
+    "commands are confined as far as this machine can; some calls need the user's approval. A refusal "
     "says what to do instead."
 )
 

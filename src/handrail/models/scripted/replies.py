@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from handrail.models.scripted.streams import ScriptedMessage, StreamShape, render_stream
 
 FaultKind = Literal[
-    "cut", "429", "500", "hang", "ping", "malformed", "order", "duplicate_ids", "usage"
+    "cut", "413", "429", "500", "hang", "ping", "malformed", "order", "duplicate_ids", "usage"
 ]
 _BYTES_PER_TOKEN: Final = 4
 _ABSURD: Final = {"input": -5, "output": float("nan"), "cache_read": 1e300, "cache_write": -1}
@@ -25,7 +25,7 @@ class ProviderFault:
     """What the next request meets, once. The message that was next stays next.
 
     "cut" breaks the connection after `after` bytes of the stream; "hang" sends that many and then
-    nothing; "ping" sends keep-alive events for ever; "429" and "500" are error answers, with
+    nothing; "ping" sends keep-alive events for ever; "413", "429" and "500" are error answers, with
     `retry_after_s` in the header that `header` names ("date": `retry-after` as a date); "malformed"
     has an event that is no JSON, "order" its events in a wrong order, "duplicate_ids" one id for all
     calls, "usage" absurd token counts.
@@ -38,13 +38,16 @@ class ProviderFault:
 
 
 class ScriptedReply(NamedTuple):
-    """An answer: its pieces, and what happens after the last one."""
+    """An answer: its pieces, what happens after the last one, and the pauses before the first
+    and after each piece.
+    """
 
     status: int
     headers: Mapping[str, str]
     chunks: list[bytes]
     then: Literal["end", "cut", "hang", "ping"] = "end"
     delay_s: float = 0.0
+    pause_s: float = 0.0
 
 
 class ReplyQueue:
@@ -62,7 +65,7 @@ class ReplyQueue:
         """The answer to a request with this body."""
         self.requests += 1
         fault = self._take_fault()
-        if fault is not None and fault.kind in ("429", "500"):
+        if fault is not None and fault.kind in ("413", "429", "500"):
             return _error_reply(fault, wire)
         message = self.take_message() if fault is None else self._peek_message()
         return self._reply(message, wire, len(body), fault)
@@ -79,7 +82,8 @@ class ReplyQueue:
         chunks = render_stream(message, wire, shape)
         headers = {"content-type": "text/event-stream; charset=utf-8"}
         if fault is None or kind in ("duplicate_ids", "usage"):
-            return ScriptedReply(200, headers, chunks, delay_s=message.delay_s)
+            pause_s = message.stream_s / len(chunks)
+            return ScriptedReply(200, headers, chunks, delay_s=message.delay_s, pause_s=pause_s)
         if kind == "malformed":
             return ScriptedReply(200, headers, [*chunks[:-1], b'data: {"type": \n\n'])
         if kind == "order":
@@ -127,7 +131,7 @@ def _error_reply(fault: ProviderFault, wire: str) -> ScriptedReply:
             headers["retry-after"] = formatdate(time.time() + fault.retry_after_s, usegmt=True)
         else:
             headers["retry-after"] = f"{fault.retry_after_s:g}"
-    word = "rate_limit_error" if status == 429 else "api_error"
+    word = {413: "request_too_large", 429: "rate_limit_error"}.get(status, "api_error")
     error: dict[str, Any] = {"type": word, "message": f"scripted {fault.kind}"}
     if wire == "gemini":
         error = {"code": status, "message": f"scripted {fault.kind}", "status": word.upper()}

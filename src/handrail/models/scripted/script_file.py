@@ -12,7 +12,9 @@ from handrail.core.problems import ProblemRaised
 from handrail.models.scripted.replies import FaultKind, ProviderFault
 from handrail.models.scripted.streams import ScriptedCall, ScriptedMessage
 
-_MESSAGE_KEYS: Final = frozenset({"text", "calls", "thinking", "usage", "delay_s", "finish"})
+_MESSAGE_KEYS: Final = frozenset(
+    {"text", "calls", "thinking", "usage", "delay_s", "stream_s", "finish"}
+)
 _USAGE_KEYS: Final = frozenset({"input", "output", "cache_read", "cache_write"})
 _FAULTS: Final = get_args(FaultKind)
 _PERSON_WORDS: Final = ("yes", "no", "always", "abort")
@@ -93,6 +95,7 @@ def _add_message(line: Mapping[str, Any], number: int, script: ModelScript) -> N
         thinking=_text(line, "thinking"),
         usage=usage,
         delay_s=_seconds(line, "delay_s") or 0.0,
+        stream_s=_seconds(line, "stream_s") or 0.0,
         finish=_text(line, "finish") or None,
     )
     script.blocks[-1].entries.append(message)

@@ -17,7 +17,8 @@ from handrail.core.ports.models import (
     ResultBlock,
     TextBlock,
 )
-from handrail.models.client import Endpoint, RetryPolicy, WireModel
+from handrail.models.client import Endpoint, WireModel
+from handrail.models.retries import RetryPolicy
 from handrail.models.scripted.replies import ReplyQueue, ScriptedReply
 from handrail.models.scripted.script_file import Expectation, ModelScript, ScriptBlock
 from handrail.models.scripted.streams import ScriptedMessage
@@ -87,12 +88,13 @@ class ScriptModel:
         await self._model.aclose()
 
     def child(self, agent_type: str, label: str | None = None) -> ScriptModel:
-        """The model of the next child of this type; without a block in the script it says "done"."""
+        """The model of the next child of this type; without a block in the script it says "done". A
+        block with this label comes before others.
+        """
         blocks = self._script.blocks
-        found = next(
-            (one for one in blocks[1:] if one.agent == agent_type and label in (None, one.label)),
-            None,
-        )
+        of_type = [one for one in blocks[1:] if one.agent == agent_type]
+        labelled = [one for one in of_type if label is not None and one.label == label]
+        found = next(iter(labelled or of_type), None)
         if found is not None:
             blocks.remove(found)
         wire, chunk, retries = self._shape
@@ -104,6 +106,11 @@ class ScriptModel:
             retries=retries,
             block=found or ScriptBlock(agent_type),
         )
+
+    def skip_messages(self, count: int) -> None:
+        """Leave out the first messages: those that a conversation has which is continued."""
+        while self._entries and count > 0:
+            count -= isinstance(self._entries.popleft(), ScriptedMessage)
 
     def next_answer(self) -> Any:
         """What the user answers to the next question: "yes", "no", "no: REASON", "always", "abort"
@@ -167,7 +174,7 @@ class StoredReply:
         await asyncio.sleep(self._reply.delay_s)
         for chunk in self._reply.chunks:
             yield chunk
-            await asyncio.sleep(0)
+            await asyncio.sleep(self._reply.pause_s)
         while self._reply.then == "ping":
             yield _PING
             await asyncio.sleep(_PING_PAUSE_S)

@@ -52,7 +52,8 @@ class ScriptedCall:
 @dataclass(frozen=True, slots=True)
 class ScriptedMessage:
     """One message of a scripted model. `finish` is derived from the calls if it is not given; a word
-    that is no `Finish` is sent as it is. `usage` has the fields of `UsageReported`.
+    that is no `Finish` is sent as it is. `usage` has the fields of `UsageReported`. The stream
+    begins after `delay_s` and takes `stream_s`.
     """
 
     text: str = ""
@@ -60,6 +61,7 @@ class ScriptedMessage:
     thinking: str = ""
     usage: Mapping[str, Any] | None = None
     delay_s: float = 0.0
+    stream_s: float = 0.0
     finish: str | None = None
 
     @property

@@ -49,6 +49,7 @@ _THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 2048, "medium": 8192, "high
 # The text of a block, and of a delta, by the type of each.
 _TEXT_FIELDS: Final = {"text": "text", "thinking": "thinking"}
 _DELTA_FIELDS: Final = {"text_delta": "text", "thinking_delta": "thinking"}
+_BLANK: Final = "(blank)"
 
 
 class AnthropicReader(StreamReader):
@@ -58,7 +59,6 @@ class AnthropicReader(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._begun = False
         self._open: dict[int, Piece] = {}
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
@@ -67,9 +67,8 @@ class AnthropicReader(StreamReader):
         if kind == "error":
             raise failure_from_body(event, None)
         if kind == "message_start":
-            self._begun = True
             message = get(event, "message")
-            self.note_response(get(message, "id"))
+            self.begin_response(get(message, "id"))
             self._read_usage(get(message, "usage"))
         elif isinstance(kind, str) and kind.startswith("content_block_"):
             self._read_block(kind, event)
@@ -82,7 +81,7 @@ class AnthropicReader(StreamReader):
 
     def _read_block(self, kind: str, event: Mapping[str, Any]) -> None:
         index = get(event, "index")
-        if not self._begun or self.ending is not None or not isinstance(index, int):
+        if not self.begun or self.ending is not None or not isinstance(index, int):
             raise malformed(f"{kind} is out of order")
         if kind == "content_block_start":
             if self._open:
@@ -115,6 +114,7 @@ class AnthropicReader(StreamReader):
         if not isinstance(kind, str) or not isinstance(block, Mapping):
             raise malformed("a block has no type")
         raw = RawPiece(dict(block))
+        self.count_raw(raw.raw)
         self.add_piece(raw)
         return raw
 
@@ -124,11 +124,11 @@ class AnthropicReader(StreamReader):
             if kind in _DELTA_FIELDS:
                 self.extend_text(piece, get_text(delta, _DELTA_FIELDS[kind]))
             elif kind == "signature_delta":
-                self.progress += 1
-                piece.raw["signature"] = piece.raw.get("signature", "") + get_text(
-                    delta, "signature"
-                )
+                added = get_text(delta, "signature")
+                self.count_raw(added)
+                piece.raw["signature"] = piece.raw.get("signature", "") + added
             elif kind == "citations_delta":
+                self.count_raw(get(delta, "citation"))
                 piece.raw.setdefault("citations", []).append(get(delta, "citation"))
         elif isinstance(piece, CallPiece):
             if kind == "input_json_delta":
@@ -141,9 +141,10 @@ class AnthropicReader(StreamReader):
         for name, value in delta.items() if isinstance(delta, Mapping) else ():
             if name == "type":
                 continue
-            self.progress += 1
             before = piece.raw.get(name)
             self.count_raw(value)
+            if isinstance(before, str) and not isinstance(value, str):
+                raise malformed(f"{name} of a block changes its type")
             piece.raw[name] = before + value if isinstance(before, str) else value
 
     def _stop(self, piece: Piece) -> None:
@@ -339,7 +340,8 @@ def _user(message: Message, links: IdLinks, options: WireOptions) -> list[dict[s
         elif isinstance(block, Picture):
             shown = _image(block) if options.sees_images else _text(picture_note(block))
             blocks.append(shown)
-    return blocks
+    # The service takes no blank text, and a conversation without its first message is none.
+    return blocks or [_text(_BLANK) for _ in message.blocks[:1]]
 
 
 def _result(block: ResultBlock, links: IdLinks, options: WireOptions) -> dict[str, Any]:

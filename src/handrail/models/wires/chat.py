@@ -50,15 +50,23 @@ class ChatReader(StreamReader):
         self._reasoning_field = "reasoning_content"
         # Opaque reasoning of some servers that belongs back into the conversation.
         self._details: list[Any] = []
+        self._response = _ResponseIds()
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
         """The events of one chunk."""
         if get(event, "error"):
             raise failure_from_body(event, None)
         self.note_response(get(event, "id"))
-        for choice in get_list(event, "choices"):
+        choices = get_list(event, "choices")
+        if choices:
+            self._response.check(get(event, "id"))
+        blocks, size = len(self.pieces), self.size
+        for choice in choices:
             if get(choice, "index") in (0, None):
                 self._read_choice(choice)
+        added = (len(self.pieces), self.size) != (blocks, size)
+        if self._response.undecided and self.ending is not None and blocks and added:
+            raise malformed("its two chunks have different ids")
         usage = get(event, "usage")
         if usage is not None:
             self._read_usage(usage)
@@ -82,7 +90,10 @@ class ChatReader(StreamReader):
                 self._reasoning_field = name
                 self.add_text(get_text(delta, name), thinking=True)
                 break
-        self._details += get_list(delta, "reasoning_details")
+        details = get_list(delta, "reasoning_details")
+        if details:
+            self.count_raw(details)
+            self._details += details
         refusal = get_text(delta, "refusal")
         self._refused = self._refused or bool(refusal)
         self.add_text(get_text(delta, "content") + refusal)
@@ -142,6 +153,37 @@ class ChatReader(StreamReader):
         return message
 
 
+class _ResponseIds:
+    """Finds a second response in a stream, as of a proxy that asked another server: its chunks have
+    another id. Some servers give every chunk an id of its own, which says nothing.
+    """
+
+    def __init__(self) -> None:
+        self._last: str | None = None
+        # Whether two chunks had the same id, whether the id has changed, and whether it always does.
+        self._repeated = False
+        self._changed = False
+        self._always_changes = False
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the id has changed once, and no id has come twice."""
+        return self._changed and not self._always_changes
+
+    def check(self, given: Any) -> None:
+        """Take the id of a chunk; raises `ModelFailed` where a second response begins."""
+        if not isinstance(given, str) or not given or self._always_changes:
+            return
+        if given == self._last:
+            self._repeated = True
+        elif self._last is not None:
+            self._always_changes = self._changed and not self._repeated
+            self._changed = True
+        if self._repeated and self._changed:
+            raise malformed("a second response begins in the stream")
+        self._last = given
+
+
 def _raw_call(call: CallPiece) -> dict[str, Any]:
     text = call.arguments_json
     if parse_object(text) is None or not text.strip():
@@ -161,10 +203,6 @@ class ChatWire(WireFormat):
     def target(self, options: WireOptions) -> str:
         """The path below the base URL."""
         return "/chat/completions"
-
-    def auth_headers(self, key: str) -> dict[str, str]:
-        """The header that carries the key."""
-        return {"authorization": f"Bearer {key}"}
 
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
         """The body of a request."""

@@ -53,11 +53,15 @@ class GeminiReader(StreamReader):
 
     wire = "gemini"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._given_id: Any = None
+
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
         """The events of one chunk."""
         if get(event, "error"):
             raise failure_from_body(event, None)
-        self.note_response(get(event, "responseId"))
+        self._check_response(get(event, "responseId"))
         blocked = get(get(event, "promptFeedback"), "blockReason")
         if blocked:
             raise ModelFailed(
@@ -68,6 +72,12 @@ class GeminiReader(StreamReader):
                 self._read_candidate(candidate)
         self._read_usage(get(event, "usageMetadata"))
         return self.take_events()
+
+    def _check_response(self, given: Any) -> None:
+        """Refuse the chunk of another response: its calls would run beside those of the first."""
+        if given and given != self._given_id:
+            self._given_id = given
+            self.begin_response(given)
 
     def _read_candidate(self, candidate: Any) -> None:
         for part in get_list(get(candidate, "content"), "parts"):
@@ -88,6 +98,8 @@ class GeminiReader(StreamReader):
             if not get(call, "id"):
                 # It is answered by its name and position.
                 piece.wire_id = ""
+            if get(call, "willContinue"):
+                raise malformed("a call comes in parts, which were not asked for")
             args = get(call, "args")
             if args is not None and not isinstance(args, Mapping):
                 raise malformed("the arguments of a call are no object")

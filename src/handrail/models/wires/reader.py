@@ -121,6 +121,8 @@ class StreamReader(ABC):
         self.pieces: list[Piece] = []
         self.ending: StreamEnding | None = None
         self.response_id: str | None = None
+        # Whether the stream has said that a response begins.
+        self.begun = False
         self.usage: UsageReported | None = None
         # Counts everything that moves the message forward; keep-alive events do not.
         self.progress = 0
@@ -199,11 +201,15 @@ class StreamReader(ABC):
         self.pieces.append(piece)
 
     def count_raw(self, value: Any) -> None:
-        """Count what a wire keeps as it came against the limit of the text."""
-        self._grow("text", value if isinstance(value, str) else dump_json(value), MAX_TEXT_BYTES)
+        """Count what a wire keeps as it came against the limit of the text; an empty text does not
+        move the message forward.
+        """
+        text = value if isinstance(value, str) else dump_json(value)
+        self.progress += bool(text)
+        self._grow("text", text, MAX_TEXT_BYTES)
 
     def open_call(self, given_id: Any, name: str) -> CallPiece:
-        """Begin a call. An id that cannot be used is replaced; see `core/call_ids.py`."""
+        """Begin a call. An id that cannot be used is replaced; see `core/call.py`."""
         if len(self._calls) >= MAX_CALLS:
             raise _over_limit(f"more than {MAX_CALLS} tool calls")
         if len(name) > MAX_NAME:
@@ -266,6 +272,15 @@ class StreamReader(ABC):
         self.progress += 1
         self.ending = StreamEnding(finish, word)
         return self.ending
+
+    def begin_response(self, given: Any) -> None:
+        """Note the start of a response. A second one in the same stream is of a server or a proxy
+        that began anew: the calls of both would run.
+        """
+        if self.begun:
+            raise malformed("a second response begins in the stream")
+        self.begun = True
+        self.note_response(given)
 
     def note_response(self, given: Any) -> None:
         """Note the provider's id of the response."""
@@ -348,4 +363,4 @@ def _tokens(value: Any, before: int) -> int:
 
 
 def _over_limit(what: str) -> ModelFailed:
-    return ModelFailed("cut", f"the message has {what}")
+    return ModelFailed("over_limit", f"the message has {what}")

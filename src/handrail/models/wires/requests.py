@@ -60,9 +60,9 @@ class WireFormat(ABC):
     def target(self, options: WireOptions) -> str:
         """The path and query below the base URL."""
 
-    @abstractmethod
     def auth_headers(self, key: str) -> dict[str, str]:
         """The headers that carry the key."""
+        return {"authorization": f"Bearer {key}"}
 
     def fixed_headers(self) -> dict[str, str]:
         """The headers that every request has."""

@@ -67,7 +67,7 @@ class ResponsesReader(StreamReader):
         if kind == "error":
             raise failure_from_body(get(event, "error") or event, None)
         if kind == "response.created":
-            self.note_response(get(get(event, "response"), "id"))
+            self.begin_response(get(get(event, "response"), "id"))
         elif kind in _TEXT or kind in _THINKING:
             self._refused = self._refused or kind == "response.refusal.delta"
             self._add_delta(event, thinking=kind in _THINKING)
@@ -78,7 +78,7 @@ class ResponsesReader(StreamReader):
         elif kind == "response.output_item.done":
             self._finish_item(event)
         elif kind in _ENDS:
-            self._read_end(get(event, "response"))
+            self._read_end(kind, get(event, "response"))
         return self.take_events()
 
     def _index(self, event: Mapping[str, Any]) -> int:
@@ -143,14 +143,14 @@ class ResponsesReader(StreamReader):
         if get(item, "status") in (None, "completed"):
             self.close_call(call)
 
-    def _read_end(self, response: Any) -> None:
+    def _read_end(self, kind: str, response: Any) -> None:
         self.note_response(get(response, "id"))
         self._read_usage(get(response, "usage"))
         status = get(response, "status")
-        if status == "failed":
+        if "failed" in (status, kind.removeprefix("response.")):
             raise failure_from_body(get(response, "error") or {}, None)
         self.stopped = True
-        if status == "incomplete":
+        if "incomplete" in (status, kind.removeprefix("response.")):
             reason = get(get(response, "incomplete_details"), "reason")
             ending = self.set_ending(RESPONSES_INCOMPLETE, reason)
             if ending.finish is Finish.UNKNOWN:
@@ -199,10 +199,6 @@ class ResponsesWire(WireFormat):
     def target(self, options: WireOptions) -> str:
         """The path below the base URL."""
         return "/responses"
-
-    def auth_headers(self, key: str) -> dict[str, str]:
-        """The header that carries the key."""
-        return {"authorization": f"Bearer {key}"}
 
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
         """The body of a request."""

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.ports.machine import Approver
-from handrail.policy.approval import messages
+from handrail.policy import messages
+
+if TYPE_CHECKING:
+    from handrail.core.ports.questions import QuestionRequest
 
 Callback = Callable[[ApprovalRequest], "bool | Answer | Reply | Awaitable[bool | Answer | Reply]"]
 
 
 class CallbackApprover:
-    """Asks a function, sync or async."""
+    """Asks a function, sync or async. For a question of a model the function gets a
+    `QuestionRequest` and returns a mapping from questions to answers.
+    """
 
     via = "callback"
 
@@ -28,6 +33,12 @@ class CallbackApprover:
     async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
         """Ask the function."""
         answer = self._callback(request)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def ask_questions(self, request: QuestionRequest) -> Any:
+        """Ask the function; only a mapping or a `QuestionReply` counts as an answer."""
+        function: Any = self._callback
+        answer = function(request)
         return await answer if inspect.isawaitable(answer) else answer
 
 

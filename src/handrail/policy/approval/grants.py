@@ -13,7 +13,7 @@ from handrail.core.ports.plan_mode import PlannedPermission
 from handrail.core.results import PermissionGranted
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.approval import messages
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet

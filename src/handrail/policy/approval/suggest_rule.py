@@ -9,8 +9,10 @@ from typing import Final
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart
 from handrail.core.problems import ProblemRaised
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.policy.policy_input import PolicyInput
+from handrail.policy.rules.host_rules import suggest_host_pattern
 from handrail.policy.rules.overbroad_rules import (
     has_subcommands,
     is_interpreter,
@@ -58,6 +60,9 @@ def _is_grantable(text: str, subject: PolicyInput, path_base: PathBase) -> bool:
 
 
 def _path_patterns(subject: PolicyInput, path_base: PathBase) -> Iterator[str]:
+    if subject.traits.family is RuleFamily.WEB:
+        yield suggest_host_pattern(subject.footprint) or ""
+        return
     targets = set(known_paths(subject))
     if not targets:
         if not subject.footprint.open_ended or subject.tool.startswith("mcp__"):

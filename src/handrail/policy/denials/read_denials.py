@@ -156,7 +156,7 @@ class ReadDenialEnforcer:
         measured = self._measured(analysis)
         known = not measured or self._gap is not None
         hidden = self.find()
-        gap = hidden.gap or self.sandbox.unhidden(confinement._replace(withheld=hidden.paths))
+        gap = hidden.gap or self.sandbox.hiding_gap(confinement._replace(denied_reads=hidden.paths))
         if measured:
             self._gap, self._searched = gap, True
         if gap is not None and not (approved and known) and self.may_affect(analysis):

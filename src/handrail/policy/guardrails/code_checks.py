@@ -18,11 +18,12 @@ from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Buffer, Content
 from handrail.core.text.safe_text import safe_text
-from handrail.policy.guardrails import messages
+from handrail.policy import messages
 from handrail.policy.guardrails.omissions import OMISSION_WORDS, omissions
 from handrail.policy.guardrails.settings import CodeRule, Omissions
 from handrail.policy.rules.paths.glob import Glob, fold_path, matches_path_or_parent, split_path
 from handrail.policy.rules.paths.pattern import PathBase, broad_globs
+from handrail.policy.rules.rule import short_place
 
 _MAX_SHOWN: Final = 120
 _CHUNK: Final = 1 << 16
@@ -139,7 +140,10 @@ def _matching_lines(rule: _FileRule, block: bytes) -> Iterator[bytes]:
 
 def _rule_fault(rule: CodeRule, line: bytes, where: str) -> CodeFault:
     problem = messages.CODE_RULE.fill(
-        where=where, line=_quoted(line), message=rule.message, place=rule.expression.place
+        where=where,
+        line=_quoted(line),
+        message=rule.message,
+        place=short_place(rule.expression.place),
     )
     return CodeFault(problem.message, f"code_rules:{rule.expression.text}", problem.hint or "")
 
@@ -201,9 +205,7 @@ class AddedText:
         return self._notebook or _wide(bytes(self._after.parts[0][:4])) is not None
 
     def _splices(self) -> list[bytes]:
-        """The places where the new content is not a piece of the old one; empty if it is not
-        made of such pieces.
-        """
+        """The places where new content is no piece of the old; empty if it is made otherwise."""
         assert self._before is not None  # noqa: S101 - for the type checker
         whole, parts = self._before.tobytes(), self._after.parts
         kept = [isinstance(part, memoryview) and part.obj is whole for part in parts]

@@ -1,4 +1,4 @@
-"""Commands matched against the user's `blocked_commands` expressions.
+"""Commands matched against the user's `blocked_commands` expressions, and the rules of `git`.
 
 Expressions are tried on the command text and on the words of every program without quotes and
 wrappers, so that another spelling does not evade them.
@@ -8,18 +8,83 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart
+from handrail.core.verdicts import Effect
 from handrail.policy.guardrails.settings import BadExpression, Expression, compiled
+from handrail.policy.rules.command_match import CommandRules
+from handrail.policy.rules.command_pattern import MatchCertainty, parse_command_pattern
+from handrail.policy.rules.paths.index import RankedRule
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
+
+# Pattern of the words → what it would do. `**` as a word is one word, whatever it is.
+_RULES: Final = {
+    "git push --force:*": "overwrites what others see",
+    "git push --force-with-lease:*": "overwrites what others see",
+    "git push -f:*": "overwrites what others see",
+    "git push * +*:*": "overwrites what others see",
+    "git push --mirror:*": "overwrites what others see",
+    "git push --delete:*": "deletes what others see",
+    "git push -d:*": "deletes what others see",
+    "git push * :*:*": "deletes what others see",
+    "git reset --hard:*": "throws away changes that are not committed",
+    "git checkout * .:*": "throws away changes that are not committed",
+    "git checkout * ./:*": "throws away changes that are not committed",
+    "git checkout * :/:*": "throws away changes that are not committed",
+    "git checkout --force:*": "throws away changes that are not committed",
+    "git checkout -f:*": "throws away changes that are not committed",
+    "git switch --discard-changes:*": "throws away changes that are not committed",
+    "git switch --force:*": "throws away changes that are not committed",
+    "git switch -f:*": "throws away changes that are not committed",
+    "git restore * .:*": "throws away changes that are not committed",
+    "git restore * ./:*": "throws away changes that are not committed",
+    "git restore * :/:*": "throws away changes that are not committed",
+    "git clean --force:*": "deletes files that git does not know",
+    "git clean -f:*": "deletes files that git does not know",
+    "git stash drop:*": "throws away changes that were put aside",
+    "git stash clear:*": "throws away changes that were put aside",
+    "git branch -D:*": "deletes a branch with what is only on it",
+    "git branch --delete --force:*": "deletes a branch with what is only on it",
+    "git branch -d --force:*": "deletes a branch with what is only on it",
+    "git branch -df:*": "deletes a branch with what is only on it",
+    "git branch -f --delete:*": "deletes a branch with what is only on it",
+    "git * --no-verify:*": "skips the hooks",
+    "git commit -n:*": "skips the hooks",
+    "git * --no-gpg-sign:*": "skips the signature",
+    "git *hooksPath* *:*": "skips the hooks",
+    "git *hookspath* *:*": "skips the hooks",
+    "git commit --amend:*": "rewrites a commit instead of adding one",
+    "git config *.* **:*": "changes the configuration of git",
+    "git config set:*": "changes the configuration of git",
+    "git config unset:*": "changes the configuration of git",
+    "git config edit:*": "changes the configuration of git",
+    "git config --add:*": "changes the configuration of git",
+    "git config --replace-all:*": "changes the configuration of git",
+    "git config --unset:*": "changes the configuration of git",
+    "git config --unset-all:*": "changes the configuration of git",
+    "git config --edit:*": "changes the configuration of git",
+    "git config -e:*": "changes the configuration of git",
+    "git config --remove-section:*": "changes the configuration of git",
+    "git config --rename-section:*": "changes the configuration of git",
+    "git add --all:*": "adds files that were not named",
+    "git add -A:*": "adds files that were not named",
+    "git add .:*": "adds files that were not named",
+    "git add ./:*": "adds files that were not named",
+    "git add * :/:*": "adds files that were not named",
+    "git stage --all:*": "adds files that were not named",
+    "git stage -A:*": "adds files that were not named",
+    "git stage .:*": "adds files that were not named",
+}
+# A computed value of one of these is a message, and no option.
+_MESSAGES: Final = frozenset(("-m", "--message", "-am", "-F", "--file", "-b", "--body", "--title"))
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class BlockedMatch(NamedTuple):
-    """An expression that a command matches; `sure` False: it may match, but the command is computed
-    in part.
-    """
+    """An expression that a command matches; `sure` False: the command is partly computed."""
 
     expression: Expression
     part: str
@@ -88,3 +153,41 @@ def _before_computed(part: CommandPart) -> set[str]:
     """The plain words in front of the first computed one, without options."""
     words = part.words[: part.words.index(None)]
     return {word.rpartition("/")[2].lower() for word in words if word and not word.startswith("-")}
+
+
+class GitSafety:
+    """Finds the git commands of the protocol."""
+
+    @cached_property
+    def _rules(self) -> CommandRules:
+        origin = RuleOrigin(RuleSource.USER)
+        rules = [
+            (
+                parse_command_pattern(pattern),
+                RankedRule(order, Rule(Effect.ASK, pattern, pattern, pattern, origin)),
+            )
+            for order, pattern in enumerate(_RULES)
+        ]
+        return CommandRules(rules, ())
+
+    def find(self, analysis: CommandAnalysis) -> tuple[str, str] | None:
+        """The matched pattern and the reason to ask; None if no pattern matches."""
+        if "git" not in analysis.text.lower():
+            return None
+        readable = analysis._replace(parts=tuple(map(_with_messages, analysis.parts)))
+        hits = sorted(self._rules.find(readable), key=lambda hit: (-hit.fit, hit.entry.order))
+        if not hits:
+            return None
+        rule = hits[0].entry.rule.spelled
+        part = hits[0].part or "the command"
+        if hits[0].fit is MatchCertainty.SURE:
+            return rule, f"{part!r} {_RULES[rule]}"
+        return rule, f"{part!r} is computed in part; it may be `{rule}`, which {_RULES[rule]}"
+
+
+def _with_messages(part: CommandPart) -> CommandPart:
+    words = tuple(
+        "message" if word is None and at and part.words[at - 1] in _MESSAGES else word
+        for at, word in enumerate(part.words)
+    )
+    return part._replace(words=words)

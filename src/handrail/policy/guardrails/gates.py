@@ -70,9 +70,7 @@ def gate_feedback(results: Sequence[GateResult]) -> str | None:
 
 
 def gate_run(result: ToolResult) -> GateRun:
-    """How a gate's command ended, by the result of the call that ran it; raises its problem if it
-    never ran.
-    """
+    """How a gate's command ended; raises the problem of a command that never ran."""
     problem, data = result.problem, result.data
     if not isinstance(data, Mapping):
         raise ProblemRaised.of(problem or Problem("internal", "the command returned no result"))

@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.guardrails import messages
+from handrail.policy import messages
 from handrail.policy.guardrails.limits import Ledger, QuotaOutcome
 from handrail.policy.guardrails.settings import FilePattern, GuardrailSettings
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
 from handrail.policy.rules.paths.pattern import PathBase
-from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource, short_place
 from handrail.policy.rules.rule_set import RuleSet
 
 if TYPE_CHECKING:
     from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault
-    from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch
+    from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch, GitSafety
     from handrail.policy.guardrails.gates import GateResult, Runner
-    from handrail.policy.guardrails.git_safety import GitSafety
     from handrail.policy.rules.command_pattern import CommandPattern
 
 RuleSets = Callable[[Sequence[Rule], PathBase], RuleSet]
@@ -88,7 +87,7 @@ class Guardrails:
 
     @cached_property
     def _git(self) -> GitSafety:
-        from handrail.policy.guardrails.git_safety import GitSafety
+        from handrail.policy.guardrails.command_checks import GitSafety
 
         return GitSafety()
 
@@ -263,7 +262,7 @@ def _met(hit: BlockedMatch) -> Verdict:
         rule,
         part=hit.part if len(hit.part) <= 200 else f"{hit.part[:200]}…",
         pattern=pattern,
-        place=hit.expression.place,
+        place=short_place(hit.expression.place),
     )
 
 

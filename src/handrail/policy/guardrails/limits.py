@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from posixpath import dirname
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.guardrails import messages
+from handrail.policy import messages
 from handrail.policy.guardrails.settings import Limits
 from handrail.policy.policy_input import PolicyInput
+
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis
 
 _GLOB: Final = frozenset("*?[")
 # They change files that their words do not name.

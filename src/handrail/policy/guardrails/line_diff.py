@@ -56,9 +56,7 @@ def _without_ends(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], list
 
 
 def _plainly(old: list[bytes], new: list[bytes]) -> int:
-    """Pair equal lines without an anchor, the first with the first and so on; pairs in ascending
-    order are kept.
-    """
+    """Pair equal lines without an anchor, in order; ascending pairs are kept."""
     if not old or not new:
         return len(old) + len(new)
     places: dict[bytes, deque[int]] = {}

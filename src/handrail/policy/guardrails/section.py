@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from handrail.core.problems import ProblemRaised
-from handrail.policy.guardrails import messages
+from handrail.policy import messages
 from handrail.policy.guardrails.settings import (
     OFF,
     BadExpression,

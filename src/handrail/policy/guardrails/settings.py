@@ -49,8 +49,7 @@ class Limits(NamedTuple):
     commands: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSettings:
+class CommandSettings(NamedTuple):
     """What holds for commands. `tested`: changes must be tested before they are committed."""
 
     blocked: tuple[Expression, ...] = ()
@@ -64,7 +63,7 @@ class GuardrailSettings:
 
     protected: tuple[FilePattern, ...] = ()
     sensitive: tuple[FilePattern, ...] = ()
-    commands: CommandSettings = CommandSettings()
+    commands: CommandSettings = field(default_factory=CommandSettings)
     limits: Limits = field(default_factory=Limits)
     code: tuple[CodeRule, ...] = ()
     omissions: Omissions = "block"

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.names.web_urls import parse_web_url
 from handrail.core.problems import ProblemRaised
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Risk
+from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
-from handrail.policy.rules import messages
 from handrail.policy.rules.parse import CanonicalName, split_call
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule, declared_traits
@@ -62,6 +63,11 @@ def _example_input(
             True,
             traits,
         )
+    if traits.family is RuleFamily.WEB:
+        touches = tuple(Touch(key, Access.READ) for key in _example_hosts(argument or ""))
+        return PolicyInput(
+            tool, Risk.DANGEROUS, Footprint(touches), True, None, False, (), False, traits
+        )
     reads = traits.family is RuleFamily.READ
     access = Access.READ if reads else Access.WRITE
     touches = (
@@ -70,6 +76,15 @@ def _example_input(
     return PolicyInput(
         tool, Risk.MODERATE, Footprint(touches), reads, None, not reads, (), False, traits
     )
+
+
+def _example_hosts(argument: str) -> list[str]:
+    """The host of an example: a URL, or `domain:HOST`."""
+    try:
+        return [parse_web_url(argument).key]
+    except ValueError:
+        host = argument.removeprefix("domain:")
+        return [f"net:{host}"] if host else []
 
 
 def _example_path(text: str, path_base: PathBase) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from handrail.core.names.caller_words import tool_name
 from handrail.core.problems import Problem, ProblemTemplate
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.rules import messages
+from handrail.policy import messages
 from handrail.policy.rules.command_match import CommandRuleMatch
 from handrail.policy.rules.command_pattern import MatchCertainty
 from handrail.policy.rules.paths.glob import Overlap
@@ -37,7 +38,7 @@ class Finding(NamedTuple):
 
 def tool_finding(entry: RankedRule, tool: str) -> Finding:
     """A rule about every call of a tool."""
-    return _certain(entry, action=tool)
+    return _certain(entry, action=tool_name(tool))
 
 
 def path_finding(hit: PathMatch, verb: str) -> Finding:
@@ -49,6 +50,11 @@ def path_finding(hit: PathMatch, verb: str) -> Finding:
         template = messages.TREE_DENIED_BY_RULE if deny else messages.TREE_APPROVAL_BY_RULE
         return _finding(hit.entry, template, action=_TREE_ACTIONS[verb], path=hit.path)
     return _certain(hit.entry, action=f"{_ACTIONS[verb]} {hit.path!r}")
+
+
+def host_finding(entry: RankedRule, host: str) -> Finding:
+    """A rule about a host that would be reached."""
+    return _certain(entry, action=f"access to {host!r}")
 
 
 def command_finding(hit: CommandRuleMatch) -> Finding:
@@ -108,7 +114,7 @@ def _finding(
 ) -> Finding:
     rule = entry.rule
     deny = sure and rule.effect is Effect.DENY
-    problem = template.fill(field=None, rule=rule.text, origin=rule.origin, **values)
+    problem = template.fill(field=None, rule=rule.text, origin=rule.origin.short, **values)
     # Of two findings that ask, the certain one explains more.
     rank = 0 if deny else 1 if sure else 2
     return Finding(rank, entry.order, Effect.DENY if deny else Effect.ASK, rule, problem)

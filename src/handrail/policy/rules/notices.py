@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
+from handrail.core.ports.remote_tools import ALIAS_PREFIX
 from handrail.core.tool import TOOL_NAME
 from handrail.core.verdicts import Effect
-from handrail.policy.rules import messages
+from handrail.policy import messages
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, Rule
 
@@ -27,6 +27,11 @@ def accept_later(canonical: CanonicalName, known: Iterable[str]) -> CanonicalNam
         found = canonical(name)
         if found is not None:
             return found
+        # The short form of the name of an MCP tool can be ambiguous.
+        if name.startswith(ALIAS_PREFIX):
+            raise messages.MCP_ALIAS_IN_RULE.error(name=name)
+        from difflib import get_close_matches
+
         close = get_close_matches(name[:64], names, n=1, cutoff=_TYPO_SIMILARITY)
         if close:
             raise messages.MISSPELLED_TOOL.error(name=name, suggestion=close[0])

@@ -80,7 +80,8 @@ def overbroad_reason(tool: str, pattern: str | None) -> str | None:
         )
     if tool.startswith(MCP_PREFIX) and "*" in tool and not re.fullmatch(r"mcp__[^*]+__\*", tool):
         return "it allows the tools of every server; name one"
-    if pattern is not None and matches_whole_trees(pattern):
+    about_paths = pattern is not None and traits.family is not RuleFamily.WEB
+    if about_paths and matches_whole_trees(pattern or ""):
         return "it means whole trees outside the workspace"
     return None
 
@@ -93,6 +94,8 @@ def ungrantable_reason(tool: str, pattern: str | None) -> str | None:
     family = declared_traits(tool).family
     if family is RuleFamily.WRITE and (pattern is None or not pattern.strip("*/.")):
         return "it allows every change; that is what the mode `accept-edits` is for"
+    if family is RuleFamily.WEB and pattern is None:
+        return "it allows every host; name one, such as domain:example.org"
     if "*" in tool:
         return "it allows every tool of a server; grant them one by one"
     if family is RuleFamily.RUN and pattern is not None:
@@ -117,9 +120,7 @@ def has_subcommands(program: str) -> bool:
 
 
 def runs_other_program(words: Sequence[str | None]) -> bool:
-    """Whether a program with these words may start another program that the words name; a computed
-    word may be any.
-    """
+    """Whether a program may start another that the words name; a computed word may be any."""
     program = (words[0] or "").rpartition("/")[2].lower()
     if program in _COMMAND_RUNNERS:
         return True

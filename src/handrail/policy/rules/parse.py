@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect
-from handrail.policy.rules import messages
+from handrail.policy import messages
 from handrail.policy.rules.command_pattern import parse_command_pattern
+from handrail.policy.rules.host_rules import check_host_pattern
 from handrail.policy.rules.overbroad_rules import overbroad_reason
 from handrail.policy.rules.paths.pattern import check_path_pattern
 from handrail.policy.rules.rule import (
@@ -49,6 +51,10 @@ def parse_rule(
         if effect is None:
             effect, text = _split_effect(text)
         tool, pattern = _split_rule(text, canonical)
+        forwards_to = declared_traits(tool).forwards_to
+        if forwards_to is not None:
+            # Calls are judged by the tool that they are forwarded to.
+            tool = f"{forwards_to}*"
         if pattern is not None:
             _check_pattern(tool, pattern)
         broad = overbroad_reason(tool, pattern) if effect is Effect.ALLOW else None
@@ -114,6 +120,8 @@ def _check_pattern(tool: str, pattern: str) -> None:
         raise _invalid(f"{tool} takes no pattern")
     if traits.matches_commands:
         parse_command_pattern(pattern)
+    elif traits.family is RuleFamily.WEB:
+        check_host_pattern(pattern)
     else:
         check_path_pattern(pattern)
 

@@ -40,6 +40,16 @@ class RuleOrigin(NamedTuple):
             return f"the {self.source.word} rules"
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
+    @property
+    def short(self) -> str:
+        """The origin for a caller, who is not told where the user's folders are."""
+        return short_place(str(self))
+
+
+def short_place(place: str) -> str:
+    """A file and line without the folders above the file's own."""
+    return "/".join(place.split("/")[-2:]) if place.startswith("/") else place
+
 
 _NO_TRAITS: Final = ToolTraits()
 

@@ -5,41 +5,27 @@ If no rule matches there is no verdict, and the mode decides; an empty set allow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Footprint
 from handrail.core.traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.policy_input import PolicyInput
-from handrail.policy.rules.paths.index import AllowIndex, PathMatch, RankedRule, RestrictionIndex
 from handrail.policy.rules.paths.pattern import (
     PathBase,
-    broad_globs,
-    exact_denied_paths,
-    exact_globs,
 )
 from handrail.policy.rules.rule import (
-    ANY_TOOL,
-    MCP_PREFIX,
     Rule,
     RuleSource,
 )
 
 if TYPE_CHECKING:
-    from handrail.policy.rules.command_match import CommandRules
-    from handrail.policy.rules.command_pattern import CommandPattern
-    from handrail.policy.rules.findings import Finding
-    from handrail.policy.rules.paths.glob import Glob
-    from handrail.policy.rules.paths.touched import TouchedPath
+    from handrail.core.commands import CommandAnalysis
+    from handrail.policy.rules.matcher import RuleMatcher
 
-# They read what lies where they start although no word names it.
-_SEARCH_PROGRAMS: Final = frozenset("git rg ag ack grep fd find tree".split())  # noqa: SIM905 - no literal is the name of a tool
-# Stands for every tool that runs a command.
-_ANY_COMMAND: Final = "command:"
-_STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
+# Families whose tools never only read files.
+_NO_READS: Final = (RuleFamily.WRITE, RuleFamily.WEB)
 
 
 class DenialEnforcement(NamedTuple):
@@ -93,62 +79,17 @@ class RuleSet:
         self.empty = not self.rules
         self.path_base = path_base
         self.enforcement = enforcement
-        ordered = sorted(self.rules, key=lambda one: (_STRICTNESS[one.effect], one.origin.source))
-        entries = [RankedRule(order, rule) for order, rule in enumerate(ordered)]
-        binding = [entry for entry in entries if entry.rule.effect is not Effect.ALLOW]
-        covering = [entry for entry in entries if entry.rule.effect is Effect.ALLOW]
-        self._tools = _index_by_tool(binding)
-        self._allowed_tools = _index_by_tool(covering)
-        restricted = [entry for entry in binding if entry.rule.pattern is not None]
-        by_family = {
-            family: [entry for entry in restricted if entry.rule.family is family]
-            for family in (RuleFamily.READ, RuleFamily.WRITE, None)
-        }
-        self._reads = RestrictionIndex(self._broad(by_family[RuleFamily.READ]))
-        self._writes = RestrictionIndex(self._broad(by_family[RuleFamily.WRITE]))
-        self._own = {
-            tool: RestrictionIndex(self._broad(entries))
-            for tool, entries in _group_by_tool(by_family[None]).items()
-        }
-        paths = [
-            one for one in covering if one.rule.pattern and one.rule.family is not RuleFamily.RUN
-        ]
-        self._allowed_paths = {
-            tool: AllowIndex(self._exact(entries))
-            for tool, entries in _group_by_tool(paths).items()
-        }
-        redirects = [one for one in paths if one.rule.traits.writes_whole_files]
-        self._allowed_redirects = AllowIndex(self._exact(redirects))
-        self._binding, self._covering = binding, covering
-        self._denied = [one for one in binding if _denies_paths(one.rule)]
-        # What must stay as it is for a deny of writing to be kept; None: it has no such path.
-        self._closed = {
-            one.order: exact_denied_paths(one.rule.pattern or "", path_base)
-            for one in self._denied
-            if one.rule.family is RuleFamily.WRITE
-        }
         # Whether no deny or ask can bind a call that only reads and runs no command.
         self.ignores_reads = all(
-            entry.rule.family is RuleFamily.WRITE or entry.rule.traits.matches_commands
-            for entry in binding
+            rule.family in _NO_READS or rule.traits.matches_commands
+            for rule in self.rules
+            if rule.effect is not Effect.ALLOW
         )
-
-    @cached_property
-    def _commands(self) -> CommandRules:
-        """The rules about commands, indexed for the first command."""
-        from handrail.policy.rules.command_match import CommandRules
-
-        return CommandRules(_command_rules(self._binding), _command_rules(self._covering))
+        self._matcher = _build_matcher(self) if self.rules else None
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the strictest rule that matches the call; None if no rule matches."""
-        from handrail.policy.rules.findings import allow_verdict, finding_verdict
-
-        strictest = min(self._findings(subject), key=lambda one: one.sort_key, default=None)
-        if strictest is not None:
-            return finding_verdict(strictest)
-        entry = self._cover(subject)
-        return None if entry is None else allow_verdict(entry.rule)
+        return None if self._matcher is None else self._matcher.judge(subject)
 
     def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
         """Always empty: rules announce nothing."""
@@ -159,220 +100,18 @@ class RuleSet:
         """A set with further rules."""
         return RuleSet((*self.rules, *rules), self.path_base, self.enforcement)
 
-    # --- what binds --------------------------------------------------------------------
 
-    def _findings(self, subject: PolicyInput) -> Iterator[Finding]:
-        from handrail.policy.rules.findings import command_finding, tool_finding
-        from handrail.policy.rules.paths.touched import read_paths, written_paths
+def _build_matcher(rules: RuleSet) -> RuleMatcher:
+    # Loaded only where there are rules.
+    from handrail.policy.rules.matcher import RuleMatcher
 
-        for entry in _rules_for_tool(self._tools, subject):
-            yield tool_finding(entry, subject.tool)
-        if self._writes and not (subject.reads_only and subject.footprint.command is None):
-            yield from self._of_paths(self._writes, written_paths(subject), subject, "write")
-        if self._reads:
-            yield from self._of_paths(self._reads, read_paths(subject), subject, "read")
-        own = self._own.get(subject.tool)
-        if own:
-            targets = [*written_paths(subject), *read_paths(subject)]
-            yield from self._of_paths(own, targets, subject, "touch")
-        if subject.footprint.command is not None:
-            yield from map(command_finding, self._commands.find(subject.footprint.command))
-            if self._denied:
-                yield from self._of_unknown(subject.footprint.command)
-
-    def _of_paths(
-        self,
-        index: RestrictionIndex,
-        targets: Sequence[TouchedPath],
-        subject: PolicyInput,
-        verb: str,
-    ) -> Iterator[Finding]:
-        from handrail.policy.rules.findings import path_finding
-        from handrail.policy.rules.paths.glob import Overlap
-
-        for target in targets:
-            for hit in index.find(target):
-                exact = hit.meeting is Overlap.SURE and not target.glob
-                if exact or self._counts(hit, subject, verb):
-                    yield path_finding(hit, verb)
-
-    def _counts(self, hit: PathMatch, subject: PolicyInput, verb: str) -> bool:
-        """Whether a match counts that covers a tree or a wildcard, not exactly the path of the
-        rule.
-        """
-        rule = hit.entry.rule
-        if verb != "read":
-            return True
-        lists = subject.footprint.command is None and subject.traits.lists_names
-        if lists and not rule.traits.lists_names:
-            return False
-        if not _can_be_hidden(rule):
-            return True
-        if subject.footprint.command is not None:
-            return not self._hidden_from(subject.footprint.command)
-        # Other tools that are given a tree read it with their own hands.
-        return not subject.traits.searches_content or not self.enforcement.searches()
-
-    def _of_unknown(self, analysis: CommandAnalysis) -> Iterator[Finding]:
-        """What deny rules about paths say of a command whose reads and writes are not all known."""
-        from handrail.policy.rules.findings import path_finding, unknown_effects_finding
-        from handrail.policy.rules.paths.glob import Overlap
-        from handrail.policy.rules.paths.touched import mentioned_paths
-
-        dangerous = analysis.safety_class >= CommandClass.DANGEROUS
-        keeps = self._keeper(analysis)
-        if dangerous or _hides_effects(analysis):
-            denied = next((one for one in self._denied if not keeps(one)), None)
-            if denied is not None:
-                closed = self._closed.get(denied.order, ())
-                yield unknown_effects_finding(denied, closed, self._absent(analysis, closed or ()))
-        # A word may name what the known effects do not list, such as a copy that git keeps.
-        meeting = Overlap.SURE if dangerous else Overlap.MAYBE
-        indexes = (
-            [self._reads]
-            if analysis.safety_class is CommandClass.SAFE
-            else [self._reads, self._writes]
-        )
-        for target in mentioned_paths(analysis, self.path_base.roots, self.path_base.home):
-            for index in indexes:
-                for hit in index.find(target):
-                    if hit.entry.rule.effect is not Effect.DENY:
-                        continue
-                    # What reads it may; what writes it cannot.
-                    if index is self._writes and not dangerous and keeps(hit.entry):
-                        continue
-                    yield path_finding(hit._replace(meeting=meeting), "touch")
-
-    def _absent(self, analysis: CommandAnalysis, closed: Sequence[str]) -> str | None:
-        """A path that the sandbox does not protect only because it does not exist; None if there is
-        none.
-        """
-        absent = self.enforcement.absent(analysis)
-        if not closed or analysis.unconfined or absent.isdisjoint(closed):
-            return None
-        path = next(one for one in closed if one in absent)
-        tops = (f"{root.rstrip('/')}/" for root in self.path_base.roots)
-        return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
-
-    def _keeper(self, analysis: CommandAnalysis) -> Callable[[RankedRule], bool]:
-        """A function that answers whether the sandbox enforces a deny rule about paths, whatever
-        the command does. Each kind of enforcement is queried once, and only if needed.
-        """
-        if analysis.unconfined:
-            return lambda entry: False
-        hidden = cache(lambda: self.enforcement.commands(analysis))
-        unwritable = cache(lambda: self.enforcement.writes(analysis))
-
-        def keeps(entry: RankedRule) -> bool:
-            if entry.order not in self._closed:
-                return _can_be_hidden(entry.rule) and hidden()
-            held, paths = unwritable(), self._closed[entry.order]
-            return held is None or (paths is not None and held.issuperset(paths))
-
-        return keeps
-
-    def _hidden_from(self, analysis: CommandAnalysis) -> bool:
-        return not analysis.unconfined and self.enforcement.commands(analysis)
-
-    # --- what covers -------------------------------------------------------------------
-
-    def _cover(self, subject: PolicyInput) -> RankedRule | None:
-        from handrail.policy.rules.paths.touched import known_paths
-
-        if subject.footprint.command is not None:
-            return self._cover_command(subject, subject.footprint.command)
-        for entry in _rules_for_tool(self._allowed_tools, subject):
-            return entry
-        paths = self._allowed_paths.get(subject.tool)
-        return None if paths is None else paths.cover(known_paths(subject))
-
-    def _cover_command(self, subject: PolicyInput, analysis: CommandAnalysis) -> RankedRule | None:
-        from handrail.policy.rules.paths.touched import written_paths
-
-        entry = self._commands.cover(analysis, confined=subject.confined)
-        if entry is None or not any(part.writes for part in analysis.parts):
-            return entry
-        # A redirect writes a file, which needs a permission of its own.
-        covered = self._allowed_redirects.cover(written_paths(subject))
-        return entry if covered is not None else None
-
-    # --- putting them in order -----------------------------------------------------------
-
-    def _broad(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
-        for entry in entries:
-            for glob in broad_globs(entry.rule.pattern or "", self.path_base):
-                yield glob, entry
-
-    def _exact(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
-        for entry in entries:
-            for glob in exact_globs(entry.rule.pattern or "", self.path_base):
-                yield glob, entry
+    return RuleMatcher(rules)
 
 
 def rules_affect_command(rules: RuleSet, analysis: CommandAnalysis) -> bool:
     """Whether a rule concerns a command, whichever tool runs it."""
+    from handrail.policy.rules.matcher import ANY_COMMAND
+
     footprint = Footprint((), command=analysis)
-    subject = PolicyInput(_ANY_COMMAND, Risk.DANGEROUS, footprint, False, None, False)
+    subject = PolicyInput(ANY_COMMAND, Risk.DANGEROUS, footprint, False, None, False)
     return rules.judge(subject) is not None
-
-
-def _hides_effects(analysis: CommandAnalysis) -> bool:
-    effects = analysis.effects
-    computes = any(one.substitutes for one in analysis.segments)
-    silent = not effects.reads and not _SEARCH_PROGRAMS.isdisjoint(effects.programs)
-    return effects.open_ended or computes or silent or not analysis.rule_matchable
-
-
-def _denies_paths(rule: Rule) -> bool:
-    about_paths = rule.family in (RuleFamily.READ, RuleFamily.WRITE)
-    return rule.effect is Effect.DENY and about_paths and rule.pattern is not None
-
-
-def _can_be_hidden(rule: Rule) -> bool:
-    """Whether hiding contents enforces the whole rule. Hidden files still show their names and may
-    be written, and an ask rule hides nothing.
-    """
-    reads = rule.family is RuleFamily.READ and not rule.traits.lists_names
-    return rule.effect is Effect.DENY and reads
-
-
-def _group_by_tool(entries: Iterable[RankedRule]) -> dict[str, list[RankedRule]]:
-    grouped: dict[str, list[RankedRule]] = {}
-    for entry in entries:
-        grouped.setdefault(entry.rule.tool, []).append(entry)
-    return grouped
-
-
-def _index_by_tool(entries: Iterable[RankedRule]) -> dict[str, RankedRule]:
-    """The first rule about every call of a tool, by its name."""
-    found: dict[str, RankedRule] = {}
-    for entry in entries:
-        if entry.rule.pattern is None:
-            found.setdefault(entry.rule.tool, entry)
-            if entry.rule.traits.matches_commands:
-                found.setdefault(_ANY_COMMAND, entry)
-    return found
-
-
-def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Iterator[RankedRule]:
-    if not tools:
-        return
-    names = [subject.tool, ANY_TOOL]
-    if subject.tool.startswith(MCP_PREFIX):
-        server = subject.tool[len(MCP_PREFIX) :].partition("__")[0]
-        names += [f"{MCP_PREFIX}{server}__*", f"{MCP_PREFIX}*"]
-    elif subject.footprint.command is not None:
-        # Also for other tools than the one that the rule names: code in a shell's language is a
-        # command.
-        names.append(_ANY_COMMAND)
-    for name in names:
-        if name in tools:
-            yield tools[name]
-
-
-def _command_rules(entries: Sequence[RankedRule]) -> Iterator[tuple[CommandPattern, RankedRule]]:
-    from handrail.policy.rules.command_pattern import parse_command_pattern
-
-    for entry in entries:
-        if entry.rule.pattern is not None and entry.rule.traits.matches_commands:
-            yield parse_command_pattern(entry.rule.pattern), entry

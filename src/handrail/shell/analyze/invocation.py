@@ -42,9 +42,7 @@ class Invocation:
 
     @property
     def program(self) -> str | None:
-        """The program as written, quotes removed; None if there is none or it is known only at run
-        time.
-        """
+        """The program as written, without quotes; None if unknown before run time."""
         return self.words[0].value if self.words else None
 
 

@@ -53,9 +53,7 @@ def unwrap_shell(name: str, words: Sequence[Word]) -> UnwrapResult | None:
 
 
 def dialect_doubt(dialect: str, text: str) -> str | None:
-    """Why a text for this shell may not mean what bash makes of it; None if it means the same to
-    both.
-    """
+    """Why this shell may read the text differently from bash; None if it does not."""
     if dialect in _BASH:
         return None
     if dialect not in _POSIX:

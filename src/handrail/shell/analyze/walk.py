@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 from handrail.core.commands import UnreadableCommand
-from handrail.shell.analyze import static_text, working_directory
+from handrail.shell.analyze import program_runs, walk_state
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.program_runs import ProgramRunner
-from handrail.shell.analyze.walk_state import WalkContext, WalkResult
-from handrail.shell.analyze.working_directory import Directories, DirectoryFlow
+from handrail.shell.analyze.walk_state import Directories, DirectoryFlow, WalkContext, WalkResult
 from handrail.shell.parse.braces import expand_braces
 from handrail.shell.parse.syntax import (
     AndOrList,
@@ -48,7 +47,7 @@ def flatten(script: Script, reread: Callable[[str], Script]) -> FlatCommand:
     """
     found = WalkResult(reread)
     try:
-        _TreeWalk(found).whole(script, WalkContext(), working_directory.START)
+        _TreeWalk(found).whole(script, WalkContext(), walk_state.START)
     except RecursionError:
         raise UnreadableCommand("it is nested too deep to be followed") from None
     return found.flat()
@@ -71,7 +70,7 @@ class _TreeWalk:
         return self._script(script, context, at)
 
     def _script(self, script: Script, context: WalkContext, at: Directories) -> DirectoryFlow:
-        end = working_directory.unchanged(at)
+        end = walk_state.unchanged(at)
         for statement in script.statements:
             end = self._statement(statement, context, end.after)
         return end
@@ -81,19 +80,19 @@ class _TreeWalk:
     ) -> DirectoryFlow:
         if statement.background:
             context = replace(context.apart(), background=True)
-        stdin = static_text.stdin_text(statement.redirects, context.stdin)
+        stdin = program_runs.stdin_text(statement.redirects, context.stdin)
         if isinstance(statement.command, SimpleCommand):
             inside = replace(context, stdin=stdin)
             end = self._simple(statement.command, statement, inside, at)
         else:
-            inside = replace(context, stdin=static_text.partly_read(stdin))
+            inside = replace(context, stdin=program_runs.partly_read(stdin))
             if statement.redirects:
                 bare = Invocation((), statement.source, redirects=statement.redirects)
                 self._found.emit(bare, context, at)
             end = self._joined(statement, inside, at)
         self._redirected(statement.redirects, context, at)
         if statement.background:
-            return working_directory.unchanged(at)
+            return walk_state.unchanged(at)
         return DirectoryFlow(end.failed, end.ok) if statement.negated else end
 
     def _joined(self, statement: Statement, context: WalkContext, at: Directories) -> DirectoryFlow:
@@ -104,7 +103,7 @@ class _TreeWalk:
                 end = self._chain(chain, context, at)
             case CommandGroup(script, subshell):
                 end = self._script(script, context.apart() if subshell else context, at)
-                end = working_directory.unchanged(at) if subshell else end
+                end = walk_state.unchanged(at) if subshell else end
             case CompoundCommand() as command:
                 self._words(command.words, context, at)
                 end = self._construct(command, context, at)
@@ -127,9 +126,9 @@ class _TreeWalk:
             last = self._statement(stage, context, at).after
             fed = self._found.invocations[start:]
             feeds = tuple(one for one in fed if one.in_substitution == context.in_substitution)
-            context = replace(context, piped_from=feeds, stdin=static_text.printed_word(stage))
+            context = replace(context, piped_from=feeds, stdin=program_runs.printed_word(stage))
         # With `shopt -s lastpipe` the last stage runs in the shell itself.
-        return working_directory.unchanged(working_directory.either(at, last))
+        return walk_state.unchanged(walk_state.either(at, last))
 
     def _chain(self, chain: AndOrList, context: WalkContext, at: Directories) -> DirectoryFlow:
         # The left side of a chain can be as long as the text: no recursion into it.
@@ -144,16 +143,16 @@ class _TreeWalk:
         for operator, second in reversed(links):
             if operator == "&&":
                 then = self._statement(second, context.unsure(), end.ok)
-                end = DirectoryFlow(then.ok, working_directory.either(end.failed, then.failed))
+                end = DirectoryFlow(then.ok, walk_state.either(end.failed, then.failed))
             else:
                 then = self._statement(second, context.unsure(), end.failed)
-                end = DirectoryFlow(working_directory.either(end.ok, then.ok), then.failed)
+                end = DirectoryFlow(walk_state.either(end.ok, then.ok), then.failed)
         return end
 
     def _construct(
         self, command: CompoundCommand, context: WalkContext, at: Directories
     ) -> DirectoryFlow:
-        end = working_directory.unchanged(at)
+        end = walk_state.unchanged(at)
         scripts = command.scripts
         match command.kind:
             case "if":
@@ -178,15 +177,15 @@ class _TreeWalk:
     def _if(
         self, scripts: Sequence[Script], context: WalkContext, at: Directories
     ) -> DirectoryFlow:
-        after = working_directory.NOWHERE
+        after = walk_state.NOWHERE
         for index in range(0, len(scripts) - 1, 2):
             condition = self._script(scripts[index], context.unsure() if index else context, at)
             then = self._script(scripts[index + 1], context.unsure(), condition.ok)
-            after = working_directory.either(after, then.after)
+            after = walk_state.either(after, then.after)
             at = condition.failed
         if len(scripts) % 2:
             at = self._script(scripts[-1], context.unsure(), at).after
-        return working_directory.unchanged(working_directory.either(after, at))
+        return walk_state.unchanged(walk_state.either(after, at))
 
     def _case(
         self, scripts: Sequence[Script], context: WalkContext, at: Directories
@@ -194,8 +193,8 @@ class _TreeWalk:
         after = at
         for script in scripts:
             # With `;&` one branch goes on in the next.
-            after = working_directory.either(after, self._script(script, context, after).after)
-        return working_directory.unchanged(after)
+            after = walk_state.either(after, self._script(script, context, after).after)
+        return walk_state.unchanged(after)
 
     def _loop(
         self, scripts: Sequence[Script], context: WalkContext, at: Directories
@@ -203,21 +202,21 @@ class _TreeWalk:
         start = len(self._found.invocations)
         end = at
         for script in scripts:
-            end = working_directory.either(at, self._script(script, context, end).after)
+            end = walk_state.either(at, self._script(script, context, end).after)
         if end == at:
-            return working_directory.unchanged(at)
+            return walk_state.unchanged(at)
         # Every round starts where the one before has ended.
         del self._found.invocations[start:]
         for script in scripts:
-            self._script(script, context, working_directory.UNKNOWN)
-        return working_directory.unchanged(working_directory.UNKNOWN)
+            self._script(script, context, walk_state.UNKNOWN)
+        return walk_state.unchanged(walk_state.UNKNOWN)
 
     def _loop_variable(
         self, command: CompoundCommand, context: WalkContext, at: Directories
     ) -> None:
         for name in command.variables:
             # Without a list it takes the arguments of the script, which are not known.
-            words = command.words or (static_text.UNKNOWN,)
+            words = command.words or (program_runs.UNKNOWN,)
             assignments = tuple(Assignment(name, word) for word in words)
             self._found.names.assigned(assignments)
             self._found.emit(Invocation((), f"{command.kind} {name}", assignments), context, at)
@@ -231,13 +230,13 @@ class _TreeWalk:
         inside = replace(
             context.apart(),
             piped_from=(),
-            stdin=static_text.UNKNOWN,
+            stdin=program_runs.UNKNOWN,
             function=name,
             extra_arguments=False,
         )
-        end = self._statement(body, inside, working_directory.START)
-        functions.move |= not end.after <= working_directory.START
-        return working_directory.unchanged(at)
+        end = self._statement(body, inside, walk_state.START)
+        functions.move |= not end.after <= walk_state.START
+        return walk_state.unchanged(at)
 
     def _simple(
         self, command: SimpleCommand, statement: Statement, context: WalkContext, at: Directories
@@ -248,7 +247,7 @@ class _TreeWalk:
         assignments = command.assignments
         self._found.names.assigned(assignments)
         one = Invocation(tuple(words), statement.source, assignments, statement.redirects)
-        end = working_directory.unchanged(at)
+        end = walk_state.unchanged(at)
         if words:
             end = self._programs.run(one, context, at)
         elif assignments or statement.redirects:
@@ -281,7 +280,7 @@ class _TreeWalk:
                         pass
 
     def _substitution(self, script: Script, context: WalkContext, at: Directories) -> None:
-        stdin = static_text.partly_read(context.stdin)
+        stdin = program_runs.partly_read(context.stdin)
         inside = replace(
             context.apart(), piped_from=(), stdin=stdin, in_substitution=True, extra_arguments=False
         )

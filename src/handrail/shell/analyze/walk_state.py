@@ -1,16 +1,44 @@
-"""The state of a walk through a syntax tree: the results so far, and the context of a node."""
+"""The state of a walk through a syntax tree: the results so far, the context of a node, the
+possible working directories and the variables that the shell evaluates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from handrail.core.commands import Reason, UnreadableCommand
-from handrail.shell.analyze.evaluated_names import EvaluatedNames
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.analyze.working_directory import Directories
-from handrail.shell.parse.syntax import Assignment, Script, Word
+from handrail.shell.parse.syntax import Assignment, Opaque, Script, Word
+
+# The shell expands, looks up or runs what stands in them.
+_RUN: Final = frozenset(
+    {"PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV", "BASH_ALIASES", "BASH_CMDS",
+     "BASH_COMPAT", "SHELLOPTS", "BASHOPTS", "TEXTDOMAIN", "TEXTDOMAINDIR"}
+)  # fmt: skip
+# The shell itself puts text into them that others have written: arguments, names, matches.
+_TEXTS: Final = frozenset(
+    {"_", "PWD", "OLDPWD", "DIRSTACK", "REPLY", "MAPFILE", "COPROC", "OPTARG", "FUNCNAME",
+     "BASH_REMATCH", "BASH_COMMAND", "BASH_ARGV", "BASH_ARGV0", "BASH_SOURCE",
+     "BASH_EXECUTION_STRING", "READLINE_LINE"}
+)  # fmt: skip
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER: Final = re.compile(r"-?[0-9]+")
+_EVALUATED: Final = "its value is evaluated as arithmetic, which can run commands"
+_RANGE: Final = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+\}|\$\(\(.*\)\)", re.DOTALL)
+
+Directories = frozenset[str | None]
+
+START: Final[Directories] = frozenset({""})
+UNKNOWN: Final[Directories] = frozenset({None})
+NOWHERE: Final[Directories] = frozenset()
+# With more, a list of everything that could be touched says nothing any more.
+_MAX_PLACES: Final = 4
+
+MOVERS: Final = frozenset({"cd", "chdir", "pushd", "popd"})
 
 _PRINTING: Final = frozenset({"echo", "printf", "cat"})
 
@@ -159,3 +187,96 @@ class WalkResult:
             evaluates=frozenset(self.names.evaluated),
             may_loop_forever=self.may_loop_forever,
         )
+
+
+class EvaluatedNames:
+    """The variables that are assigned, and those that are evaluated as arithmetic."""
+
+    def __init__(self) -> None:
+        self.evaluated: set[str] = set()
+        self.texts: set[str] = set(_TEXTS)
+        self.search_directories = False
+        self._set: dict[str, bool] = {}
+        self._run: set[str] = set()
+
+    def assigned(self, assignments: Sequence[Assignment]) -> None:
+        """Record names that get a value."""
+        for one in assignments:
+            self._set[one.name] = self._set.get(one.name, True) and _is_number(one)
+            if one.name in _RUN:
+                self._run.add(one.name)
+            if one.name == "CDPATH":
+                self.search_directories = True
+
+    def doubts(self) -> Iterator[Reason]:
+        """Reasons why a variable could run a command that is not visible."""
+        for name in sorted(self._run):
+            yield Reason("the shell runs or expands the value of this variable", name)
+        for name in sorted(self.evaluated):
+            computed = name in self.texts or not _NAME.fullmatch(name)
+            if computed or not self._set.get(name, True):
+                yield Reason(_EVALUATED, name)
+
+
+def environment_doubts(evaluated: Collection[str], env: Mapping[str, str]) -> Iterator[Reason]:
+    """Reasons why a variable of `env` could run a command when it is evaluated."""
+    for name in sorted(env):
+        if name in evaluated and not _NUMBER.fullmatch(env[name]):
+            yield Reason(_EVALUATED, name)
+
+
+def _is_number(one: Assignment) -> bool:
+    if one.value is None or not one.value.parts:
+        return not one.inner
+    if len(one.value.parts) == 1 and isinstance(one.value.parts[0], Opaque):
+        return bool(_RANGE.fullmatch(one.value.source))
+    return not one.inner and bool(_NUMBER.fullmatch(one.value.value or "no"))
+
+
+class DirectoryFlow(NamedTuple):
+    """The directories after success and after failure; empty: that outcome never happens."""
+
+    ok: Directories
+    failed: Directories
+
+    @property
+    def after(self) -> Directories:
+        """The directories after either outcome."""
+        return either(self.ok, self.failed)
+
+
+def unchanged(places: Directories) -> DirectoryFlow:
+    """The flow of a command that does not change the directory."""
+    return DirectoryFlow(places, places)
+
+
+def either(first: Directories, second: Directories) -> Directories:
+    """The directories of two branches; unknown if one is, or if they are too many."""
+    places = first | second
+    return UNKNOWN if None in places or len(places) > _MAX_PLACES else places
+
+
+def change_directory(words: Sequence[Word], places: Directories) -> DirectoryFlow:
+    """The flow of `cd`, `pushd` or `popd`; on failure the directory stays."""
+    target = _target([word for word in words[1:] if word.value not in ("-L", "-P", "-e", "--")])
+    if target is None or words[0].value == "popd":
+        return DirectoryFlow(UNKNOWN, places)
+    reached = frozenset(None if at is None else _joined(at, target) for at in places)
+    if target.startswith("/"):
+        reached = frozenset({_joined("", target)})
+    return DirectoryFlow(either(reached, NOWHERE), places)
+
+
+def _target(operands: Sequence[Word]) -> str | None:
+    if len(operands) != 1:
+        return None
+    word = operands[0]
+    value = word.value
+    if not value or word.globs or word.tilde or value[0] in "-+":
+        return None
+    return value
+
+
+def _joined(at: str, target: str) -> str:
+    path = posixpath.normpath(posixpath.join(at, target))
+    return "" if path == "." else path

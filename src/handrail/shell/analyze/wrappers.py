@@ -9,17 +9,78 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
-from handrail.shell.analyze import finders, shells
+from handrail.shell.analyze import shells
 from handrail.shell.analyze.invocation import UnwrapResult, WrappedRun
 from handrail.shell.languages.awk import parse_awk, program_argument
 from handrail.shell.parse.syntax import Assignment, Text, Word
 from handrail.shell.parse.words import drop_prefix, mark_placeholder, may_split, static_prefix
-from handrail.shell.tables.wrapper_table import Options, WrapperSpec, wrapper_specs
+
+_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FD_RUNS: Final = frozenset({"--exec", "--exec-batch"})
+_FD: Final = frozenset({"fd", "fdfind"})
+_FD_VALUES: Final = "cCdeEjoSt"
+
+Options = frozenset[str]
+_NONE: Final[Options] = frozenset()
+_LISTS: Final = frozenset(
+    {"long", "text", "idle", "shell", "bare", "moves", "replaces", "only", "program", "until"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrapperSpec:
+    """How a wrapper's arguments are read; `wrapper_options.toml` explains each field."""
+
+    flags: str = ""
+    values: str = ""
+    attached: str = ""
+    long: Options = _NONE
+    operands: int = 0
+    rest: str = "words"
+    assigns: bool = False
+    permutes: bool = False
+    # `-5` is a number, no option.
+    numbers: bool = False
+    text: Options = _NONE
+    idle: Options = _NONE
+    shell: Options = _NONE
+    bare: Options = _NONE
+    moves: Options = _NONE
+    replaces: Options = _NONE
+    # What remains is a program only with one of them, or although it is text otherwise.
+    only: Options = _NONE
+    program: Options = _NONE
+    # Words at which the command ends.
+    until: Options = _NONE
+    extra_arguments: bool = False
+    remote: bool = False
+    # It stays in the shell that reads the command: there `cd` lasts.
+    inside: bool = False
+    # Why its command cannot be vouched for, whatever the words are.
+    doubt: str = ""
+
+
+@cache
+def wrapper_specs() -> Mapping[str, WrapperSpec]:
+    """Every known wrapper by the name of its program."""
+    text = Path(__file__).with_name("wrapper_options.toml").read_text("utf-8")
+    return {name: _wrapper(row) for name, row in tomllib.loads(text).items()}
+
+
+def _wrapper(row: Mapping[str, Any]) -> WrapperSpec:
+    fields: dict[str, Any] = {
+        key: frozenset(value.split()) if key in _LISTS else value for key, value in row.items()
+    }
+    return WrapperSpec(**fields)
+
 
 _AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
@@ -33,7 +94,7 @@ def unwrap(words: Sequence[Word]) -> UnwrapResult | None:
     if program is None:
         return None
     name = posixpath.basename(program)
-    for reads in (shells.unwrap_shell, finders.unwrap_finder, unwrap_awk):
+    for reads in (shells.unwrap_shell, unwrap_finder, unwrap_awk):
         found = reads(name, words)
         if found is not None:
             return found
@@ -222,3 +283,87 @@ class _WrapperArguments:
 
     def _doubt(self, text: str) -> None:
         self.doubts.append(f"{self.name}: {text}")
+
+
+def unwrap_finder(name: str, words: Sequence[Word]) -> UnwrapResult | None:
+    """What find or fd runs; None for another program."""
+    if name in ("find", "gfind", "bfs"):
+        return _find(words)
+    if name in _FD:
+        return _fd(words)
+    return None
+
+
+def _find(words: Sequence[Word]) -> UnwrapResult:
+    runs: list[WrappedRun] = []
+    doubts: list[str] = []
+    index = 1
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if word.value is None and not _a_place(word):
+            doubts.append("find has an argument that is not known")
+        if word.value not in _FIND_RUNS:
+            continue
+        end = next((i for i in range(index, len(words)) if _ends(words, i)), len(words))
+        if end > index:
+            runs.append(_run(words[index:end], moves=word.value in ("-execdir", "-okdir")))
+        index = end + 1
+    return UnwrapResult(tuple(runs), tuple(doubts), open=True)
+
+
+def _a_place(word: Word) -> bool:
+    """Whether a word with this beginning can only be a path, never an option or a test."""
+    return static_prefix(word)[:1] not in ("", "-", "(", "!", ",")
+
+
+def _ends(words: Sequence[Word], index: int) -> bool:
+    value = words[index].value
+    return value == ";" or (value == "+" and words[index - 1].value == "{}")
+
+
+def _run(words: Sequence[Word], *, moves: bool) -> WrappedRun:
+    return WrappedRun(
+        "words",
+        tuple(mark_placeholder(word, "{}") for word in words),
+        extra_arguments=True,
+        moves=moves,
+    )
+
+
+def _fd(words: Sequence[Word]) -> UnwrapResult:
+    for index, word in enumerate(words[1:], 1):
+        start = static_prefix(word)
+        if start == "--":
+            break
+        attached = _after_long(word, start) if start.startswith("--") else _after_short(word, start)
+        if attached is not None:
+            inner = [attached] if attached.parts else []
+            return _fd_runs([*inner, *words[index + 1 :]])
+    return UnwrapResult((), open=True)
+
+
+def _after_long(word: Word, start: str) -> Word | None:
+    name, equals, _ = start.partition("=")
+    # `--ex` could still become `--exclude` or `--extension`.
+    if not (name.startswith("--exe") and any(option.startswith(name) for option in _FD_RUNS)):
+        return None
+    return drop_prefix(word, len(name) + len(equals))
+
+
+def _after_short(word: Word, start: str) -> Word | None:
+    if not start.startswith("-"):
+        return None
+    for index, letter in enumerate(start[1:], 1):
+        if letter in "xX":
+            return drop_prefix(word, index + 1)
+        if letter in _FD_VALUES:
+            return None
+    return None
+
+
+def _fd_runs(inner: list[Word]) -> UnwrapResult:
+    end = next((i for i, word in enumerate(inner) if word.value == ";"), len(inner))
+    runs = [_run(inner[:end], moves=False)] if inner[:end] else []
+    doubts = () if end >= len(inner) - 1 else ("fd has words after its command",)
+    return UnwrapResult(tuple(runs), doubts, open=True)

@@ -6,6 +6,7 @@ workspace, wherever the root is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
@@ -28,12 +29,24 @@ _BELOW: Final = (
 _SYSTEM: Final = word_set("""
     bin boot efi etc lib lib32 lib64 libx32 proc sbin sys usr System
 """)
-_SYSTEM_BELOW: Final = (("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"))
+_SYSTEM_BELOW: Final = (
+    *(("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"), ("var", "log")),
+)
 # What users keep in the home directory and cannot restore.
 _KEPT: Final = (
     *(".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store", ".mozilla"),
     *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
 )
+# Keys and credentials: whoever has them can log in as the user.
+_SECRET_STORES: Final = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".mozilla", ".netrc"),
+    *(".git-credentials", ".pypirc", ".npmrc", ".pgpass", ".docker/config.json", ".config/gcloud"),
+    *(".config/gh", ".local/share/keyrings", ".config/google-chrome", ".vault-token"),
+)
+_PUBLIC: Final = re.compile(r".*\.pub|known_hosts.*|config|authorized_keys.*")
+_MACHINE_SECRETS: Final = re.compile(r"/etc/(?:g?shadow-?|sudoers|ssh/ssh_host_\w+_key)")
+# What a user has typed; nothing but wiping traces empties it.
+_HISTORIES: Final = re.compile(r"\.(?:\w+_)?hist(?:ory|file)")
 _ROOT_FILES: Final = frozenset(("swapfile", "swap.img", "vmlinuz", "initrd.img", "init"))
 _HARMLESS_DEVICES: Final = word_set("""
     null zero full random urandom tty stdin stdout stderr console fd pts shm tcp udp ptmx mqueue
@@ -80,6 +93,13 @@ class CriticalPaths:
         """Whether the field names something inside the workspace."""
         path = _absolute(field, cwd)
         return path is not None and self._inside(_normal(path))
+
+    def holds_secrets(self, field: str, cwd: str | None) -> bool:
+        """Whether the path names the keys of a user or of the machine, or a directory with them."""
+        return any(
+            not self._inside(parts) and self._is_secret(parts)
+            for parts in self._ways(field, cwd, follow=True)
+        )
 
     def expand_home(self, text: str) -> str:
         """Text of another language with the home directory expanded."""
@@ -134,6 +154,37 @@ class CriticalPaths:
             return True
         return _is_home(parts) or self._is_system(parts)
 
+    def _is_secret(self, parts: Sequence[str]) -> bool:
+        if _MACHINE_SECRETS.fullmatch("/" + "/".join(parts)):
+            return True
+        home = next((one for one in self._homes(parts) if _takes(parts[: len(one)], one)), None)
+        if home is None:
+            return False
+        below = parts[len(home) :]
+        if below[:1] == [".ssh"] and len(below) > 1 and _PUBLIC.fullmatch(below[-1]):
+            return False
+        if not below or (len(below) == 1 and is_wildcard(below[0])):
+            return True
+        # A glob matches a name that begins with a dot only if it begins with one itself.
+        hidden = below[0].startswith(".")
+        return any(
+            _takes(below, store) or (hidden and _takes(below[: len(store)], store))
+            for store in map(_parts, _SECRET_STORES)
+        )
+
+    def _is_history(self, parts: Sequence[str]) -> bool:
+        in_home = any(tuple(parts[:-1]) == tuple(home) for home in self._homes(parts))
+        return in_home and _HISTORIES.fullmatch(parts[-1]) is not None
+
+    def _homes(self, parts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """The home directories that may contain the path: the user's, and others' by their place."""
+        if self._user_paths:
+            yield self._user_paths[0]
+        if parts[:1] == ["root"]:
+            yield parts[:1]
+        if parts and parts[0] in ("home", "Users") and len(parts) > 1:
+            yield parts[:2]
+
     def _inside(self, parts: Sequence[str]) -> bool:
         return any(root and tuple(parts[: len(root)]) == root for root in self._roots)
 
@@ -144,10 +195,16 @@ class CriticalPaths:
             return _is_device(parts)
         if tuple(parts[:3]) == ("proc", "self", "fd"):
             return False
+        if _grants_login(parts) or self._is_history(parts):
+            return True
         if len(parts) == 1 and parts[0] in _ROOT_FILES:
             return True
         below = any(tuple(parts[: len(one)]) == one for one in _SYSTEM_BELOW)
         return below or any(_fits(top, parts[0]) for top in _SYSTEM)
+
+
+def _grants_login(parts: Sequence[str]) -> bool:
+    return parts[-2:-1] == [".ssh"] and parts[-1].startswith("authorized_keys")
 
 
 def is_stream(parts: Sequence[str]) -> bool:

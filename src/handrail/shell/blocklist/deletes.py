@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist import messages
+from handrail.shell.blocklist.critical_paths import is_wildcard
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
 from handrail.shell.expand import plain_text, printed_field
 from handrail.shell.tables.word_list import word_set
@@ -36,10 +39,14 @@ _DELETING_VERBS: Final = {
 }
 # What find may run on each file that leaves nothing of it.
 _RUIN: Final = _DELETERS | {"mv", "dd", "truncate", "chmod", "chown", "chgrp", "tee", "cp"}
+# What git does to a whole work tree, if it is forced.
+_REPLACING: Final = frozenset(("checkout", "reset", "restore", "switch", "checkout-index"))
 _FILTERS: Final = word_set("""
     -name -iname -path -ipath -wholename -regex -iregex -newer -mtime -mmin -ctime -atime -size
     -empty -perm -user -inum -samefile
 """)
+# A redirect to the file that was found.
+_EMPTIES: Final = re.compile(r"(?<![0-9&>])>\|?\s*[\"']?(?:\$|\{\})")
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -76,8 +83,12 @@ def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) ->
 def _swept(call: ProgramCall) -> Sequence[str]:
     """What an archiver deletes after packing it, and the directory that `git clean` cleans."""
     if call.name == "git":
-        place = call.option_value("C") or call.cwd
-        return [place] if place is not None and "clean" in call.arguments else []
+        place = call.option_value("", "work-tree") or call.option_value("C") or call.cwd
+        forced = call.has_option("f", "force", "hard")
+        swept = "clean" in call.arguments or (
+            forced and not _REPLACING.isdisjoint(call.arguments) and place != call.cwd
+        )
+        return [place] if place is not None and swept else []
     packed_away = {"zip": call.has_option("m", "move"), "7z": "-sdel" in call.arguments}
     return call.operands if packed_away.get(call.name, call.has_option("", "remove-files")) else []
 
@@ -92,7 +103,7 @@ def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     ruins = "-delete" in call.arguments or any(map(_ruinous, _commands(call.arguments)))
     if not ruins:
         return
-    narrowed = any(field in _FILTERS for field in call.arguments)
+    narrowed = _narrows(call.arguments)
     for start in _starts(call):
         what = command.critical_paths.critical_loss(start, call.cwd, follow=True)
         # A filter makes it a search among one's own files; in the system nothing is one's own.
@@ -101,6 +112,14 @@ def _found(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
         ):
             yield call.reason(messages.DELETES_FOUND.format(what=what), messages.NAME_THE_FILES)
             return
+
+
+def _narrows(fields: Sequence[str]) -> bool:
+    """Whether `find` leaves anything out: `-name '*'` and `-name '.*'` do not."""
+    return any(
+        one in _FILTERS and not (one.endswith("name") and is_wildcard(plain_text(after)))
+        for one, after in pairwise((*fields, ""))
+    )
 
 
 def _starts(call: ProgramCall) -> list[str]:
@@ -123,7 +142,10 @@ def _commands(fields: Sequence[str]) -> Iterator[str]:
 
 
 def _ruinous(command: str) -> bool:
-    return any(program_basename(plain_text(word)) in _RUIN for word in command.split())
+    text = plain_text(command)
+    if _EMPTIES.search(text):
+        return True
+    return any(program_basename(word) in _RUIN for word in text.split())
 
 
 def _synced(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
@@ -160,7 +182,7 @@ def _produced(fields: Sequence[str], call: ProgramCall, producer: Invocation) ->
 
 
 def _unfiltered(find: ProgramCall) -> Iterator[str]:
-    narrowed = any(field in _FILTERS for field in find.arguments)
+    narrowed = _narrows(find.arguments)
     for start in _starts(find):
         if not narrowed or start.strip("/.") == "":
             yield start if start != "." else "./*"

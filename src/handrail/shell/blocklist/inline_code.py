@@ -1,22 +1,37 @@
 """Catastrophes in code passed to an interpreter, found by patterns.
 
-Looks for a dangerous call together with its target; code that only mentions one is allowed.
+Looks for a dangerous call together with its target; code that only mentions one is allowed. Fork bombs in shell functions are found by what the functions run.
 """
 
 from __future__ import annotations
 
+import ast
+import base64
 import re
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.critical_paths import CriticalPaths
-from handrail.shell.blocklist.fork_bombs import forks_without_end
+
+_FORK: Final = re.compile(r"(?:\b|_)fork(?:pty)?\b")
+_LOOP: Final = re.compile(
+    r"\bwhile\b|\bloop\b|\bfor(?:each)?\b|\buntil\b|\bforever\b|\bredo\b|setInterval", re.IGNORECASE
+)
+# A group without another in it is one: `for (;;)` is no end of a statement.
+_TOKEN: Final = re.compile(r"\([^(){}]*\)|[{};\n]|\w+")
+_LONGEST: Final = 20_000
+# More rounds than this are as good as endless.
+_MANY: Final = 64
+_WAITS: Final = frozenset(("wait", "waitpid", "wait3", "wait4", "accept"))
+_ENDLESS: Final = frozenset(("count", "repeat", "cycle"))
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
-    r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
+    r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
     r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
     r"|os\.remove|Deno\.remove(?:Sync)?|File\.delete|delete_recursively|chmod|chown)\s*+\(?\s*+(?:glob\s*+\(?\s*+)?"
 )
@@ -34,7 +49,19 @@ _RUNNING: Final = re.compile(
     r"(?:system|popen|Popen|exec\w*|spawn\w*|\brun|\bcall|check_call|check_output|qx|shell_exec"
     r"|passthru|getoutput|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
 )
-_LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*|\s*\]|\s*\)|\s*$|.)?")
+_LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*\[?\s*|\s*\]|\s*\)|\s*$|.)?")
+_EXECUTED_STRING: Final = re.compile(_QUOTED + r"\.execute\(")
+_BASE64: Final = re.compile(r"(?i)b64decode|base64\b|atob|decode64")
+_WALKED: Final = re.compile(
+    r"(?:os\.walk|os\.scandir|glob\.i?glob|Dir\.glob|\.rglob|iterdir|readdirSync|find)\s*+\(\s*+"
+    + _QUOTED
+)
+_REMOVES: Final = re.compile(
+    r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf)\b"
+)
+_SECRET_PATH: Final = re.compile(
+    r"[\"']([^\"'\n]*(?:\.ssh/|\.gnupg|\.aws/|\.kube/|\.netrc|\.git-credentials|/etc/shadow)[^\"'\n]*)"
+)
 _FETCH: Final = re.compile(
     r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|fetch\(|LWP|open-uri|URI\.open|Net::HTTP"
     r"|HTTP::|curl_exec|file_get_contents\(\s*['\"]https?:|socket"
@@ -42,7 +69,7 @@ _FETCH: Final = re.compile(
 _EXECUTE: Final = re.compile(r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b")
 _CONNECTING: Final = re.compile(
     r"socket\.socket|create_connection|fsockopen|TCPSocket|IO::Socket|net\.(?:connect|Socket)"
-    r"|sockaddr_in|/inet/tcp/|\bsocket\s*+\("
+    r"|sockaddr_in|/inet/tcp/|\bsocket\s*+\(|require\([\"']net[\"']\)\.\w+|Deno\.connect"
 )
 _SHELL: Final = re.compile(
     r"/bin/(?:ba|da|z|k)?sh\b|[\"'](?:ba|da|z)?sh[\"' ]|IO\.popen|pty\.spawn|\w\s*\|&?\s*getline"
@@ -70,9 +97,35 @@ def find_code_damage(
         writes = mode is None or any(letter in mode for letter in "wa+>x")
         if writes and path.startswith("/") and places.system_target(path, cwd) is not None:
             yield f"{messages.CODE_WRITES.format(path=path)}; {messages.USE_WORKSPACE_FILES}"
+    for match in _WALKED.finditer(code) if _REMOVES.search(code) else ():
+        if _dear(match[1] or "", places, cwd):
+            yield f"{messages.CODE_DELETES.format(path=match[1])}; {messages.USE_WORKSPACE_FILES}"
+    yield from _sent_secrets(code, places, cwd)
     yield from _process_damage(code, options)
+    for text in _decoded(code):
+        yield from find_code_damage(text, options, places, cwd, look)
+        yield from (reason.text for reason in look(text))
     for command in _commands(code):
         yield from (reason.text for reason in look(command))
+
+
+def _decoded(code: str) -> Iterator[str]:
+    """The texts in code that decodes and executes base64."""
+    if _BASE64.search(code) is None or _EXECUTE.search(code) is None:
+        return
+    for match in re.finditer(_QUOTED, code):
+        with suppress(ValueError):
+            text = base64.b64decode(match[1] or "", validate=True).decode()
+            if text.isprintable() and _BASE64.search(text) is None:
+                yield text
+
+
+def _sent_secrets(code: str, places: CriticalPaths, cwd: str | None) -> Iterator[str]:
+    if _FETCH.search(code) is None and _CONNECTING.search(code) is None:
+        return
+    found = (places.expand_home(match[1]) for match in _SECRET_PATH.finditer(code))
+    if any(places.holds_secrets(path, cwd) for path in found):
+        yield f"{messages.CODE_SENDS_SECRETS}; {messages.ASK_THE_USER}"
 
 
 def _process_damage(code: str, options: str) -> Iterator[str]:
@@ -108,6 +161,159 @@ def _commands(code: str) -> Iterator[str]:
         while (one := _LIST.match(code, position)) is not None:
             words.append(one.group(1) or one.group(2) or "")
             position = one.end()
+        if words and _HOME.match(code[position:]):
+            words.append("~")
         if words:
             yield " ".join(words)
     yield from re.findall(r"`([^`]+)`", code)
+    yield from (match[1] or match[2] for match in _EXECUTED_STRING.finditer(code))
+
+
+def forks_without_end(code: str) -> bool:
+    """Whether the code forks in a loop or recursion that never stops."""
+    if _FORK.search(code) is None:
+        return False
+    tree = _python(code)
+    return _in_text(code) if tree is None else _in_python(tree)
+
+
+def _python(code: str) -> ast.Module | None:
+    """The code as a Python tree; None if it is not Python."""
+    if len(code) > _LONGEST:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _in_python(tree: ast.Module) -> bool:
+    nodes = list(ast.walk(tree))
+    names = _forking_names(nodes)
+    return any(_endless(node, names) for node in nodes)
+
+
+def _forking_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Every name that stands for fork: aliases, and functions that call it."""
+    names = {"fork", "forkpty"}
+    bound = list(_bindings(nodes))
+    grown = True
+    while grown:
+        found = {name for name, source in bound if _mentions([source], names)}
+        grown = not found <= names
+        names |= found
+    return frozenset(names)
+
+
+def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    for node in nodes:
+        match node:
+            case ast.ImportFrom() | ast.Import():
+                for one in node.names:
+                    yield one.asname or one.name, ast.Name(one.name)
+            case ast.Assign():
+                for target in node.targets:
+                    if isinstance(target, ast.Name) and not isinstance(node.value, ast.Call):
+                        yield target.id, node.value
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                for statement in node.body:
+                    yield node.name, statement
+
+
+def _mentions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
+    wanted = frozenset(names)
+    return any(_is_one(node, wanted) for top in nodes for node in ast.walk(top))
+
+
+def _is_one(node: ast.AST, names: frozenset[str]) -> bool:
+    match node:
+        case ast.Name():
+            return node.id in names
+        case ast.Attribute():
+            return node.attr in names
+        case ast.Constant(value=str(text)):
+            # Looked up by its name, or run as text.
+            return _FORK.search(text) is not None
+    return False
+
+
+def _endless(node: ast.AST, names: frozenset[str]) -> bool:
+    match node:
+        case ast.While():
+            if _mentions([node.test], names):
+                return True
+            always = isinstance(node.test, ast.Constant) and bool(node.test.value)
+            return always and _mentions(node.body, names) and not _stops(node.body)
+        case ast.For() | ast.AsyncFor():
+            return _unbounded(node.iter) and _mentions(node.body, names)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            loops = any(_unbounded(one.iter) for one in node.generators)
+            return loops and _mentions([node], names)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return _mentions(node.body, names - {node.name}) and _calls(node.body, node.name)
+    return False
+
+
+def _stops(body: Iterable[ast.AST]) -> bool:
+    """Whether the body of an endless loop breaks, or waits for processes."""
+    return any(
+        isinstance(node, ast.Break) or _name_called(node) in _WAITS
+        for top in body
+        for node in ast.walk(top)
+    )
+
+
+def _calls(body: Iterable[ast.AST], name: str) -> bool:
+    return any(_name_called(node) == name for top in body for node in ast.walk(top))
+
+
+def _name_called(node: ast.AST) -> str | None:
+    if not isinstance(node, ast.Call):
+        return None
+    called = node.func
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else None
+
+
+def _unbounded(over: ast.expr) -> bool:
+    """Whether the iterable has no end, or a very large one."""
+    name = _name_called(over)
+    if not isinstance(over, ast.Call) or name is None:
+        return False
+    if name == "range":
+        return any(_size(one) > _MANY for one in over.args)
+    if name == "iter":
+        return len(over.args) > 1
+    return name in _ENDLESS
+
+
+def _size(node: ast.expr) -> int:
+    """The value of a literal number; an expression counts as large."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    return _MANY + 1 if isinstance(node, ast.BinOp) else 0
+
+
+def _in_text(code: str) -> bool:
+    """Whether a fork is in the body of a loop, or in one statement with a loop keyword."""
+    bodies: list[bool] = []
+    loops = forks = False
+    for token in _TOKEN.findall(code):
+        word = token.lower()
+        if word in ("{", "do"):
+            bodies.append(loops)
+            loops = forks = False
+        elif word in ("}", "end"):
+            del bodies[-1:]
+            loops = forks = False
+        elif word in (";", "\n"):
+            loops = forks = False
+        else:
+            loops = loops or _LOOP.search(word) is not None
+            forks = forks or _FORK.search(word) is not None
+        if forks and (loops or any(bodies)):
+            return True
+    return False

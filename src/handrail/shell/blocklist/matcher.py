@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
-from handrail.shell.blocklist.deletes import find_deletions, input_sources
+from handrail.shell.blocklist.deletes import find_deletions, input_sources, piped_operands
 from handrail.shell.blocklist.inline_code import find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
-from handrail.shell.blocklist.permissions import find_permission_changes, find_user_changes
 from handrail.shell.blocklist.processes import (
     find_endless_loops,
     find_fork_bombs,
@@ -32,6 +32,7 @@ from handrail.shell.blocklist.program_calls import (
     program_basename,
 )
 from handrail.shell.blocklist.remote_code import find_remote_code
+from handrail.shell.blocklist.secret_transfers import find_secret_transfers
 from handrail.shell.blocklist.writes import (
     find_disk_damage,
     find_overwrites,
@@ -41,13 +42,130 @@ from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_
 from handrail.shell.parse.syntax import Script, Word
 from handrail.shell.simulate.simulator import CommandSimulator
 from handrail.shell.tables.catastrophes import (
+    ACCOUNTS,
     ALWAYS,
     ALWAYS_PREFIX,
     DISK_TOOLS,
     FETCHERS,
+    RIGHTS,
     SELF,
     SHELLS,
 )
+from handrail.shell.tables.refused_uses import REFUSED_USES
+
+_CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod"))
+_EVERYBODY: Final = re.compile(r"0*[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx")
+_PACKAGE_TOOLS: Final = frozenset(
+    ("apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "rpm", "pacman", "apk", "zypper")
+)
+_REMOVING: Final = re.compile(
+    r"remove|purge|autoremove|erase|del|-r|-P|--purge|--remove|-e|-R\w*|rm"
+)
+# Without one of these the machine does not work.
+_ESSENTIAL: Final = frozenset(
+    (
+        *(
+            "libc6",
+            "glibc",
+            "bash",
+            "dash",
+            "coreutils",
+            "dpkg",
+            "apt",
+            "systemd",
+            "init",
+            "util-linux",
+        ),
+        *("libc-bin", "base-files", "login", "passwd", "musl", "busybox", "linux", "kernel", "rpm"),
+    )
+)
+_SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
+
+
+_LOCAL: Final = re.compile(r"root@(?:localhost|127\.\S*|::1|\.host)?")
+# Programs that change the user or the view of the machine, and the arguments that ask for it.
+_SWITCHES: Final[Mapping[str, re.Pattern[str]]] = {
+    "setpriv": re.compile(r"--(?:re|e|r)?[ug]id=(?:0|root)"),
+    "systemd-run": re.compile(r"--(?:uid|gid)=(?:0|root)|--machine=.*|-M"),
+    "machinectl": re.compile(r"shell|login"),
+    "nsenter": re.compile(r"1|--target=1|-t1|-a|--all"),
+    "sg": re.compile(r"root|wheel|sudo|docker"),
+    "newgrp": re.compile(r"root|wheel|sudo|docker"),
+    "ssh": _LOCAL,
+    "capsh": re.compile(r"--user=root|--uid=0"),
+    "chpst": re.compile(r"-u(?:root|0)"),
+}
+_CONTAINERS: Final = frozenset(("docker", "podman", "nerdctl", "ctr"))
+_WHOLE_MACHINE: Final = re.compile(
+    r"--privileged|(?:-v|--volume=)?/:/.*|.*(?:source|src)=/,.*|--pid=host|.*docker\.sock:.*"
+    r"|--cap-add=(?:CAP_)?(?:SYS_ADMIN|SYS_MODULE|SYS_RAWIO|SYS_PTRACE|DAC_READ_SEARCH|ALL)"
+    r"|--security-opt=.*unconfined|--device=/dev/(?:sd|nvme|vd|xvd|hd|mem|kmem|dm-|mapper/).*"
+)
+
+
+def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a program that runs with the rights of root."""
+    fields = [plain_text(field) for field in call.arguments]
+    pattern = _SWITCHES.get(call.name)
+    # An option and its value may be two words.
+    joined = [f"{one}={after}" for one, after in pairwise(fields) if one.startswith("--")]
+    if pattern is not None and any(map(pattern.fullmatch, (*fields, *joined))):
+        yield call.reason(*RIGHTS)
+    elif call.name in _CONTAINERS and {"run", "create", "exec"}.intersection(fields):
+        if any(map(_WHOLE_MACHINE.fullmatch, (*fields, *joined))):
+            yield call.reason(*RIGHTS)
+    elif call.name == "chroot":
+        target = next(iter(call.operands), "")
+        if command.critical_paths.critical_loss(target, call.cwd, follow=True) is not None:
+            yield call.reason(*RIGHTS)
+    elif call.name in _PACKAGE_TOOLS and any(map(_REMOVING.fullmatch, fields)):
+        needed = sorted(_ESSENTIAL.intersection(fields))
+        yield from (
+            call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
+            for name in needed
+        )
+
+
+def find_refused_uses(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a use of an ordinary program, by its arguments alone."""
+    uses = REFUSED_USES.get(call.name, ())
+    words = (call.name, *map(plain_text, call.arguments[:_MOST_WORDS])) if uses else ()
+    joined = " ".join(words)
+    yield from (call.reason(*refusal) for pattern, refusal in uses if pattern.fullmatch(joined))
+
+
+def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a change of permissions or owners."""
+    if call.name not in _CHANGERS:
+        return
+    if call.name in ("chmod", "gchmod"):
+        yield from _modes(call, command)
+    for field in (*call.operands, *piped_operands(call, command)):
+        lost = command.critical_paths.critical_loss(field, call.cwd, follow=True)
+        what = lost or command.critical_paths.system_target(field, call.cwd)
+        if what is not None:
+            yield call.reason(
+                messages.CHANGES_RIGHTS.format(what=what), messages.CHANGE_WORKSPACE_FILES
+            )
+            return
+
+
+def _modes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    # A mode may begin with a minus; it only ever takes rights away.
+    modes = plain_text(call.operands[0]).split(",") if call.operands else []
+    if any(_EVERYBODY.fullmatch(mode) for mode in modes):
+        yield call.reason(messages.WORLD_WRITABLE, messages.GRANT_LESS)
+    if any(_SET_ID.fullmatch(mode) for mode in modes):
+        yield from _set_id(call, command)
+
+
+def _set_id(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    roots = tuple(f"{root}/" for root in command.where.roots)
+    for field in call.operands[1:]:
+        if field.startswith("/") and not field.startswith(roots):
+            yield call.reason(*ACCOUNTS)
+            return
+
 
 _CHECKS: Final = (
     find_deletions,
@@ -56,6 +174,7 @@ _CHECKS: Final = (
     find_permission_changes,
     find_user_changes,
     find_process_damage,
+    find_refused_uses,
 )
 _GLOBBED: Final = (
     *ALWAYS,
@@ -67,6 +186,8 @@ _GLOBBED: Final = (
 # Programs that start another installed program by its name.
 _LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
 _MOST_REASONS: Final = 8
+# The patterns of uses look at so many arguments: their time grows with the square of the length.
+_MOST_WORDS: Final = 200
 _DEEPEST: Final = 3
 
 
@@ -98,6 +219,8 @@ def _simulated_reasons(
     """Reasons to refuse what the command does with the values that its words get."""
     for source in simulator.remote:
         yield Reason(f"{messages.RUNS_DOWNLOAD}; {messages.DOWNLOAD_FIRST}", source)
+    for source in simulator.fork_bombs:
+        yield Reason(f"{messages.FORK_BOMB}; {messages.START_A_FEW}", source)
     flat = FlatCommand(tuple(simulator.invocations))
     yield from _reasons(flat, where, Expander({}, where.home), user_blocked, 0)
 
@@ -127,6 +250,7 @@ def _reasons(
             yield from _interpreted_code(one, command, user_blocked, depth)
     yield from find_fork_bombs(command)
     yield from find_remote_code(command)
+    yield from find_secret_transfers(command)
 
 
 def _fallback_reasons(

@@ -16,6 +16,7 @@ from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOO
 _WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate"))
 _COPIERS: Final = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "ditto", "gcp", "gmv"))
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
+_INSTALLED: Final = (("t", "target"), ("", "prefix"), ("", "root"))
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 
@@ -36,7 +37,10 @@ def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
             yield from _overwritten(call, command, call.operands)
     elif call.name in _DOWNLOADS:
         yield from _downloaded(call, command)
-    elif call.name in ("tar", "bsdtar", "unzip", "7z"):
+    elif call.name in ("pip", "pip3", "npm", "uv"):
+        places = (call.option_value(*names) for names in _INSTALLED)
+        yield from _overwritten(call, command, [one for one in places if one])
+    elif call.name in ("tar", "bsdtar", "unzip", "7z", "cpio", "bsdcpio"):
         yield from _unpacked(call, command)
     elif call.name == "git" and "clone" in call.arguments:
         yield from _overwritten(call, command, call.operands[-1:])
@@ -133,6 +137,9 @@ def _unpacked(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
         if not ("x" in cluster or call.has_option("x", "extract", "get")):
             return
         target = call.option_value("C", "directory")
+    elif call.name in ("cpio", "bsdcpio"):
+        extracts = call.has_option("i", "extract")
+        target = call.option_value("D", "directory") or call.cwd if extracts else None
     else:
         target = call.option_value("d") if call.name == "unzip" else call.option_value("o")
     yield from _overwritten(call, command, [target] if target else [])

@@ -1,4 +1,5 @@
-"""Allowlist mode: the first word of every program is on the list, and there are no substitutions.
+"""Allowlist mode: the first word of every program is on the list, and there are no substitutions and
+no variables that change what a program runs.
 
 Works on the parsed command. A command that cannot be parsed has no segments and is refused.
 """
@@ -8,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from handrail.core.commands import CommandSegment, Reason
+from handrail.core.commands import CommandClass, CommandSegment, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
+from handrail.shell.classify.environment import classify_variable
 from handrail.shell.parse.syntax import Braces, Opaque, Substitution, Variable, Word
 
 _DEEPEST: Final = 16
@@ -19,7 +21,10 @@ def command_segments(flat: FlatCommand) -> tuple[CommandSegment, ...]:
     """One segment for each program of the command, wrappers included."""
     return tuple(
         CommandSegment(
-            _first_word(one), one.source, one.in_substitution or _substitutes(_words(one))
+            _first_word(one),
+            one.source,
+            one.in_substitution or _substitutes(_words(one)),
+            _risky_variables(one),
         )
         for one in flat.invocations
     )
@@ -42,6 +47,8 @@ def _refusals(found: Iterable[CommandSegment], allowed: Collection[str]) -> Iter
             yield Reason(f"{one.word!r} is not on the list", one.source)
         if one.substitutes:
             yield Reason("a command inside another one is not allowed", one.source)
+        for name in one.risky_variables:
+            yield Reason(f"{name} changes what programs run or load", one.source)
 
 
 def _first_word(one: Invocation) -> str | None:
@@ -49,6 +56,11 @@ def _first_word(one: Invocation) -> str | None:
         return ""
     first = one.words[0]
     return None if first.globs or first.tilde else first.value
+
+
+def _risky_variables(one: Invocation) -> tuple[str, ...]:
+    names = [assignment.name for assignment in one.assignments]
+    return tuple(name for name in names if classify_variable(name) is CommandClass.DANGEROUS)
 
 
 def _words(one: Invocation) -> Iterator[Word]:

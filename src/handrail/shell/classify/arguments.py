@@ -12,10 +12,9 @@ from itertools import chain
 from typing import Final
 
 from handrail.shell.expand import Expander
-from handrail.shell.numbers import SEQUENCE
 from handrail.shell.parse.syntax import Opaque, Part, Substitution, Text, Variable, Word
 from handrail.shell.parse.words import is_one_word
-from handrail.shell.word_pieces import Field, WordPiece
+from handrail.shell.word_pieces import SEQUENCE, Field, WordPiece
 
 # Variables that hold no secret, though some hold a path.
 _HARMLESS: Final = re.compile(

@@ -15,11 +15,11 @@ from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import harmless_texts
 from handrail.shell.classify import (
+    effects,
     environment,
-    hosts,
-    identity,
     listing,
     messages,
+    program_use,
     redirects,
     roles,
 )
@@ -29,6 +29,7 @@ from handrail.shell.classify.options import ParsedCommandLine, parse_arguments, 
 from handrail.shell.classify.program_use import (
     WRITING_ROLES,
     add_option_dashes,
+    apply_traits,
     changed_directory,
     classify_arguments,
     classify_shell,
@@ -37,11 +38,10 @@ from handrail.shell.classify.program_use import (
     has_unseen_arguments,
     only_prints_help,
     reads_files,
-    searches_for_secrets,
+    secret_search,
     uses_current_directory,
 )
 from handrail.shell.classify.roles import ArgumentContext
-from handrail.shell.classify.traits import apply_traits
 from handrail.shell.expand import Expander
 from handrail.shell.tables.program_table import OperandSlot, ProgramSpec, ProgramTable
 
@@ -68,7 +68,7 @@ class Classifier:
         self._where = where
         self._protected = protected
         self._git_is_safe = git_is_safe
-        self._seeks = False
+        self._seeks_secrets: Callable[[str], bool] = bool
         self._flat = FlatCommand(())
         self._texts: frozenset[str] = frozenset()
 
@@ -82,7 +82,7 @@ class Classifier:
             collector.add_reason(CommandClass.DEV, messages.ENDLESS_LOOP, "")
         collector.take_part_class()
         collector.changes_directory = flat.changes_directory
-        self._seeks = searches_for_secrets(flat)
+        self._seeks_secrets = secret_search(flat)
         self._flat = flat
         self._texts = harmless_texts(flat)
         classes = []
@@ -150,10 +150,10 @@ class Classifier:
         self, name: str, one: Invocation, expander: Expander, context: ArgumentContext
     ) -> None:
         context.collector.add_program(name)
-        found = identity.identify_program(name, one.words[0], context, self._programs)
+        found = program_use.identify_program(name, one.words[0], context, self._programs)
         for given in argument_readings(one.words[1:], expander, context.cwd, one.bound):
             if found is None:
-                hosts.collect_hosts(given, context.collector, strict=True)
+                effects.collect_hosts(given, context.collector, strict=True)
                 self._classify_namesake(name, given, context)
             else:
                 self._with_arguments(found, given, one, context)
@@ -162,7 +162,7 @@ class Classifier:
         self, name: str, given: Sequence[Argument], context: ArgumentContext
     ) -> None:
         """A file of the workspace with the name of a known program: `./gradlew publish`."""
-        known = identity.lookup_program(posixpath.basename(name), self._programs)
+        known = program_use.lookup_program(posixpath.basename(name), self._programs)
         if known is not None and known.deny:
             _classify_denied(known, given, context)
 
@@ -183,7 +183,7 @@ class Classifier:
             program=found.name,
             found_by_search=added,
             found_everything=added and listing.finds_everything(one, self._flat),
-            seeks_secrets=self._seeks,
+            seeks_secrets=self._seeks_secrets(found.name),
         )
         if one.is_wrapper and found.name not in _SEARCHING_WRAPPERS:
             apply_traits(found, given, one, context)
@@ -299,7 +299,7 @@ class Classifier:
                 messages.OPTION_CHANGES.format(program=program.name, option=option),
             )
             context.collector.git = context.collector.git or program.name.startswith("git ")
-        context = replace(context, narrowed=not parsed.given.isdisjoint(listing.NARROWING))
+        context = replace(context, narrowed=listing.is_narrowed(one))
         sweeps = context.found_everything and one.extra_arguments
         for option in sorted(parsed.given):
             # Whether or not a file is named for it: `find -delete` starts here.
@@ -376,9 +376,9 @@ class Classifier:
         if name not in context.launched:
             context.launched.add(name)
             context.collector.add_program(name)
-        if identity.is_handrail(name):
+        if program_use.is_handrail(name):
             context.note(CommandClass.BLOCKED, messages.RUNS_HANDRAIL)
-        inner = identity.lookup_program(name, self._programs)
+        inner = program_use.lookup_program(name, self._programs)
         context.note(CommandClass.DEV, messages.LAUNCHES.format(program=program.name, name=name))
         if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
             roles.classify_argument("script", first, context)

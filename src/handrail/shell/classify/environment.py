@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from posixpath import normpath
 from typing import Final
 
 from handrail.core.commands import CommandClass
@@ -88,6 +89,11 @@ def _search_path(written: str, roots: Sequence[str]) -> str:
         entry
         for entry in written.split(":")
         if entry.startswith("/")
-        and not any(f"{entry}/".startswith(f"{root.rstrip('/')}/") for root in roots)
+        and not any(f"{_plain(entry)}/".startswith(f"{root.rstrip('/')}/") for root in roots)
     ]
     return ":".join(kept) or _USUAL_PATH
+
+
+def _plain(path: str) -> str:
+    """An absolute path without `.`, `..` and slashes that say nothing."""
+    return f"/{normpath(path).lstrip('/')}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
@@ -58,6 +58,11 @@ NARROWING: Final = word_set("""
     -mtime -mmin -ctime -cmin -atime -amin -size -empty -perm -user -group -inum -samefile -links
     -nouser -nogroup
 """)
+_STARTS: Final = frozenset((".", "./", "*", "./*"))
+_HIDDEN: Final = re.compile(
+    r"-[a-zA-Z1]*[aAfHu.][a-zA-Z1.]*|--(?:all|almost-all|hidden|unrestricted)"
+)
+_ANYTHING: Final = frozenset(("", ".", "^", "$", ".*"))
 _FILES: Final = frozenset({"read", "tree", "write", "output"})
 _TREES: Final = frozenset({"-r", "-R", "--recursive", "--dereference-recursive", "--files"})
 _LINES: Final = re.compile(r"[\d,$;pqd{} !]*")
@@ -84,12 +89,38 @@ def _finds_all(one: Invocation) -> bool:
     operands = [word for word in words[1:] if not word.startswith("-")]
     if one.program in ("find", "gfind"):
         starts = list(takewhile(lambda word: word[:1] not in ("-", "(", "!"), words[1:])) or ["."]
-        return NARROWING.isdisjoint(given) and not {".", "./", "*", "./*"}.isdisjoint(starts)
+        return not is_narrowed(one) and not _STARTS.isdisjoint(starts)
     if one.program == "ls":
-        return not operands or not {".", "./", "*", "./*"}.isdisjoint(operands)
+        return not operands or not _STARTS.isdisjoint(operands)
     if one.program == "git":
         return operands[:1] == ["ls-files"] and operands[1:] in ([], ["."])
     return one.program == "rg" and "--files" in given and not operands and "-g" not in given
+
+
+def is_narrowed(one: Invocation) -> bool:
+    """Whether find leaves out most of the files; one that only excludes some (`! -name x`) does not."""
+    words = [word.value or "" for word in one.words]
+    return any(
+        word in NARROWING and before not in ("!", "-not") for before, word in pairwise(("", *words))
+    )
+
+
+def finds_hidden_files(one: Invocation) -> bool:
+    """Whether the program lists every file, those whose names begin with a dot too."""
+    words = [word.value or "" for word in one.words]
+    given = [word for word in words[1:] if word.startswith("-")]
+    operands = [word for word in words[1:] if not word.startswith("-")]
+    hidden = any(_HIDDEN.fullmatch(word) for word in given)
+    anything = not operands or operands[0] in _ANYTHING
+    found = {
+        **dict.fromkeys(("find", "gfind"), not is_narrowed(one)),
+        "ls": hidden,
+        **dict.fromkeys(("fd", "fdfind"), hidden and anything),
+        "rg": hidden and ("--files" in given or anything),
+        **dict.fromkeys(("grep", "egrep", "fgrep"), bool(operands) and anything),
+        "git": operands[:1] == ["ls-files"] and not {"-o", "--others"}.isdisjoint(given),
+    }
+    return found.get(one.program or "", False)
 
 
 def substitution_lists_paths(part: Substitution, find: Lookup) -> bool:

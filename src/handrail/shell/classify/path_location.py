@@ -26,6 +26,9 @@ PUBLIC_FILES: Final = word_set("""
     /etc/redhat-release /etc/hostname /etc/timezone /etc/issue /proc/cpuinfo /proc/meminfo
     /proc/loadavg /proc/uptime /proc/version /proc/filesystems /proc/stat
 """)
+# What a distribution installs for everybody: names may be listed, and texts read.
+_INSTALLED: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+_INSTALLED_TEXTS: Final = ("/usr/include", "/usr/share")
 _SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63"})
 
 
@@ -68,6 +71,12 @@ def locate_path(
 def readable_stream(path: str) -> bool:
     """Whether reading the stream cannot block forever."""
     return path in _SOURCES
+
+
+def is_public(place: PathLocation, *, listed: bool = False) -> bool:
+    """Whether the path leads to what every user of a machine may read (`listed`: only list)."""
+    roots = _INSTALLED if listed else _INSTALLED_TEXTS
+    return bool(place.paths) and all(is_inside(path, roots) for path in place.paths)
 
 
 def is_inside(path: str, roots: tuple[str, ...]) -> bool:

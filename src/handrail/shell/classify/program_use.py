@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from handrail.core.commands import CommandClass
 from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
-from handrail.shell.classify import messages, roles
+from handrail.shell.classify import effects, listing, messages, path_location, roles
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.options import ParsedCommandLine
 from handrail.shell.classify.roles import ArgumentContext
-from handrail.shell.tables.program_table import ProgramSpec
+from handrail.shell.parse.syntax import Word
+from handrail.shell.tables.program_table import ProgramSpec, ProgramTable
+from handrail.shell.tables.word_list import word_set
+
+_SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
+# One entry of the table stands for every version of a language: python3.12, gcc-13.
+_LANGUAGES: Final = word_set("""
+    python pypy pip node ruby perl php lua gcc g++ clang clang++
+""")
+# They start the version of a program that the workspace asks for.
+_SHIMS: Final = frozenset(
+    (
+        *("rustup", "rustup-init", "asdf", "mise", "rtx", "volta", "volta-shim", "proto", "fnm"),
+        *("proto-shim", "rbenv", "nodenv", "pyenv", "jenv", "goenv", "phpenv", "plenv", "tfenv"),
+        *("tenv", "corepack", "corepack.js", "aqua", "aqua-proxy", "hermit", "pkgx", "dotslash"),
+        *("bazelisk", "swiftly", "ghcup", "elan", "juliaup", "julialauncher"),
+    )
+)
+_VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
 _SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
 _HELP: Final = frozenset({"--help", "-h", "help"})
@@ -34,8 +52,19 @@ def only_prints_help(program: ProgramSpec, given: Sequence[Argument]) -> bool:
     return bool(texts) and program.answers.issuperset(texts)
 
 
-def searches_for_secrets(flat: FlatCommand) -> bool:
-    """Whether a search names files that may contain secrets."""
+# They print what is in the files that they are given, without looking for anything.
+_PRINTERS: Final = word_set("""
+    cat tac head tail nl less more bat batcat sed awk gawk mawk strings xxd od hexdump base64 base32
+    cut paste sort uniq column fold fmt expand unexpand rev zcat jq yq diff pr tee
+""")
+
+
+def secret_search(flat: FlatCommand) -> Callable[[str], bool]:
+    """Whether a program, by its name, may get secrets from a search of the command.
+
+    A search that names such files does so for every reader; one that lists all files, hidden ones
+    too, for those that print what they get.
+    """
     names = (
         word.value
         for one in flat.invocations
@@ -43,7 +72,9 @@ def searches_for_secrets(flat: FlatCommand) -> bool:
         for word in one.words[1:]
         if word.value and not word.value.startswith("-")
     )
-    return any(is_sensitive(name, glob=True) for name in names)
+    named = any(is_sensitive(name, glob=True) for name in names)
+    lists_all = any(map(listing.finds_hidden_files, flat.invocations))
+    return lambda program: named or (lists_all and program in _PRINTERS)
 
 
 def reads_files(program: ProgramSpec) -> bool:
@@ -137,3 +168,131 @@ def classify_shell(
     for argument in given:
         # The text may print its arguments.
         roles.classify_text(argument, context)
+
+
+def apply_traits(
+    program: ProgramSpec,
+    given: Sequence[Argument],
+    one: Invocation,
+    context: ArgumentContext,
+) -> None:
+    """Add the reasons and effects that a program has whatever its arguments are."""
+    traits = program.traits
+    if "open" in traits:
+        context.collector.open_ended = True
+    if "git" in traits:
+        context.collector.git = True
+    _apply_dangerous_traits(program, given, context)
+    if not traits.isdisjoint(("net", "fetches")):
+        context.collector.network = True
+    if "net" in traits:
+        effects.collect_hosts(given, context.collector, program=program.name)
+    if "host" in traits:
+        effects.collect_first_host(given, context.collector)
+    if has_unseen_arguments(one) and context.found_by_search and reads_files(program):
+        context.collector.reads_found_files = True
+        if context.seeks_secrets:
+            context.danger(messages.SEARCHES_SECRETS)
+    only_text = all(slot.role == "text" for slot in program.grammar.slots)
+    by_search = context.found_by_search and not has_unseen_arguments(one)
+    harmless = "any" in traits and (context.found_by_search or only_text)
+    if one.extra_arguments and not by_search and not harmless:
+        least = CommandClass.DEV if context.found_by_search else CommandClass.DANGEROUS
+        context.note(least, messages.UNSEEN_ARGUMENTS.format(program=program.name))
+
+
+def _apply_dangerous_traits(
+    program: ProgramSpec, given: Sequence[Argument], context: ArgumentContext
+) -> None:
+    if "processes" in program.traits and not context.where.hides_processes():
+        context.danger(messages.SHOWS_PROCESSES.format(program=program.name))
+    if "endless" in program.traits:
+        context.danger(messages.ENDLESS_PROGRAM.format(program=program.name))
+    # `declare -x` prints as much as `declare`; for `set` flags are arguments.
+    has_flags = program.grammar.style != "none"
+    if "bare" in program.traits and all(has_flags and _is_option(one) for one in given):
+        context.danger(program.why or f"{program.name} alone")
+
+
+def _is_option(argument: Argument) -> bool:
+    return argument.text is not None and argument.text.startswith("-") and argument.text != "-"
+
+
+def identify_program(
+    name: str, word: Word, context: ArgumentContext, programs: ProgramTable
+) -> ProgramSpec | None:
+    """The entry of the program; None, with a reason in the collector, if it has none."""
+    if is_handrail(name) or _leads_to_handrail(name, context):
+        context.note(CommandClass.BLOCKED, messages.RUNS_HANDRAIL)
+        return None
+    if "/" in name:
+        return _by_path(Argument(name, word.source, tilde=word.tilde), context, programs)
+    program = lookup_program(name, programs)
+    if program is None:
+        context.danger(messages.UNKNOWN_PROGRAM.format(name=name))
+        context.collector.open_ended = True
+        return None
+    if "builtin" not in program.traits:
+        path = context.where.find_program(name)
+        # A program that is nowhere cannot do anything either.
+        if path is not None and path_location.is_inside(path, context.where.roots):
+            context.note(CommandClass.DEV, messages.WORKSPACE_PROGRAM.format(name=name))
+            context.collector.open_ended = True
+        elif path is not None and name != "rustup" and _is_shim(path):
+            context.note(CommandClass.DEV, messages.VERSION_SHIM.format(name=name))
+            context.collector.open_ended = True
+    return program
+
+
+def _is_shim(path: str) -> bool:
+    folder, name = posixpath.split(path)
+    return name in _SHIMS or posixpath.basename(folder) == "shims"
+
+
+def lookup_program(name: str, programs: ProgramTable) -> ProgramSpec | None:
+    """The entry of a name, or of the language that it is a version of."""
+    known = programs.find(name)
+    version = _VERSIONED.fullmatch(name)
+    if known is not None or version is None or version.group(1) not in _LANGUAGES:
+        return known
+    return programs.find(version.group(1))
+
+
+def is_handrail(name: str) -> bool:
+    """Whether a name means Handrail's own command or package."""
+    return bool(re.fullmatch(r"handrail(?:[.@=].*)?", posixpath.basename(name)))
+
+
+def _leads_to_handrail(name: str, context: ArgumentContext) -> bool:
+    own = context.where.find_program("handrail")
+    if own is None or context.cwd is None:
+        return False
+    if "/" in name:
+        return context.where.resolve(posixpath.join(context.cwd, name)) == own
+    return context.where.find_program(name) == own
+
+
+def _by_path(
+    argument: Argument, context: ArgumentContext, programs: ProgramTable
+) -> ProgramSpec | None:
+    place = path_location.locate_path(argument, context.cwd, context.where)
+    real = place.paths[-1] if place.paths else ""
+    if real and path_location.is_inside(real, context.where.roots):
+        context.note(
+            CommandClass.DEV, messages.RUNS_WORKSPACE_FILE.format(argument=argument.source)
+        )
+        context.collector.add_reads(place.paths)
+        context.collector.open_ended = True
+        return None
+    name = posixpath.basename(argument.text or "")
+    program = lookup_program(name, programs)
+    same = real and (
+        real == context.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
+    )
+    if program is not None and _is_shim(real):
+        context.note(CommandClass.DEV, messages.VERSION_SHIM.format(name=name))
+    if program is None or not same or argument.tilde:
+        context.danger(messages.UNKNOWN_PROGRAM.format(name=argument.source))
+        context.collector.open_ended = True
+        return None
+    return program

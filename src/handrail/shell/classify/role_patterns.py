@@ -20,6 +20,7 @@ ALLOWED_TEXT: Final[Mapping[str, str]] = {
     "sizes": r"size|speed",
     "database": r"services|protocols|passwd|group",
     "variable": r"PATH|HOME|PWD|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TERM|TZ|HOSTNAME|EDITOR|CI|TMPDIR|OLDPWD|SHLVL",
+    "npm-key": r"registry|prefix|cache|node-version|user-agent|init-\w+|loglevel|workspaces?|save-\w+|engine-strict",
     "flags": r"[-+][efuxvCEhnTH]+|[-+]o|pipefail|errexit|nounset|xtrace|verbose|noglob|noclobber|-|--",
     "merges": r"off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
     "identity": r"GIT_(?:AUTHOR|COMMITTER)_IDENT|GIT_DEFAULT_BRANCH|GIT_(?:SEQUENCE_)?EDITOR|GIT_PAGER",

@@ -1,7 +1,4 @@
-"""Classifies an argument by its role in the grammar of the program.
-
-An unknown role is a defect of the tables and counts as dangerous.
-"""
+"""Classifies an argument by its role in a program's grammar. An unknown role is dangerous."""
 
 from __future__ import annotations
 
@@ -9,11 +6,12 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.names.sensitive import is_sensitive
-from handrail.shell.classify import hosts, messages, path_location, sed
+from handrail.shell.classify import effects, messages, path_location, sed
 from handrail.shell.classify import role_patterns as patterns
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.classify.effects import EffectCollector
@@ -87,8 +85,10 @@ def classify_text(argument: Argument, context: ArgumentContext) -> None:
 
 def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = False) -> None:
     """Classify a file that is read."""
-    if argument.found_by_search and context.seeks_secrets:
-        context.danger(messages.SEARCHES_SECRETS)
+    if argument.found_by_search:
+        context.collector.reads_found_files = True
+        if context.seeks_secrets:
+            context.danger(messages.SEARCHES_SECRETS)
     if argument.text == "-" or argument.found_by_search:
         return
     if argument.text in path_location.PUBLIC_FILES:
@@ -98,13 +98,21 @@ def classify_read(argument: Argument, context: ArgumentContext, *, tree: bool = 
     if place.is_stream:
         _streams(argument, context)
         return
-    if place.objection:
+    if place.objection and not path_location.is_public(place):
         context.danger(messages.READS_PATH.format(argument=argument.source, reason=place.objection))
     elif is_sensitive(place.paths[-1], glob=argument.glob) or is_sensitive(
         place.paths[0], glob=argument.glob
     ):
         context.danger(messages.SENSITIVE_FILE.format(argument=argument.source))
     context.collector.add_reads(_trees(place.paths) if tree else place.paths)
+
+
+def _names(argument: Argument, context: ArgumentContext) -> None:
+    """A pattern for the names of files that a search reads; one with `!` leaves files out."""
+    classify_text(argument, context)
+    text = argument.text or ""
+    if not text.startswith("!") and is_sensitive(text, glob=True):
+        context.danger(messages.SEARCHES_SECRETS)
 
 
 def classify_listed(argument: Argument, context: ArgumentContext) -> None:
@@ -114,7 +122,7 @@ def classify_listed(argument: Argument, context: ArgumentContext) -> None:
     place = path_location.locate_path(argument, context.cwd, context.where)
     if place.is_stream:
         return
-    if place.objection:
+    if place.objection and not path_location.is_public(place, listed=True):
         context.danger(messages.LISTS_PATH.format(argument=argument.source, reason=place.objection))
     context.collector.add_reads(place.paths)
 
@@ -136,6 +144,8 @@ def classify_write(
     place = path_location.locate_path(argument, context.cwd, context.where, follow=follow)
     if place.is_stream:
         return
+    # A path that is not known is found by looking at all of the workspace.
+    context.collector.open_ended |= not place.paths
     if place.objection:
         context.danger(
             messages.WRITES_PATH.format(argument=argument.source, reason=place.objection)
@@ -210,7 +220,7 @@ def _any(argument: Argument, context: ArgumentContext) -> None:
             context.danger(
                 messages.LEAVES_WORKSPACE.format(argument=argument.source, reason=place.objection)
             )
-    hosts.collect_hosts((argument,), context.collector, strict=True)
+    effects.collect_hosts((argument,), context.collector, strict=True)
 
 
 def _directory(argument: Argument, context: ArgumentContext) -> None:
@@ -230,11 +240,8 @@ def _script(argument: Argument, context: ArgumentContext) -> None:
         return
     place = path_location.locate_path(argument, context.cwd, context.where)
     if place.objection or place.is_stream:
-        context.danger(
-            messages.RUNS_FILE.format(
-                argument=argument.source, reason=place.objection or messages.UNKNOWN_CODE
-            )
-        )
+        reason = place.objection or messages.UNKNOWN_CODE
+        context.danger(messages.RUNS_FILE.format(argument=argument.source, reason=reason))
     else:
         context.note(
             CommandClass.DEV, messages.RUNS_WORKSPACE_FILE.format(argument=argument.source)
@@ -280,23 +287,21 @@ def _jq(argument: Argument, context: ArgumentContext) -> None:
         )
 
 
-def _archive(argument: Argument, context: ArgumentContext) -> None:
-    """Tar takes `host:file` for a file on another machine."""
-    if ":" in (argument.text or ":"):
-        context.danger(messages.REMOTE_FILE.format(argument=argument.source))
-    classify_read(argument, context)
-
-
 def _output(argument: Argument, context: ArgumentContext) -> None:
     """Classify an output file; `-` is standard output."""
     if argument.text != "-":
         classify_write(argument, context)
 
 
-def _new_archive(argument: Argument, context: ArgumentContext) -> None:
+def _archive(
+    argument: Argument,
+    context: ArgumentContext,
+    use: Callable[[Argument, ArgumentContext], None] = classify_read,
+) -> None:
+    """Tar takes `host:file` for a file on another machine."""
     if ":" in (argument.text or ":"):
         context.danger(messages.REMOTE_FILE.format(argument=argument.source))
-    _output(argument, context)
+    use(argument, context)
 
 
 def _unpacked(argument: Argument, context: ArgumentContext) -> None:
@@ -308,9 +313,7 @@ def _unpacked(argument: Argument, context: ArgumentContext) -> None:
 def classify_target(
     argument: Argument, sources: Sequence[Argument], context: ArgumentContext
 ) -> None:
-    """Classify where files are copied or moved: a new name, or a directory that receives their
-    names.
-    """
+    """Classify where files are copied or moved to: a new name, or a directory."""
     text = argument.text or ""
     last = text.rpartition("/")[2]
     if not text or argument.tilde or last not in ("", ".", ".."):
@@ -318,14 +321,12 @@ def classify_target(
     if text:
         for source in sources:
             name = posixpath.basename((source.text or "*").rstrip("/"))
-            classify_write(
-                replace(argument, text=f"{text.rstrip('/')}/{name}"), context, whole=True
-            )
+            target = replace(argument, text=f"{text.rstrip('/')}/{name}")
+            classify_write(target, context, whole=True)
 
 
 def _seconds(argument: Argument, context: ArgumentContext) -> None:
-    value = argument.text or ""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?|\.\d+)([smhd]?)", value)
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?|\.\d+)([smhd]?)", argument.text or "")
     unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
     if match is None or float(match[1]) * unit[match[2]] > _MOST_SECONDS:
         context.danger(messages.LONG_WAIT.format(argument=argument.source))
@@ -364,18 +365,18 @@ def _target(argument: Argument, context: ArgumentContext) -> None:
 _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "text": classify_text,
     "read": classify_read,
-    "tree": lambda argument, context: classify_read(argument, context, tree=True),
-    "start": lambda argument, context: classify_read(argument, context, tree=True),
+    "names": _names,
+    **dict.fromkeys(("tree", "start"), partial(classify_read, tree=True)),
     "list": classify_listed,
     "write": classify_write,
     "output": _output,
-    "wtree": lambda argument, context: classify_write(argument, context, tree=True),
-    "swept": lambda argument, context: classify_write(argument, context, tree=True, whole=True),
+    "wtree": partial(classify_write, tree=True),
+    "swept": partial(classify_write, tree=True, whole=True),
     "emptied": lambda argument, context: classify_write(
         argument, context, tree=True, whole=context.narrowed
     ),
-    "entry": lambda argument, context: classify_write(argument, context, follow=False),
-    "etree": lambda argument, context: classify_write(argument, context, tree=True, follow=False),
+    "entry": partial(classify_write, follow=False),
+    "etree": partial(classify_write, tree=True, follow=False),
     "unpacked": _unpacked,
     "ref": _reference,
     "change": _change,
@@ -389,7 +390,7 @@ _ROLES: Final[Mapping[str, Callable[[Argument, ArgumentContext], None]]] = {
     "awk": _awk,
     "jq": _jq,
     "archive": _archive,
-    "new-archive": _new_archive,
+    "new-archive": partial(_archive, use=_output),
     "seconds": _seconds,
 }
 

@@ -22,6 +22,17 @@ from handrail.shell.languages.awk_expressions import (
 _CONTINUED_COMMENT: Final = re.compile(r"#[^\n]*\\\r?\n")
 _SHELL: Final = re.compile(r"(?:^|/)(?:ba|da|z|k)?sh\b")
 _LEAVING: Final = re.compile(r"\b(?:break|exit|return|next|nextfile)\b")
+# Strings, regular expressions and comments: names in them change nothing.
+_LITERAL: Final = re.compile(r'"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])*/|#[^\n]*')
+_NAME: Final = re.compile(r"(?<![\w$])[A-Za-z_]\w*")
+_FIELD_CHANGE: Final = re.compile(
+    r"\$\s*\S+?\s*(?:\+\+|--|[-+*/%^]?=(?!=))|\bg?sub\s*\(|\bgetline\b|\bNF\s*(?:--|[-+]?=(?!=))"
+)
+# At the end of the input it returns 0, and -1 if there is no such file.
+_GETLINE: Final = re.compile(
+    r"[\s(]*getline(?:\s+\$?\w+(?:\[[^\]]*\])?)?(?:\s*<\s*\(?(?:\"\"|[\w\[\]$]+)\)?)?"
+    r"[\s)]*(?:>\s*0|==\s*1|>=\s*1)[\s)]*"
+)
 _MAX_TEXT: Final = 20_000
 _MAX_VALUES: Final = 64
 
@@ -196,9 +207,10 @@ class _AwkParser(AwkExpressionParser):
         condition = self._expression()
         self._expect(")")
         header = self._text[start : self._at]
-        self._loop(header, endless=condition.is_getline)
+        self._loop(header, header, endless=condition.is_getline)
 
     def _do(self) -> None:
+        body = self._at
         self._body()
         self._skip_ends()
         self._expect("while")
@@ -207,7 +219,7 @@ class _AwkParser(AwkExpressionParser):
         condition = self._expression()
         header = self._text[start : self._at]
         self._expect(")")
-        if condition.is_getline or _is_constant(header):
+        if condition.is_getline or not _may_end(header, self._text[body : self._at]):
             self._found.doubts.append("loop")
 
     def _for(self) -> None:
@@ -228,13 +240,14 @@ class _AwkParser(AwkExpressionParser):
         if not self._is(")"):
             self._simple_statement()
         self._expect(")")
-        self._loop(header.rstrip("; \t\n"))
+        self._loop(header.rstrip("; \t\n"), self._text[start : self._at])
 
-    def _loop(self, header: str, *, endless: bool = False) -> None:
+    def _loop(self, header: str, changing: str, *, endless: bool = False) -> None:
+        """The body of a loop. `changing` is what else runs in every round."""
         start = self._at
         self._body()
-        leaves = _LEAVING.search(self._text[start : self._at])
-        if endless or (_is_constant(header) and leaves is None):
+        body = self._text[start : self._at]
+        if endless or not (_LEAVING.search(body) or _may_end(header, f"{changing};{body}")):
             self._found.doubts.append("loop")
 
     def _simple_statement(self) -> None:
@@ -270,6 +283,33 @@ class _AwkParser(AwkExpressionParser):
             self._run(command)
             self.printed_to.append((printed, command))
         self._prints = False
+
+
+def _may_end(header: str, changing: str) -> bool:
+    """Whether something that a loop's condition depends on changes in the loop."""
+    if _is_constant(header):
+        return False
+    condition, changing = _LITERAL.sub('""', header), _LITERAL.sub('""', changing)
+    if "getline" in condition and not re.search(r"(?<!\|)\|(?!\|)", condition):
+        return _GETLINE.fullmatch(condition) is not None
+    names = set(_NAME.findall(condition))
+    reads_fields = "$" in condition or "NF" in names
+    return any(_changes(name, changing) for name in names) or (
+        reads_fields and _FIELD_CHANGE.search(changing) is not None
+    )
+
+
+def _changes(name: str, text: str) -> bool:
+    """Whether the text assigns the variable, or calls the function."""
+    place = rf"\b{name}\b(?:\[[^\]]*\])?"
+    return (
+        re.search(
+            rf"{place}\s*(?:\+\+|--|[-+*/%^]?=(?!=))|(?:\+\+|--)\s*{place}"
+            rf"|\b(?:sub|gsub|split|delete|getline)\b[^;\n]*\b{name}\b",
+            text,
+        )
+        is not None
+    )
 
 
 def _is_constant(header: str) -> bool:

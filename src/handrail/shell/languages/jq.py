@@ -98,9 +98,7 @@ def _string(program: str, at: int, found: list[_Token], depth: int) -> int | Non
 
 
 def _closing(program: str, at: int) -> int | None:
-    """The position of the parenthesis that closes an interpolation; None if there is a string in
-    it that holds another one.
-    """
+    """The position that closes an interpolation; None if a string in it holds another one."""
     depth = 1
     while at < len(program):
         if program[at] == '"':

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from handrail.core.commands import UnreadableCommand
-from handrail.shell.parse import quoting
 from handrail.shell.parse.braces import find_braces
 from handrail.shell.parse.shfmt_nodes import (
     CommandSource,
@@ -23,6 +22,18 @@ from handrail.shell.parse.shfmt_nodes import (
     text,
 )
 from handrail.shell.parse.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
+
+_SIMPLE: Final = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r",
+    "t": "\t", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+# Control characters (\cx), NUL and bytes above 0x7f are left to "cannot be decoded".
+_ANSI: Final = re.compile(
+    r"\\(?:(?P<simple>[abeEfnrtv\\'\"?])|x(?P<hex>[0-9A-Fa-f]{1,2})|(?P<octal>[0-7]{1,3})"
+    r"|u(?P<short>[0-9A-Fa-f]{1,4})|U(?P<long>[0-9A-Fa-f]{1,8})|(?P<other>.|\Z))",
+    re.DOTALL,
+)
+_HIGHEST_BYTE: Final = 0x7F
 
 # Extended globs are kept as one text by the parser: nothing may hide in it.
 _PLAIN_PATTERN: Final = re.compile(r"[\w.*?/|+@%:,^~=-]*", re.ASCII)
@@ -75,7 +86,7 @@ class WordReader:
         with self._source:
             for part in inside:
                 if node_type(part) == "Lit":
-                    letters = quoting.here_document_text(self.literal(part))
+                    letters = here_document_text(self.literal(part))
                     parts.append(Text(_untabbed(letters, tabs=tabs, first=not parts), quoted=True))
                 else:
                     parts += self._part(part, quoted=True)
@@ -151,9 +162,7 @@ class WordReader:
         return False
 
     def evaluate(self, letters: str) -> None:
-        """Record the names in an evaluated text. Raises `UnreadableCommand` for anything else in
-        it.
-        """
+        """Record the names in an evaluated text. Raises `UnreadableCommand`."""
         letters = letters.removeprefix("-")
         if _NAME.fullmatch(letters):
             self.evaluates.add(letters)
@@ -178,7 +187,7 @@ class WordReader:
         return (self._one_part(kind, known, quoted=quoted),)
 
     def _bare(self, letters: str) -> tuple[Part, ...]:
-        parts = quoting.unquoted_parts(letters)
+        parts = unquoted_parts(letters)
         if any(not part.quoted and _PROCESS.search(part.text) for part in parts):
             # Inside `${x:-…}` the parser takes it for letters, bash runs it.
             raise UnreadableCommand("it has a process substitution where it could be overlooked")
@@ -188,7 +197,7 @@ class WordReader:
         part: Part
         match kind:
             case "Lit":
-                part = Text(quoting.double_quoted_text(text(node, "Value")), quoted=True)
+                part = Text(double_quoted_text(text(node, "Value")), quoted=True)
             case "SglQuoted":
                 part = self._single(node)
             case "ParamExp":
@@ -208,7 +217,7 @@ class WordReader:
     def _single(self, node: Node) -> Part:
         if not node.get("Dollar"):
             return Text(text(node, "Value"), quoted=True)
-        value = quoting.ansi_c_text(text(node, "Value"))
+        value = ansi_c_text(text(node, "Value"))
         return Opaque(self._source.of(node)) if value is None else Text(value, quoted=True)
 
     def _double(self, node: Node) -> tuple[Part, ...]:
@@ -304,3 +313,55 @@ def _untabbed(letters: str, *, tabs: bool, first: bool = True) -> str:
     if not tabs:
         return letters
     return re.sub(r"(\A|\n)\t+" if first else r"(\n)\t+", r"\1", letters)
+
+
+def unquoted_parts(text: str) -> tuple[Text, ...]:
+    """Unquoted text; a backslash quotes the next character, and joins lines."""
+    parts: list[Text] = []
+    for index, piece in enumerate(re.split(r"\\(.)", text, flags=re.DOTALL)):
+        quoted = index % 2 == 1
+        # A backslash at the very end stands for itself.
+        if piece and not (quoted and piece == "\n"):
+            parts.append(Text(piece, quoted))
+    return tuple(parts)
+
+
+def double_quoted_text(text: str) -> str:
+    r"""The text inside `"…"`, where a backslash is special only before `$`, `` ` ``, `"`, `\`."""
+    return re.sub(r'\\(?:([$`"\\])|\n)', _kept, text)
+
+
+def here_document_text(text: str) -> str:
+    """The text of a here-document: as inside `"…"`, except that `"` is not special."""
+    return re.sub(r"\\(?:([$`\\])|\n)", _kept, text)
+
+
+def _kept(match: re.Match[str]) -> str:
+    return match[1] or ""
+
+
+def ansi_c_text(text: str) -> str | None:
+    """The text of `$'…'`; None if a part of it depends on the encoding or is NUL."""
+    whole: list[str] = []
+    last = 0
+    for match in _ANSI.finditer(text):
+        letter = _letter(match)
+        if letter is None:
+            return None
+        whole += [text[last : match.start()], letter]
+        last = match.end()
+    return "".join([*whole, text[last:]])
+
+
+def _letter(match: re.Match[str]) -> str | None:
+    if simple := match["simple"]:
+        return _SIMPLE[simple]
+    byte = match["hex"] or match["octal"]
+    if byte:
+        code = int(byte, 16 if match["hex"] else 8)
+        return chr(code) if 0 < code <= _HIGHEST_BYTE else None
+    if point := match["short"] or match["long"]:
+        code = int(point, 16)
+        # Outside ASCII the result depends on the locale.
+        return chr(code) if 0 < code <= _HIGHEST_BYTE else None
+    return None

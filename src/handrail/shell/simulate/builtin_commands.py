@@ -1,15 +1,41 @@
-"""The builtins that change a simulated shell: variables, arguments, the directory."""
+"""The builtins that change a simulated shell: variables, arguments, the directory;
+and what downloads and interpreters do with files.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from typing import Final
 
+from handrail.core.commands import UnreadableCommand
+from handrail.shell.blocklist.interpreters import interpreter_language
 from handrail.shell.echo import format_printf
 from handrail.shell.expand import UNKNOWN
+from handrail.shell.parse.syntax import CommandGroup, Opaque, Script, Statement, Word
+from handrail.shell.simulate.expansion import concrete_word
 from handrail.shell.simulate.program_output import decode_escapes
 from handrail.shell.simulate.shell_state import InputText, ShellState
+from handrail.shell.tables.catastrophes import FETCHERS, LANGUAGES, SHELLS
+
+_OUTPUTS: Final = {
+    "curl": ("-o", "--output"),
+    "wget": ("-O", "--output-document"),
+    "wget2": ("-O", "--output-document"),
+    "aria2c": ("-o", "--out"),
+    "axel": ("-o", "--output"),
+    "http": ("-o", "--output"),
+    "https": ("-o", "--output"),
+    "fetch": ("-o", "--output"),
+}
+# They save a file under the last name in its address.
+_SAVES: Final = frozenset(("wget", "wget2", "aria2c", "axel"))
+_REMOTE_NAME: Final = frozenset(
+    ("-O", "--remote-name", "-LO", "-OL", "-sSLO", "-fsSLO", "-sLO", "-JLO")
+)
 
 # A variable that no command can name: whether the last `read` found the end of its input.
 AT_END: Final = " end"
@@ -118,3 +144,86 @@ _BUILTINS: Final[Mapping[str, Callable[[Sequence[str], ShellState, InputText | N
     "read": _read,
     **dict.fromkeys(("mapfile", "readarray"), _mapfile),
 }
+
+
+def define_aliases(
+    definitions: Sequence[str], state: ShellState, parse: Callable[[str], Script]
+) -> None:
+    """Define aliases. Each is a function that passes its arguments on."""
+    for name, _, value in (one.partition("=") for one in definitions):
+        with suppress(UnreadableCommand):
+            script = parse(f'{value} "$@"')
+            state.functions[name] = Statement(CommandGroup(script, subshell=False), value)
+
+
+def downloaded_file(fields: Sequence[str]) -> str | None:
+    """The file that a program saves from another machine; None if it saves none."""
+    name, arguments = posixpath.basename(fields[0]), fields[1:]
+    options = _OUTPUTS.get(name)
+    if options is None or name not in FETCHERS:
+        return None
+    short, long = options
+    for number, one in enumerate(arguments):
+        if one.startswith(f"{long}="):
+            return one.partition("=")[2]
+        clustered = one[:1] == "-" and one[:2] != "--" and one.endswith(short[1])
+        if one in options or (clustered and name != "curl") or (clustered and short == "-o"):
+            given = "".join(arguments[number + 1 : number + 2])
+            return None if given == "-" else given or None
+        if one.startswith(short) and len(one) > len(short) and name != "curl":
+            return None if one[len(short) :] == "-" else one[len(short) :]
+    remote = name == "curl" and any(
+        one in _REMOTE_NAME or (one[:1] == "-" and one[:2] != "--" and "O" in one)
+        for one in arguments
+    )
+    if name not in _SAVES and not remote:
+        return None
+    addresses = [one for one in arguments if not one.startswith("-")]
+    return posixpath.basename(addresses[-1].partition("?")[0].rstrip("/")) if addresses else None
+
+
+def interpreted_file(fields: Sequence[str]) -> str | None:
+    """The file that a program runs as code, `-` for standard input; None if it runs none."""
+    name = fields[0]
+    if interpreter_language(name) is None:
+        return name if "/" in name else None
+    if any(one in ("-c", "-e", "-m", "--eval", "-E", "-r", "-p") for one in fields[1:]):
+        return None
+    operands = [one for one in fields[1:] if not one.startswith("-") or one == "-"]
+    return operands[0] if operands else "-"
+
+
+def with_inline_code(program: str, code: str) -> tuple[str, ...] | None:
+    """The words that run `code` as an argument of the interpreter; None for a shell or a program."""
+    language = interpreter_language(program)
+    if language is None or language in SHELLS or not LANGUAGES[language][0]:
+        return None
+    return program, f"-{LANGUAGES[language][0][0]}", code
+
+
+def argument_file(fields: Sequence[str]) -> str | None:
+    """The file from which `xargs` or `parallel` takes arguments; None for standard input."""
+    if posixpath.basename(fields[0]) not in ("xargs", "parallel"):
+        return None
+    for one, after in pairwise([*fields[1:], ""]):
+        if one in ("-a", "--arg-file", "::::"):
+            return after
+        if one.startswith(("--arg-file=", "-a")):
+            return one.removeprefix("--arg-file=").removeprefix("-a")
+        if not one.startswith("-"):
+            return None
+    return None
+
+
+def is_placeholder(word: Word) -> bool:
+    """Whether the word contains the place for an argument, such as `{}`."""
+    return any(isinstance(part, Opaque) and part.is_placeholder for part in word.parts)
+
+
+def fill_placeholder(word: Word, line: str) -> Word:
+    """The word with every placeholder replaced by a line of the input."""
+    parts = [
+        concrete_word(line).parts if isinstance(part, Opaque) and part.is_placeholder else (part,)
+        for part in word.parts
+    ]
+    return Word(word.source, tuple(part for group in parts for part in group))

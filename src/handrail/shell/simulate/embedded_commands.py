@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from handrail.shell.classify import sed
 from handrail.shell.languages import awk
+from handrail.shell.simulate.carried_commands import (
+    container_commands,
+    fleet_commands,
+    pod_commands,
+    quoted_command,
+)
 from handrail.shell.tables.word_list import word_set
 
 # Their value is a command; git runs it with a shell.
@@ -43,6 +50,8 @@ _DELETED_TREE: Final = re.compile(
 )
 _DOT_COMMAND: Final = re.compile(r"^\s*\.(?:shell|system)\s+(.+)$", re.MULTILINE)
 _CLIENT_COMMAND: Final = re.compile(r"\\!\s*([^\n]+)|^\s*system\s+([^\n]+)", re.MULTILINE)
+# `COPY t FROM PROGRAM 'command'`: the server runs it.
+_SERVER_PROGRAM: Final = re.compile(r"(?i)\bprogram\s+'([^']+)'")
 _DEBUGGER_COMMAND: Final = re.compile(r"^\s*(?:!|shell|pipe|platform shell)\s*(.+)", re.DOTALL)
 _SPAWN: Final = re.compile(r"(?:spawn|exec|system)\s+([^;\n\]]+)")
 _CRON: Final = re.compile(r"^\s*(?:@\w+|(?:\S+\s+){4}\S+)\s+(\S.*)$", re.MULTILINE)
@@ -53,10 +62,35 @@ _MANIFEST_RUN: Final = word_set(
     "poetry pdm pipenv hatch rye uv bundle direnv pixi conda mamba rbenv pyenv"
 )
 _RUN_VERBS: Final = frozenset(("run", "exec"))
-_HOST_MOUNT: Final = re.compile(
-    r"/:(/[^:\s]*)|(?:type=bind,)?(?:source|src)=/,(?:target|dst|destination)=([^,]+)"
-)
 _MAX_TEXT: Final = 20_000
+# Options whose value is a command, by program.
+_COMMAND_OPTIONS: Final[Mapping[str, re.Pattern[str]]] = {
+    **dict.fromkeys(("man", "apropos", "whatis"), re.compile(r"-P|--pager|-H|--html")),
+    **dict.fromkeys(
+        ("tar", "bsdtar", "gtar"),
+        re.compile(
+            r"--checkpoint-action|--to-command|-I|--use-compress-program|-F|--info-script"
+            r"|--new-volume-script|--rsh-command|--rmt-command"
+        ),
+    ),
+    "rsync": re.compile(r"-e|--rsh(?!\w)|--rsync-path"),
+    "ssh": re.compile(r"-o"),
+    **dict.fromkeys(("scp", "sftp"), re.compile(r"-o|-S|-D")),
+    "zip": re.compile(r"-TT|--unzip-command"),
+    "sort": re.compile(r"--compress-program"),
+    "split": re.compile(r"--filter"),
+    "rg": re.compile(r"--pre(?!-)|--hostname-bin"),
+    "bat": re.compile(r"--pager"),
+    "fzf": re.compile(r"--preview|--bind"),
+    "flock": re.compile(r"-c|--command"),
+    "strace": re.compile(r"-o|--output"),
+    "ncat": re.compile(r"-e|-c|--exec|--sh-exec"),
+}
+# What stands before the command in such a value.
+_OPTION_PREFIX: Final = re.compile(
+    r"(?:exec=|(?i:proxycommand|localcommand|knownhostscommand)[= ]|\|"
+    r"|[\w,-]+:(?:execute(?:-silent)?|become|reload)[(:])"
+)
 
 
 def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
@@ -69,6 +103,13 @@ def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
 def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]:
     """The shell texts that a program would run."""
     name, arguments = fields[0].rpartition("/")[2], [one[:_MAX_TEXT] for one in fields[1:]]
+    options = _COMMAND_OPTIONS.get(name)
+    if options is not None:
+        for one, after in pairwise((*arguments, "")):
+            match = options.match(one)
+            if match is not None:
+                value = one[match.end() :].removeprefix("=") or after
+                yield _OPTION_PREFIX.sub("", value, count=1).rstrip(")")
     reader = _READERS.get(name)
     if reader is None and name in _EDITORS:
         reader = _editor
@@ -78,11 +119,6 @@ def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]
         reader = _after_options
     if reader is not None:
         yield from reader(arguments, (stdin or "")[:_MAX_TEXT])
-
-
-def quoted_command(words: Sequence[str]) -> str:
-    """The words as one shell text that means the same words."""
-    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
 def _sed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
@@ -216,6 +252,7 @@ def _database(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     for text in (*arguments, stdin):
         yield from (match[1] for match in _DOT_COMMAND.finditer(text))
         yield from (match[1] or match[2] for match in _CLIENT_COMMAND.finditer(text))
+        yield from _SERVER_PROGRAM.findall(text)
 
 
 def _pager(arguments: Sequence[str], _: str) -> Iterator[str]:
@@ -318,39 +355,21 @@ def _awk(arguments: Sequence[str], _: str) -> Iterator[str]:
             yield f"> {quoted_command([path])}"
 
 
-def _container(arguments: Sequence[str], _: str) -> Iterator[str]:
-    """A container that sees the host's root directory: its command acts on the host."""
-    mounts = [
-        match[1] or match[2] for one in arguments for match in [_HOST_MOUNT.search(one)] if match
-    ]
-    if not mounts or not {"run", "create", "exec"}.intersection(arguments):
-        return
-    joined = [
-        re.sub(rf"^{re.escape(mounts[0].rstrip('/'))}(?=/|$)", "", one) or "/" for one in arguments
-    ]
-    for start in range(1, len(joined)):
-        if joined[start - 1][:1] != "-" and joined[start] in (
-            "rm",
-            "chroot",
-            "sh",
-            "bash",
-            "dd",
-            "find",
-        ):
-            yield quoted_command(joined[start:])
-
-
 _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
     "git": _git,
     **dict.fromkeys(("ed", "red"), _ed),
     **dict.fromkeys(("emacs", "emacsclient"), _emacs),
     **dict.fromkeys(("gdb", "lldb"), _debugger),
-    **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb"), _database),
+    **dict.fromkeys(("sqlite3", "psql", "mysql", "mariadb", "duckdb"), _database),
     **dict.fromkeys(("less", "more", "most", "man"), _pager),
     **dict.fromkeys(("tmux", "screen", "byobu"), _terminal),
     **dict.fromkeys(
-        ("prlimit", "catchsegv", "eatmydata", "cpulimit", "rlwrap", "cgexec"), _after_options
+        (
+            *("prlimit", "catchsegv", "eatmydata", "cpulimit", "rlwrap", "cgexec", "proot"),
+            *("firejail", "bwrap", "systemd-inhibit", "aa-exec"),
+        ),
+        _after_options,
     ),
     "perf": _perf,
     **dict.fromkeys(("hyperfine", "concurrently", "npm-run-all"), _texts),
@@ -361,6 +380,8 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     "crontab": _cron,
     **dict.fromkeys(("at", "batch"), _queue),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), container_commands),
+    **dict.fromkeys(("kubectl", "oc"), pod_commands),
+    **dict.fromkeys(("ansible", "gcloud", "aws", "az", "salt"), fleet_commands),
     "faketime": lambda arguments, stdin: _after_options(arguments[1:], stdin),
 }

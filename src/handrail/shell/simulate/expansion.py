@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import translate
 from itertools import count
 from typing import Final
 
-from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text
+from handrail.shell.expand import BLANKS, UNKNOWN, UNSET, Expander, plain_text
 from handrail.shell.parse.syntax import (
     Assignment,
     Opaque,
@@ -19,8 +20,17 @@ from handrail.shell.parse.syntax import (
     Variable,
     Word,
 )
-from handrail.shell.simulate.parameters import apply_operator
 from handrail.shell.simulate.shell_state import ShellState
+
+_LONGEST: Final = 1024
+_NUMBER: Final = re.compile(r"\s*-?\d+\s*")
+_REMOVALS: Final = frozenset({"#", "##", "%", "%%"})
+_CASES: Final[Mapping[str, Callable[[str], str]]] = {
+    ",,": str.lower,
+    "^^": str.upper,
+    ",": lambda text: text[:1].lower() + text[1:],
+    "^": lambda text: text[:1].upper() + text[1:],
+}
 
 _MARKS: Final = {"\ue000": "*", "\ue001": "?", "\ue002": "["}
 _MARK: Final = re.compile(f"([{''.join(_MARKS)}{UNKNOWN}{UNSET}])")
@@ -34,7 +44,10 @@ class StateExpansion:
     def __init__(self, state: ShellState, run: Callable[[Substitution], str | None]) -> None:
         self._state = state
         self._run = run
-        self._expander = Expander({}, state.home, resolve=self._resolve)
+        separators = (state.values("IFS") or [BLANKS])[0]
+        self._expander = Expander(
+            {}, state.home, resolve=self._resolve, separators=plain_text(separators)
+        )
 
     def fields(self, words: Iterable[Word]) -> list[str]:
         """The fields that the words become, in the notation of the likely view."""
@@ -97,6 +110,10 @@ class StateExpansion:
         if part.operator in ("", "?", ":?"):
             return values if part.name in _LISTS or key in _LISTS else values[:1]
         operands = [self.text(word) for word in part.operands]
+        if part.operator == ":" and (part.name in _LISTS or key in _LISTS):
+            # The arguments begin with the name of the shell.
+            given = [self._state.name, *values] if part.name in _LISTS else values
+            return _sliced(given, operands)
         return [apply_operator(value, part.operator, operands) for value in values]
 
     def _operand(self, part: Variable) -> list[str]:
@@ -136,3 +153,68 @@ def concrete_word(field: str) -> Word:
         # The tilde was expanded, if it was one.
         parts[:1] = [Text("~", quoted=True), Text(first.text[1:])]
     return Word(plain_text(field), tuple(parts) or (Text("", quoted=True),))
+
+
+def apply_operator(value: str, operator: str, operands: Sequence[str]) -> str:
+    """The value after an operator that changes text; `UNKNOWN` if the result is not known."""
+    if operator == "length":
+        return UNKNOWN if is_open(value) else str(len(value))
+    if is_open(value) or any(map(is_open, operands)) or len(value) > _LONGEST:
+        return UNKNOWN
+    first = operands[0] if operands else ""
+    if operator in _REMOVALS:
+        return _without(value, operator, first)
+    if operator in ("/", "//"):
+        return _replaced(value, operator, first, operands[1] if len(operands) > 1 else "")
+    if operator == ":":
+        return _slice(value, operands)
+    change = _CASES.get(operator)
+    return value if change is None else change(value)
+
+
+def is_open(text: str) -> bool:
+    """Whether a part of the text is not known."""
+    return UNKNOWN in text or UNSET in text
+
+
+def _without(value: str, operator: str, pattern: str) -> str:
+    """The value without its shortest or longest beginning (`#`) or end (`%`) that matches."""
+    matches = re.compile(translate(pattern)).match
+    from_start = operator[0] == "#"
+    sizes: Sequence[int] = range(len(value) + 1)
+    if len(operator) == 2:
+        sizes = sizes[::-1]
+    for size in sizes:
+        piece = value[:size] if from_start else value[len(value) - size :]
+        if matches(piece):
+            return value[size:] if from_start else value[: len(value) - size]
+    return value
+
+
+def _replaced(value: str, operator: str, pattern: str, new: str) -> str:
+    anchor = pattern[:1] if pattern[:1] in ("#", "%") and operator == "/" else ""
+    body = translate(pattern[len(anchor) :]).removesuffix(r"\Z").removesuffix(r"\z")
+    look = {"#": rf"\A{body}", "%": rf"{body}\Z"}.get(anchor, body)
+    return re.sub(look, lambda _: new, value, count=0 if operator == "//" else 1)
+
+
+def _slice(value: str, operands: Sequence[str]) -> str:
+    if not all(_NUMBER.fullmatch(one) for one in operands):
+        return UNKNOWN
+    return value[_extent(operands)]
+
+
+def _sliced(values: list[str], operands: Sequence[str]) -> list[str]:
+    """The elements that `${a[@]:1:2}` takes; all of them if the numbers are not known."""
+    if not all(_NUMBER.fullmatch(one) for one in operands):
+        return values
+    return values[_extent(operands)]
+
+
+def _extent(operands: Sequence[str]) -> slice:
+    numbers = [int(one) for one in operands]
+    start = numbers[0] if numbers else 0
+    if len(numbers) < 2:
+        return slice(start, None)
+    # A negative length counts from the end.
+    return slice(start, numbers[1] if numbers[1] < 0 else start + numbers[1])

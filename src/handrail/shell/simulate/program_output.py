@@ -9,6 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from handrail.shell.echo import printed_text
@@ -43,6 +44,7 @@ _UNPACKERS: Final = frozenset(("gzip", "gunzip", "zcat", "xz", "bzip2", "zstd", 
 _OPENSSL: Final = frozenset(("base64", "enc"))
 # What stands for the many names of a directory whose loss is a catastrophe.
 _LISTINGS: Final = {"/": ("etc", "usr", "home")}
+_SUBSTITUTE: Final = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gpIi\d]*)")
 _LONGEST: Final = 20_000
 
 
@@ -152,6 +154,39 @@ def _character_set(text: str) -> str:
     )[:_LONGEST]
 
 
+def _sed(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | None:
+    """The text after the substitutions of a script that has nothing else."""
+    scripts = [one for one in arguments if not one.startswith("-")]
+    if stdin is None or len(scripts) != 1:
+        return stdin
+    text = stdin[:_LONGEST]
+    for one in scripts[0].split(";"):
+        match = _SUBSTITUTE.fullmatch(one.strip())
+        if match is None:
+            return stdin
+        new = re.sub(r"(?<!\\)&", lambda _: r"\g<0>", match[3].replace("\\/", "/"))
+        pattern = match[2].replace("\\/", "/").replace("\\(", "(").replace("\\)", ")")
+        try:
+            text = "\n".join(
+                re.sub(pattern, new, line, count=0 if "g" in match[4] else 1) if line else line
+                for line in text.split("\n")
+            )
+        except (re.error, IndexError):
+            return stdin
+    return text
+
+
+def _git(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
+    """What a format prints, where it is plain text."""
+    for one, after in pairwise((*arguments, "")):
+        name, equals, value = one.partition("=")
+        if name in ("--format", "--pretty"):
+            return (value if equals else after).removeprefix("format:").removeprefix(
+                "tformat:"
+            ) + "\n"
+    return None
+
+
 def _find(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
     starts = []
     for one in arguments:
@@ -203,6 +238,8 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], 
     "xxd": _xxd,
     "rev": _rev,
     "tr": _tr,
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    "git": _git,
     "find": _find,
     "ls": _ls,
     "ps": _processes,

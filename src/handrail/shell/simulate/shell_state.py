@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.shell.expand import UNKNOWN, plain_text
-from handrail.shell.parse.syntax import Statement
+from handrail.shell.parse.syntax import Redirect, Statement
+
+_SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
+_OUTPUTS: Final = (">", ">>", ">|", "&>", "&>>")
 
 # In a text: what another machine has sent.
 DOWNLOADED: Final = "\ue006"
@@ -42,6 +45,8 @@ class ShellState:
     home: str
     # An array has its elements by key, in order.
     variables: dict[str, str | dict[str, str]] = field(default_factory=dict)
+    # `declare -n name=target`: the name stands for another variable.
+    references: dict[str, str] = field(default_factory=dict)
     name: str = "bash"
     arguments: list[str] = field(default_factory=list)
     functions: dict[str, Statement] = field(default_factory=dict)
@@ -55,10 +60,12 @@ class ShellState:
             variables=dict(self.variables),
             arguments=list(self.arguments),
             functions=dict(self.functions),
+            references=dict(self.references),
         )
 
     def values(self, name: str, key: str | None = None) -> list[str] | None:
         """The values of a variable, of one element or (`@`, `*`) of all; None if it is not set."""
+        name = self.references.get(name, name)
         if name in ("@", "*"):
             return list(self.arguments)
         if name.isdigit():
@@ -74,6 +81,7 @@ class ShellState:
 
     def assign(self, name: str, value: str, *, appends: bool = False) -> None:
         """Set a variable."""
+        name = self.references.get(name, name)
         if len(self.variables) < _MAX_VARIABLES:
             before = self.variables.get(name)
             if appends and isinstance(before, str):
@@ -109,3 +117,34 @@ class ShellState:
         before = self.files.get(target, "") if appends else ""
         if len(self.files) < _MAX_VARIABLES:
             self.files[target] = (before + text)[:_MAX_TEXT]
+
+
+def standard_input(redirects: Sequence[Redirect], state: ShellState) -> InputText | None:
+    """The text that expanded redirects put on standard input; None if they put none there."""
+    found = None
+    for one in redirects:
+        if one.fd not in ("", "0"):
+            continue
+        if one.operator in ("<<", "<<-", "<<<"):
+            end = "\n" if one.operator == "<<<" else ""
+            text = "" if one.body is None else one.body.value or one.body.source
+            found = InputText(text + end)
+        elif one.operator in ("<", "<>"):
+            path = one.target.value or ""
+            sent = DOWNLOADED if path.startswith(_SOCKETS) else UNKNOWN
+            found = InputText(state.files.get(state.absolute(path), sent))
+        elif one.operator == "<&":
+            found = InputText(state.files.get(f"&{one.target.value}", UNKNOWN))
+    return found
+
+
+def record_output(redirects: Sequence[Redirect], text: str | None, state: ShellState) -> str | None:
+    """Write what a program prints to the files of its redirects. Returns what is left of it."""
+    for one in redirects:
+        target = one.target.value or ""
+        if target.startswith(_SOCKETS) and one.fd:
+            state.files[f"&{one.fd}"] = DOWNLOADED
+        elif one.operator in _OUTPUTS and one.fd in ("", "1"):
+            state.write(target, UNKNOWN if text is None else text, appends=">>" in one.operator)
+            text = ""
+    return text

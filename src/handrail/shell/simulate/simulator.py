@@ -6,8 +6,9 @@ the words that they would most likely get; it only ever serves to find a catastr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, UnreadableCommand
@@ -19,21 +20,20 @@ from handrail.shell.parse.syntax import (
     CommandGroup,
     CompoundCommand,
     FunctionDefinition,
-    Opaque,
     PipelineCommand,
     Redirect,
     Script,
     SimpleCommand,
     Statement,
     Substitution,
-    Word,
 )
-from handrail.shell.simulate import builtin_commands
+from handrail.shell.simulate import builtin_commands, shell_state
+from handrail.shell.simulate.builtin_commands import argument_file, fill_placeholder, is_placeholder
+from handrail.shell.simulate.carried_commands import startup_commands
 from handrail.shell.simulate.embedded_commands import commands_in_variables, embedded_commands
 from handrail.shell.simulate.expansion import StateExpansion, concrete_word
+from handrail.shell.simulate.frames import SimulationFrame, make_invocation
 from handrail.shell.simulate.program_output import guess_output
-from handrail.shell.simulate.programs import downloaded_file, interpreted_file, with_inline_code
-from handrail.shell.simulate.redirection import record_output, standard_input
 from handrail.shell.simulate.shell_state import DOWNLOADED, InputText, ShellState
 
 _MAX_STEPS: Final = 600
@@ -41,18 +41,7 @@ _MAX_TEXTS: Final = 40
 _MAX_DEPTH: Final = 14
 _MAX_ROUNDS: Final = 24
 _MAX_ARGUMENTS: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """What surrounds a statement."""
-
-    stdin: InputText | None = None
-    piped_from: tuple[Invocation, ...] = ()
-    wrapped_by: tuple[str, ...] = ()
-    background: bool = False
-    function: str | None = None
-    depth: int = 0
+_REFERENCE: Final = re.compile(r"-[a-zA-Z]*n[a-zA-Z]*")
 
 
 def simulate_command(
@@ -77,6 +66,8 @@ class CommandSimulator:
         self.invocations: list[Invocation] = []
         # The sources of what runs text from another machine.
         self.remote: list[str] = []
+        # The sources of scripts that start themselves again and do not wait.
+        self.fork_bombs: list[str] = []
         # The command does more than is followed.
         self.exhausted = False
         self._where = where
@@ -88,9 +79,12 @@ class CommandSimulator:
         """Run a script with the variables `env`."""
         state = ShellState(self._where.cwd, self._where.home)
         state.variables.update(env)
-        self.run_script(script, state, _Frame())
+        self.run_script(script, state, SimulationFrame())
+        for path, content in list(state.files.items()):
+            for text in startup_commands(path, content):
+                self._text(text, path, state.fork(), SimulationFrame(depth=1))
 
-    def run_script(self, script: Script, state: ShellState, frame: _Frame) -> str | None:
+    def run_script(self, script: Script, state: ShellState, frame: SimulationFrame) -> str | None:
         """Run a script. Returns what it prints, as far as that is known."""
         printed: list[str] = []
         known = True
@@ -100,7 +94,9 @@ class CommandSimulator:
             printed.append(text or "")
         return "".join(printed) if known or any(printed) else None
 
-    def _statement(self, statement: Statement, state: ShellState, frame: _Frame) -> str | None:
+    def _statement(
+        self, statement: Statement, state: ShellState, frame: SimulationFrame
+    ) -> str | None:
         self._steps += 1
         if self._steps > _MAX_STEPS or frame.depth > _MAX_DEPTH:
             self.exhausted = True
@@ -110,7 +106,7 @@ class CommandSimulator:
         redirects: tuple[Redirect, ...] = ()
         if statement.redirects:
             redirects = self._expansion(state, frame).redirects(statement.redirects)
-            fed = standard_input(redirects, state)
+            fed = shell_state.standard_input(redirects, state)
             frame = frame if fed is None else replace(frame, stdin=fed, piped_from=())
         match statement.command:
             case SimpleCommand() as command:
@@ -126,9 +122,9 @@ class CommandSimulator:
             case FunctionDefinition(name, body):
                 state.functions[name] = body
                 text = ""
-        return record_output(redirects, text, state)
+        return shell_state.record_output(redirects, text, state)
 
-    def _chain(self, chain: AndOrList, state: ShellState, frame: _Frame) -> str | None:
+    def _chain(self, chain: AndOrList, state: ShellState, frame: SimulationFrame) -> str | None:
         links = [chain.second]
         first = chain.first
         while isinstance(first.command, AndOrList):
@@ -138,7 +134,7 @@ class CommandSimulator:
         return _joined(texts)
 
     def _pipeline(
-        self, stages: Sequence[Statement], state: ShellState, frame: _Frame
+        self, stages: Sequence[Statement], state: ShellState, frame: SimulationFrame
     ) -> str | None:
         text: str | None = None
         for number, stage in enumerate(stages):
@@ -149,14 +145,18 @@ class CommandSimulator:
             frame = replace(frame, stdin=stdin, piped_from=fed)
         return text
 
-    def _construct(self, command: CompoundCommand, state: ShellState, frame: _Frame) -> str | None:
+    def _construct(
+        self, command: CompoundCommand, state: ShellState, frame: SimulationFrame
+    ) -> str | None:
         if command.kind in ("for", "select"):
             return self._for(command, state, frame)
         if command.kind in ("while", "until"):
             return self._while(command, state, frame)
         return _joined(self.run_script(script, state, frame) for script in command.scripts)
 
-    def _for(self, command: CompoundCommand, state: ShellState, frame: _Frame) -> str | None:
+    def _for(
+        self, command: CompoundCommand, state: ShellState, frame: SimulationFrame
+    ) -> str | None:
         items = self._expansion(state, frame).fields(command.words)
         if not command.words:
             items = list(state.arguments)
@@ -167,7 +167,9 @@ class CommandSimulator:
             texts += [self.run_script(script, state, frame) for script in command.scripts]
         return _joined(texts)
 
-    def _while(self, command: CompoundCommand, state: ShellState, frame: _Frame) -> str | None:
+    def _while(
+        self, command: CompoundCommand, state: ShellState, frame: SimulationFrame
+    ) -> str | None:
         texts: list[str | None] = []
         for _ in range(_MAX_ROUNDS):
             before = self._steps
@@ -189,16 +191,20 @@ class CommandSimulator:
         source: str,
         redirects: Sequence[Redirect],
         state: ShellState,
-        frame: _Frame,
+        frame: SimulationFrame,
     ) -> str | None:
         expansion = self._expansion(state, frame)
         own = state if not command.words or command.declares else state.fork()
+        refers = command.declares and any(_REFERENCE.fullmatch(one.source) for one in command.words)
         for assignment in command.assignments:
-            expansion.assign(assignment, own)
+            if refers and assignment.value is not None:
+                own.references[assignment.name] = expansion.text(assignment.value)
+            else:
+                expansion.assign(assignment, own)
         fields = [] if command.declares else expansion.fields(command.words)
         if not fields:
             if redirects:
-                self._emit((), source, redirects, state, frame)
+                self.invocations.append(make_invocation((), source, redirects, state, frame))
             return ""
         if own is not state:
             # Builtins and functions change the shell itself.
@@ -214,45 +220,50 @@ class CommandSimulator:
         source: str,
         redirects: Sequence[Redirect],
         states: tuple[ShellState, ShellState],
-        frame: _Frame,
+        frame: SimulationFrame,
         variables: Mapping[str, str],
     ) -> str | None:
         """Run one program. `states`: of the shell, and with the variables set for the program."""
         state, own = states
         words = tuple(map(concrete_word, fields))
         name = plain_text(fields[0])
-        self._emit(words, source, redirects, state, frame)
+        self.invocations.append(make_invocation(words, source, redirects, state, frame))
         if DOWNLOADED in name:
             self.remote.append(source)
         for text in commands_in_variables(variables):
-            self._text(own.content(text) or text, source, own.fork(), _inner(frame, name))
+            self._text(own.content(text) or text, source, own.fork(), frame.inside(name))
         body = state.functions.get(name)
         if body is not None:
             return self._function(name, body, fields[1:], state, frame)
         plain = [plain_text(one) for one in fields]
+        if name == "alias":
+            builtin_commands.define_aliases(plain[1:], state, self._parse)
         printed = builtin_commands.run_builtin(plain, state, frame.stdin, variables.get("IFS"))
         if printed is not None:
             return printed
+        given = argument_file(plain)
+        if given is not None:
+            frame = replace(frame, stdin=InputText(own.content(given) or UNKNOWN))
         unwrapped = unwrap(words)
         texts = [
             self._wrapped(run, name, source, state if run.inside else own, frame)
             for run in (unwrapped.runs if unwrapped is not None else ())
         ]
-        if texts and name.rpartition("/")[2] not in ("find", "awk", "gawk", "mawk"):
+        if texts and name.rpartition("/")[2] not in ("find", "awk", "gawk", "mawk", "ssh"):
             return _joined(texts)
         return self._program(plain, source, own, frame)
 
     def _program(
-        self, fields: Sequence[str], source: str, state: ShellState, frame: _Frame
+        self, fields: Sequence[str], source: str, state: ShellState, frame: SimulationFrame
     ) -> str | None:
         stdin = frame.stdin.peek() if frame.stdin is not None else None
         written = "".join(text for one in fields[1:] if (text := state.content(one)))
         for text in embedded_commands(fields, stdin or written):
-            self._text(text, source, state.fork(), _inner(frame, fields[0]))
-        target = downloaded_file(fields)
+            self._text(text, source, state.fork(), frame.inside(fields[0]))
+        target = builtin_commands.downloaded_file(fields)
         if target is not None:
             state.write(target, DOWNLOADED)
-        path = interpreted_file(fields)
+        path = builtin_commands.interpreted_file(fields)
         content = stdin if path == "-" else state.files.get(state.absolute(path)) if path else None
         if content is not None and path is not None:
             self._interpret(fields, content, source, state, frame)
@@ -262,21 +273,29 @@ class CommandSimulator:
         return guess_output(fields, stdin, state)
 
     def _interpret(
-        self, fields: Sequence[str], content: str, source: str, state: ShellState, frame: _Frame
+        self,
+        fields: Sequence[str],
+        content: str,
+        source: str,
+        state: ShellState,
+        frame: SimulationFrame,
     ) -> None:
         """A program whose code the command contains, on standard input or in a file it wrote."""
-        words = with_inline_code(fields[0], content)
+        words = builtin_commands.with_inline_code(fields[0], content)
         if DOWNLOADED in content:
             self.remote.append(source)
         elif words is not None:
-            self._emit(tuple(map(concrete_word, words)), source, (), state, frame)
+            self.invocations.append(
+                make_invocation(tuple(map(concrete_word, words)), source, (), state, frame)
+            )
         else:
-            self._text(content, source, state.fork(), _inner(frame, fields[0]))
+            path = builtin_commands.interpreted_file(fields) or "-"
+            self._script_file(path, content, source, state.fork(), frame.inside(fields[0]))
 
     def _wrapped(
-        self, run: WrappedRun, name: str, source: str, state: ShellState, frame: _Frame
+        self, run: WrappedRun, name: str, source: str, state: ShellState, frame: SimulationFrame
     ) -> str | None:
-        inner = _inner(frame, name)
+        inner = frame.inside(name)
         inside = state if run.inside else state.fork()
         for assignment in run.assignments:
             self._expansion(state, frame).assign(assignment, inside)
@@ -297,10 +316,24 @@ class CommandSimulator:
         content = state.files.get(state.absolute(path))
         if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") and frame.stdin is not None:
             content = frame.stdin.peek()
-        return None if content is None else self._text(content, source, inside, inner)
+        if content is None:
+            return None
+        return self._script_file(path, content, source, inside, inner)
+
+    def _script_file(
+        self, path: str, content: str, source: str, state: ShellState, frame: SimulationFrame
+    ) -> str | None:
+        """Run a file that the command has written, as a script."""
+        if path != "-":
+            path, state.name = state.absolute(path), path
+            if path in frame.scripts:
+                self.fork_bombs += [source] if frame.background else []
+                return None
+            frame = replace(frame, scripts=(*frame.scripts, path))
+        return self._text(content, source, state, frame)
 
     def _wrapped_words(
-        self, run: WrappedRun, name: str, source: str, state: ShellState, frame: _Frame
+        self, run: WrappedRun, name: str, source: str, state: ShellState, frame: SimulationFrame
     ) -> str | None:
         expansion = self._expansion(state, frame)
         base = name.rpartition("/")[2]
@@ -308,18 +341,20 @@ class CommandSimulator:
             fields = expansion.fields(run.words)
             return self.call(fields, source, (), (state, state), frame, {}) if fields else None
         given = frame.stdin.peek()
-        marked = any(_is_placeholder(word) for word in run.words)
+        marked = any(is_placeholder(word) for word in run.words)
         lines = given.replace("\0", "\n").split("\n") if marked else [given.replace("\0", " ")]
         texts: list[str | None] = []
         for line in [one for one in lines if one.strip()][:_MAX_ROUNDS]:
-            words = [_filled(word, line) for word in run.words]
+            words = [fill_placeholder(word, line) for word in run.words]
             fields = [*expansion.fields(words), *([] if marked else line.split())]
             if fields:
                 inner = replace(frame, stdin=None)
                 texts.append(self.call(fields, source, (), (state, state), inner, {}))
         return _joined(texts)
 
-    def _text(self, text: str, source: str, state: ShellState, frame: _Frame) -> str | None:
+    def _text(
+        self, text: str, source: str, state: ShellState, frame: SimulationFrame
+    ) -> str | None:
         """Run shell text."""
         if DOWNLOADED in text:
             self.remote.append(source)
@@ -342,7 +377,7 @@ class CommandSimulator:
         body: Statement,
         arguments: Sequence[str],
         state: ShellState,
-        frame: _Frame,
+        frame: SimulationFrame,
     ) -> str | None:
         before, state.arguments = state.arguments, [plain_text(one) for one in arguments]
         inner = replace(frame, function=name, depth=frame.depth + 1)
@@ -350,26 +385,7 @@ class CommandSimulator:
         state.arguments = before
         return text
 
-    def _emit(
-        self,
-        words: tuple[Word, ...],
-        source: str,
-        redirects: Sequence[Redirect],
-        state: ShellState,
-        frame: _Frame,
-    ) -> None:
-        self.invocations.append(
-            Invocation(
-                words,
-                source,
-                redirects=tuple(redirects),
-                piped_from=frame.piped_from,
-                background=frame.background,
-                cwd=None if UNKNOWN in state.cwd else state.cwd,
-            )
-        )
-
-    def _expansion(self, state: ShellState, frame: _Frame) -> StateExpansion:
+    def _expansion(self, state: ShellState, frame: SimulationFrame) -> StateExpansion:
         def run(part: Substitution) -> str | None:
             inside = replace(frame, piped_from=(), depth=frame.depth + 1)
             return self.run_script(part.script, state.fork(), inside)
@@ -379,21 +395,3 @@ class CommandSimulator:
 
 def _joined(texts: Iterable[str | None]) -> str:
     return "".join(text or "" for text in texts)
-
-
-def _inner(frame: _Frame, name: str) -> _Frame:
-    base = name.rpartition("/")[2]
-    return replace(frame, wrapped_by=(*frame.wrapped_by, base), depth=frame.depth + 1)
-
-
-def _is_placeholder(word: Word) -> bool:
-    return any(isinstance(part, Opaque) and part.is_placeholder for part in word.parts)
-
-
-def _filled(word: Word, line: str) -> Word:
-    """A word with the placeholders of a wrapper replaced by a line of its input."""
-    parts = [
-        concrete_word(line).parts if isinstance(part, Opaque) and part.is_placeholder else (part,)
-        for part in word.parts
-    ]
-    return Word(word.source, tuple(part for group in parts for part in group))

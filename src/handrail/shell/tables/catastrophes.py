@@ -119,7 +119,8 @@ DISK_VERBS: Final[Mapping[str, frozenset[str]]] = {
     "cryptsetup": frozenset(("luksFormat", "erase", "luksErase", "reencrypt")),
     "dmsetup": frozenset(("remove_all", "wipe_table")),
     "mdadm": frozenset(("--zero-superblock",)),
-    "btrfs": frozenset(("device",)),
+    "btrfs": frozenset(("device", "delete")),
+    "umount": frozenset(("-a", "--all")),
 }
 DISK: Final = _DISK
 
@@ -180,6 +181,8 @@ LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
     "raku": ("e", ""),
     "swift": ("e", ""),
     "guile": ("c", ""),
+    "elixir": ("e", "r"),
+    "erl": ("", ""),
     "awk": ("e", "vFfi"),
     "gawk": ("e", "vFfi"),
     "mawk": ("e", "vFfi"),

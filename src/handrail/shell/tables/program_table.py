@@ -22,9 +22,7 @@ _HEADER: Final = re.compile(r'^\[(?:"([^"\n]+)"|([\w-]+))', re.MULTILINE)
 
 
 class ProgramEntries(Mapping[str, Entry]):
-    """Table entries by program name, parsed when they are first used. An entry may cover several
-    programs.
-    """
+    """Table entries by program name, parsed when first used; one may cover several programs."""
 
     def __init__(self, texts: Iterator[str]) -> None:
         self._blocks: dict[str, str] = {}
@@ -156,6 +154,13 @@ class ProgramSpec:
     subcommands: Mapping[str, ProgramSpec] = field(default_factory=dict)
 
 
+# A tool for another machine (`arm-none-eabi-size`) takes the arguments of the one for this.
+_CROSS_TOOL: Final = re.compile(
+    r"(?:arm|aarch64|riscv(?:32|64)|xtensa|avr|mips(?:el|64)?|powerpc(?:64)?|m68k|sparc|i[3-6]86|x86_64|msp430)"
+    r"-(?:\w+-){0,3}(gcc|g\+\+|cpp|ld|ar|as|nm|size|objcopy|objdump|readelf|strings|strip|addr2line)"
+)
+
+
 class ProgramTable:
     """The known programs by name. Entries are parsed when they are first used."""
 
@@ -165,6 +170,9 @@ class ProgramTable:
 
     def find(self, name: str) -> ProgramSpec | None:
         """The program of that name; None if it is unknown."""
+        cross = _CROSS_TOOL.fullmatch(name)
+        if cross is not None and name not in self._raw:
+            name = cross[1]
         known = self._read.get(name)
         if known is None and name in self._raw:
             known = self._read[name] = _program(name, self._raw[name])

@@ -7,8 +7,7 @@ line holds a digest of it.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from handrail.store.chain.encoding import (
 from handrail.store.chain.ledger_notes import LedgerNotes, read_notes
 from handrail.store.records.contents import CONTENTS, expand_body, find_content_break
 from handrail.store.schema.single_chain import ONE_CHAIN, digest_rows
+from handrail.store.sql import SqlConnection, SqlCursor
 
 _NOT_AFTER: Final = "chain broken, it does not follow the row before"
 
@@ -99,7 +99,7 @@ class ChainFindings:
         return own_hash
 
 
-def check_chain(db: sqlite3.Connection, found: ChainFindings) -> None:
+def check_chain(db: SqlConnection, found: ChainFindings) -> None:
     """Check all there is; raises `BrokenChain` at the first row that does not fit."""
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     one_chain = version >= ONE_CHAIN
@@ -121,7 +121,7 @@ def check_chain(db: sqlite3.Connection, found: ChainFindings) -> None:
         _check_end(db, found)
 
 
-def check_schema(db: sqlite3.Connection) -> None:
+def check_schema(db: SqlConnection) -> None:
     """Raise `BrokenChain` for a trigger or a view: Handrail makes none, and they change what a
     process writes or reads without another connection writing anything.
     """
@@ -132,7 +132,7 @@ def check_schema(db: sqlite3.Connection) -> None:
         raise BrokenChain(f"{foreign[0]} {foreign[1]!r}: not part of a store")
 
 
-def _check_old_ledger(db: sqlite3.Connection, found: ChainFindings) -> None:
+def _check_old_ledger(db: SqlConnection, found: ChainFindings) -> None:
     found.notes.migrated_row = None
     query = (
         "SELECT id, session, kind, at_ns, rows, head, info, prev_hash, hash, 0, ''"
@@ -142,7 +142,7 @@ def _check_old_ledger(db: sqlite3.Connection, found: ChainFindings) -> None:
         _check_line(LedgerLine(*fields), expected, found.head, found, one_chain=False)
 
 
-def _check_ledger(db: sqlite3.Connection, found: ChainFindings, old_lines: int) -> None:
+def _check_ledger(db: SqlConnection, found: ChainFindings, old_lines: int) -> None:
     """Check the lines; the first `old_lines` are from before there was one chain."""
     query = (
         "SELECT id, session, kind, at_ns, rows, head, info, prev_hash, hash, after_row, owner"
@@ -179,7 +179,7 @@ def _check_line(
         raise BrokenChain(f"{where}: what it says cannot be read")
 
 
-def _check_lines_behind_rows(db: sqlite3.Connection, found: ChainFindings) -> None:
+def _check_lines_behind_rows(db: SqlConnection, found: ChainFindings) -> None:
     for line in found.lines_behind_rows:
         row = db.execute("SELECT hash FROM rows WHERE id = ?", (line.after_row,)).fetchone()
         if row is None or row[0] != line.prev:
@@ -199,7 +199,7 @@ def _note_session(found: ChainFindings, line: LedgerLine, where: str) -> None:
     lines.closed_rows = line.rows if line.kind == "close" else -1
 
 
-def _check_sessions(db: sqlite3.Connection, found: ChainFindings) -> None:
+def _check_sessions(db: SqlConnection, found: ChainFindings) -> None:
     rest = dict(found.sessions)
     stored = db.execute("SELECT id, ordinal, opened_ns, closed_ns FROM sessions ORDER BY ordinal")
     for session, *facts in stored:
@@ -212,9 +212,7 @@ def _check_sessions(db: sqlite3.Connection, found: ChainFindings) -> None:
         raise BrokenChain(f"ledger, session {session}: session removed")
 
 
-def _check_rows(
-    db: sqlite3.Connection, session: str, lines: SessionLines, found: ChainFindings
-) -> None:
+def _check_rows(db: SqlConnection, session: str, lines: SessionLines, found: ChainFindings) -> None:
     marks = {rows: head for rows, head in lines.marks.items() if rows}
     seq, last = 0, lines.origin
     for number, row_before, *row, body in _select_rows(db, session):
@@ -239,7 +237,7 @@ def _check_rows(
         found.open_sessions[session] = last
 
 
-def _select_rows(db: sqlite3.Connection, session: str) -> Iterator[tuple[Any, ...]]:
+def _select_rows(db: SqlConnection, session: str) -> SqlCursor:
     return db.execute(
         "SELECT r.id, b.hash, r.seq, r.kind, r.call_id, r.turn, r.at_ns, r.payload_hash,"
         " r.prev_hash, r.hash, p.body FROM rows r LEFT JOIN payloads p ON p.row = r.id"
@@ -275,7 +273,7 @@ def _check_payload(
         )
 
 
-def _check_strays(db: sqlite3.Connection, *, has_contents: bool) -> None:
+def _check_strays(db: SqlConnection, *, has_contents: bool) -> None:
     stray = db.execute(
         "SELECT session, seq, call_id FROM rows WHERE session NOT IN (SELECT id FROM sessions)"
         " LIMIT 1"
@@ -294,7 +292,7 @@ def _check_strays(db: sqlite3.Connection, *, has_contents: bool) -> None:
         raise BrokenChain(content)
 
 
-def _check_old_rows(db: sqlite3.Connection, found: ChainFindings) -> None:
+def _check_old_rows(db: SqlConnection, found: ChainFindings) -> None:
     """Whether the rows from before there was one chain are those that were there then."""
     notes = found.notes
     if notes.digest is None or notes.migrated_row is None:
@@ -305,7 +303,7 @@ def _check_old_rows(db: sqlite3.Connection, found: ChainFindings) -> None:
         )
 
 
-def _check_values(db: sqlite3.Connection, found: ChainFindings) -> None:
+def _check_values(db: SqlConnection, found: ChainFindings) -> None:
     rest = dict(found.notes.values)
     for session, key, value in db.execute("SELECT session, key, value FROM session_state"):
         kept = rest.pop((session, key), None)
@@ -318,7 +316,7 @@ def _check_values(db: sqlite3.Connection, found: ChainFindings) -> None:
         raise BrokenChain(f"session_state, {key!r} of session {session!r}: removed")
 
 
-def _check_end(db: sqlite3.Connection, found: ChainFindings) -> None:
+def _check_end(db: SqlConnection, found: ChainFindings) -> None:
     row, line = db.execute(
         "SELECT (SELECT coalesce(max(id), 0) FROM rows), (SELECT coalesce(max(id), 0) FROM ledger)"
     ).fetchone()

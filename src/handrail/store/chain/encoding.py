@@ -13,13 +13,17 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple
-
-from pydantic_core import to_json
+from typing import Any, Final
 
 from handrail.core.ports.records import Row
 
 GENESIS: Final = "0" * 64
+
+# In bytes. Two names must fit into an index of PostgreSQL, which takes about 2,700.
+_LONGEST_NAME: Final = 1_000
+_KEPT_OF_NAME: Final = 900
+# A name of so few characters is never too long.
+_SHORT_NAME: Final = 250
 
 _sha256 = hashlib.sha256
 
@@ -89,18 +93,40 @@ def encode_json(value: Any) -> bytes:
     """
     try:
         # Half the time of the standard library, and this is the dearest step of a row.
-        return to_json(value, fallback=_plain)
+        return _fast_json()(value, fallback=_plain)
     except ValueError:
         # Half a surrogate pair (undecodable bytes in a tool's output) has no UTF-8, and
         # raw bytes may be none; the standard library escapes the one and we the other.
         return _escaped(value).encode("ascii")
 
 
+@cache
+def _fast_json() -> Callable[..., bytes]:
+    from pydantic_core import to_json
+
+    return to_json
+
+
+def encode_info(info: Mapping[str, Any]) -> str:
+    """Compact JSON of a few texts and numbers, without loading what is fast for rows."""
+    return _escaped(info)
+
+
 def storable(text: str) -> str:
-    """The text itself, or with lone surrogates spelled out where it has no UTF-8 form."""
-    if text.isascii():
+    """The text itself, or with lone surrogates and NUL spelled out, which a database may refuse."""
+    if text.isascii() and "\0" not in text:
         return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def storable_name(text: str) -> str:
+    """The name of a session, a call or a value as it is stored: the end of one that is too long for
+    an index of PostgreSQL is replaced by a hash of it.
+    """
+    name = storable(text)
+    if len(name) < _SHORT_NAME or len(encoded := name.encode()) <= _LONGEST_NAME:
+        return name
+    return encoded[:_KEPT_OF_NAME].decode("utf-8", "ignore") + "..." + payload_hash(encoded)
 
 
 def _plain(value: object) -> Any:
@@ -110,42 +136,31 @@ def _plain(value: object) -> Any:
 _escaped = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
 
 
-class EncodedRow(NamedTuple):
-    """A row whose payload is JSON already, so that nobody can change it any more."""
+# Plain tuples: every call makes two of each, and a named one takes four times as long.
 
-    session: str
-    kind: str
-    call_id: str
-    turn: int
-    at_ns: int
-    body: bytes
-
-
-class SealedRow(NamedTuple):
-    """A row made ready for writing, all but its place in the chain."""
-
-    session: str
-    kind: str
-    call_id: str
-    turn: int
-    at_ns: int
-    payload_hash: str
-    body: str
+# A row whose payload is JSON already, so that nobody can change it any more: session, kind, id of
+# the call, turn, time in nanoseconds, payload.
+EncodedRow = tuple[str, str, str, int, int, bytes]
+# A row made ready for writing, all but its place in the chain: the same with the hash of the payload
+# before the payload, which is text.
+SealedRow = tuple[str, str, str, int, int, str, str]
 
 
 def encode_row(row: Row) -> EncodedRow:
     """The row as it is at this moment; raises whatever its payload's own code raises."""
     session, kind, call_id, turn, at_ns, payload = row
-    return EncodedRow(session, kind, call_id, turn, at_ns, encode_json(payload))
+    return session, kind, call_id, turn, at_ns, encode_json(payload)
 
 
 def encode_row_or_error(row: Row) -> EncodedRow:
     """The same; what has no JSON form is recorded as the reason why."""
+    session, kind, call_id, turn, at_ns, payload = row
     try:
-        return encode_row(row)
+        body = encode_json(payload)
     except Exception as error:  # noqa: BLE001 - foreign code; the record must outlive it
         # That the call happened must be on record, even if not what it carried.
-        return encode_row(row._replace(payload={"unencodable": describe_encoding_error(error)}))
+        body = encode_json({"unencodable": describe_encoding_error(error)})
+    return session, kind, call_id, turn, at_ns, body
 
 
 def describe_encoding_error(error: Exception) -> str:
@@ -166,11 +181,12 @@ def seal_row(packed: EncodedRow, *, clean: bool = False) -> SealedRow:
     session, kind, call_id, turn, at_ns, body = packed
     if not clean:
         body = _without_secrets(body) if kind != "intent" else _without_secrets_in_text(body)
-    # Most names are ASCII, and this is done for every row.
-    if not (session.isascii() and call_id.isascii()):
-        session, call_id = storable(session), storable(call_id)
+    # Most names are short and ASCII, and this is done for every row.
+    names = session + call_id
+    if not names.isascii() or len(names) >= _SHORT_NAME or "\0" in names:
+        session, call_id = storable_name(session), storable_name(call_id)
     own = _sha256(body).hexdigest()
-    return SealedRow(session, kind, call_id, turn, at_ns, own, body.decode())
+    return session, kind, call_id, turn, at_ns, own, body.decode()
 
 
 def _without_secrets_in_text(body: bytes) -> bytes:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
@@ -20,12 +19,13 @@ from handrail.core.problems import ProblemRaised
 from handrail.store.chain.encoding import (
     GENESIS,
     SealedRow,
-    encode_json,
+    encode_info,
     line_hash,
     payload_hash,
     row_hash,
 )
 from handrail.store.records.contents import store_contents
+from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 LineKind = Literal["open", "close", "state", "purge", "migrate"]
@@ -35,7 +35,9 @@ NO_SESSION: Final = ""
 # Rows per INSERT. Each statement releases the interpreter lock and takes it from the calling thread
 # again, so one statement inserts many rows. There are few sizes, because each is prepared and
 # cached; rows that are missing in a statement have no number.
-_SIZES: Final = (1, 2, 4, 16, 64)
+_SIZES: Final = (1, 2, 4, 16, 64, 128, 256)
+# The most parameters of a statement that every SQLite takes.
+_MAX_PARAMETERS: Final = 999
 _INSERT_ROWS: Final = (
     "INSERT INTO rows (id, session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash, hash)"
 )
@@ -43,12 +45,17 @@ _INSERT_USES: Final = "INSERT INTO content_uses (row, content)"
 _INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body)"
 # The share of the time that checks after foreign changes may take is one in this many.
 _PAUSE: Final = 20
-_LOOK: Final = (
+LOOK: Final = (
     "SELECT e.rows, e.line, (SELECT max(id) FROM rows), (SELECT max(id) FROM ledger),"
     " (SELECT hash FROM rows WHERE id = coalesce(?1, e.rows)),"
     " (SELECT hash FROM ledger WHERE id = coalesce(?2, e.line)),"
-    " (SELECT data_version FROM pragma_data_version)"
+    " (SELECT data_version FROM pragma_data_version), e.hash"
     " FROM (SELECT 1) LEFT JOIN chain_end e"
+)
+
+_SAVE_END: Final = (
+    "INSERT INTO chain_end (one, rows, line, hash) VALUES (1, ?, ?, ?) ON CONFLICT (one)"
+    " DO UPDATE SET rows = excluded.rows, line = excluded.line, hash = excluded.hash"
 )
 
 # Returns how the chain of the store at a path, of some size, is broken; None if it is not.
@@ -73,11 +80,16 @@ class ChainEnd(NamedTuple):
 
 
 class LedgerWriter:
-    """The chain within one write transaction; nothing is at its end before `save`."""
+    """The chain within one write transaction; nothing is at its end before `save`. `end` is where
+    the chain ends, None: that is read.
+    """
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: SqlConnection, end: ChainEnd | None = None) -> None:
         self.db = db
-        self.end = _read_end(db)
+        self.end = end or _look_at_end(db).end
+        # Numbers and hashes of the last row and the last line that were added.
+        self.last_row: tuple[int, str] | None = None
+        self.last_line: tuple[int, str] | None = None
 
     def add_line(
         self,
@@ -100,28 +112,32 @@ class LedgerWriter:
             (*fields, end.rows, owner, end.hash, own),
         )
         self.end = ChainEnd(end.rows, number, own)
+        self.last_line = number, own
         return own
 
     def add_rows(self, entries: Sequence[SealedRow]) -> None:
         """Append the rows of calls, in order."""
-        heads: dict[str, LedgerHead] = {}
+        # The number of the last row of each session.
+        lasts: dict[str, int] = {}
         rows: list[tuple[object, ...]] = []
         payloads: list[tuple[int, str]] = []
         number, line, prev = self.end
         for session, kind, call_id, turn, at_ns, body_hash, body in entries:
-            head = heads.get(session)
-            if head is None:
+            last = lasts.get(session)
+            if last is None:
                 # A new session begins with a line, which comes behind the rows before it.
                 self._insert_rows(rows, payloads)
                 self.end = ChainEnd(number, line, prev)
-                head = self._head_to_extend(session, at_ns)
+                last = self._last_row(session, at_ns)
                 line, prev = self.end.line, self.end.hash
-            number, seq = number + 1, head.seq + 1
+            number += 1
+            lasts[session] = seq = last + 1
             own = row_hash(session, seq, kind, call_id, turn, at_ns, body_hash, prev)
-            heads[session] = LedgerHead(seq, own)
             rows.append((number, session, seq, kind, call_id, turn, at_ns, body_hash, prev, own))
             payloads.append((number, body))
             prev = own
+        if entries:
+            self.last_row = number, prev
         self.end = ChainEnd(number, line, prev)
         self._insert_rows(rows, payloads)
 
@@ -137,21 +153,21 @@ class LedgerWriter:
             [(session, key, value) for (session, key), value in values.items()],
         )
         hashes = hash_values(values)
-        self.add_line(NO_SESSION, "state", encode_json({"state": hashes}).decode(), at_ns)
+        self.add_line(NO_SESSION, "state", encode_info({"state": hashes}), at_ns)
 
     def save(self) -> ChainEnd:
         """Write the new end of the chain."""
-        self.db.execute("INSERT OR REPLACE INTO chain_end VALUES (1, ?, ?, ?)", self.end)
+        self.db.execute(_SAVE_END, self.end)
         return self.end
 
-    def _head_to_extend(self, session: str, at_ns: int) -> LedgerHead:
+    def _last_row(self, session: str, at_ns: int) -> int:
         head = read_head(self.db, session)
         if head is not None:
-            return head
+            return head.seq
         if not _is_known(self.db, session):
             # A row is never turned away for want of a session: that would lose evidence.
             open_session(self, session, "{}", at_ns)
-        return LedgerHead(0, GENESIS)
+        return 0
 
     def _insert_rows(self, rows: list[tuple[object, ...]], payloads: list[tuple[int, str]]) -> None:
         if rows:
@@ -171,9 +187,9 @@ class LedgerWriter:
             payloads.clear()
 
 
-class _StoreState(NamedTuple):
-    """The end of the chain as it was seen last: numbers, their hashes, and SQLite's number that
-    changes with every commit of another connection.
+class StoreState(NamedTuple):
+    """The end of the chain as it was seen last: numbers, their hashes, SQLite's number that
+    changes with every commit of another connection, and the hash that is noted as the end.
     """
 
     rows: int | None
@@ -183,6 +199,16 @@ class _StoreState(NamedTuple):
     row_hash: str | None
     line_hash: str | None
     version: int
+    end_hash: str | None
+
+    @property
+    def end(self) -> ChainEnd:
+        """Where the chain goes on. If somebody has changed the store, which `verify` is to see for
+        ever, it goes on from the end that was noted, behind whatever there is.
+        """
+        rows = max(self.last_row or 0, self.rows or 0)
+        line = max(self.last_line or 0, self.line or 0)
+        return ChainEnd(rows, line, self.end_hash or GENESIS)
 
     @property
     def fits(self) -> bool:
@@ -190,7 +216,7 @@ class _StoreState(NamedTuple):
         return (self.rows, self.line) == (self.last_row or 0, self.last_line or 0)
 
 
-class _FileState(NamedTuple):
+class _StoreFileState(NamedTuple):
     """The main file of the store, which changes only when the log is carried over to it."""
 
     identity: tuple[int, int]
@@ -201,31 +227,41 @@ class _FileState(NamedTuple):
 class ChainGuard:
     """Whether the store still holds what this connection wrote.
 
-    `check` is called first in each write transaction, `look` last in it, and `remember` with its
-    result after the commit. If the tables disagree with what was remembered, or another process
-    has broken the chain, the transaction is refused.
+    `check_others` is called before each write transaction, `check` first in it, `look` last in it,
+    and `remember` with its result after the commit. If the tables disagree with what was remembered,
+    or another process has broken the chain, the transaction is refused.
     """
 
     def __init__(self, path: str, find_break: FindBreak) -> None:
         self._path = path
         self._find_break = find_break
-        self._seen: _StoreState | None = None
-        self._file: _FileState | None = None
+        self._seen: StoreState | None = None
+        self._file: _StoreFileState | None = None
         self._identity: tuple[int, int] | None = None
         self._changed = False
         self._next_s = 0.0
         # Broken before this process opened it: `verify` reports that, and writes go on.
         self._broken_before = False
 
-    def check(self, db: sqlite3.Connection) -> None:
-        """Raise `store_unavailable` if the store is not what was remembered."""
+    def check_others(self, db: SqlConnection) -> None:
+        """Raise `store_unavailable` if others broke the chain. Takes long: not in a transaction."""
+        # Until others have written for the first time, which `check` finds, there is nothing to ask.
+        if (known := self._seen) and self._next_s and time.monotonic() >= self._next_s:
+            (version,) = db.execute("PRAGMA data_version").fetchone()
+            if self._changed or version != known.version:
+                self._seen, self._file = known._replace(version=version), self._look_at_file()
+                self._changed = True
+                self._check_others()
+
+    def check(self, db: SqlConnection) -> StoreState:
+        """The state of the store. Raises `store_unavailable` if it is not what was remembered."""
         known = self._seen
         if known is None:
             now = _look_at_end(db)
             if not now.fits:
                 self._broken_before = True
                 _log.warning("the record in %s is broken; run `handrail verify`", self._path)
-            return
+            return now
         now = _look_at_end(db, known)
         if (now.row_hash, now.line_hash) != (known.row_hash, known.line_hash):
             raise self._refuse("what this process wrote last is gone or was changed")
@@ -237,12 +273,19 @@ class ChainGuard:
         self._seen, self._file = known._replace(version=now.version), file
         if self._changed and time.monotonic() >= self._next_s:
             self._check_others()
+        return now
 
-    def look(self, db: sqlite3.Connection) -> _StoreState:
-        """The state to remember if this transaction is committed."""
-        return _look_at_end(db)
+    def look(self, db: SqlConnection, chain: LedgerWriter | None = None) -> StoreState:
+        """The state to remember if this transaction is committed; `chain` wrote all of it."""
+        known = self._seen
+        if chain is None or known is None:
+            return _look_at_end(db)
+        row, row_hash = chain.last_row or (known.last_row, known.row_hash)
+        line, line_hash = chain.last_line or (known.last_line, known.line_hash)
+        rows, lines, own = chain.end
+        return StoreState(rows, lines, row, line, row_hash, line_hash, known.version, own)
 
-    def remember(self, seen: _StoreState) -> None:
+    def remember(self, seen: StoreState) -> None:
         """Expect this state at the next `check`."""
         self._seen, self._file = seen, self._look_at_file()
         if self._identity is None and self._file is not None:
@@ -260,14 +303,14 @@ class ChainGuard:
         ended = time.monotonic()
         self._changed, self._next_s = False, ended + _PAUSE * (ended - began)
 
-    def _look_at_file(self) -> _FileState | None:
+    def _look_at_file(self) -> _StoreFileState | None:
         if self._path == ":memory:":
             return None
         try:
             found = os.stat(self._path)  # noqa: PTH116 - for every commit; half the time of Path
         except OSError:
             return None
-        return _FileState((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+        return _StoreFileState((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
 
     def _refuse(self, what: str) -> ProblemRaised:
         return problem_error(
@@ -281,9 +324,9 @@ class ChainGuard:
         )
 
 
-def _look_at_end(db: sqlite3.Connection, at: _StoreState | None = None) -> _StoreState:
+def _look_at_end(db: SqlConnection, at: StoreState | None = None) -> StoreState:
     wanted = (None, None) if at is None else (at.last_row or 0, at.last_line or 0)
-    return _StoreState(*db.execute(_LOOK, wanted).fetchone())
+    return StoreState(*db.execute(LOOK, wanted).fetchone())
 
 
 def open_session(chain: LedgerWriter, session: str, info: str, at_ns: int, owner: str = "") -> bool:
@@ -316,7 +359,7 @@ def close_sessions(
         db.execute("UPDATE sessions SET closed_ns = ? WHERE id = ?", (at_ns, session))
 
 
-def read_head(db: sqlite3.Connection, session: str) -> LedgerHead | None:
+def read_head(db: SqlConnection, session: str) -> LedgerHead | None:
     """The last row of a session, None if it has none."""
     found = db.execute(
         "SELECT seq, hash FROM rows WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,)
@@ -329,36 +372,16 @@ def hash_values(values: Mapping[tuple[str, str], str]) -> list[tuple[str, str, s
     return [(*key, payload_hash(value.encode())) for key, value in values.items()]
 
 
-def find_ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """The numbers as ranges (first, last), in order."""
-    ranges: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1] = (ranges[-1][0], number)
-        else:
-            ranges.append((number, number))
-    return ranges
-
-
-def _read_end(db: sqlite3.Connection) -> ChainEnd:
-    rows, line, end_rows, end_line, own = db.execute(
-        "SELECT (SELECT max(id) FROM rows), (SELECT max(id) FROM ledger), rows, line, hash"
-        " FROM (SELECT 1) LEFT JOIN chain_end"
-    ).fetchone()
-    # Where they differ somebody has changed the store, which `verify` is to see for ever: the
-    # chain goes on from the end that was noted, behind whatever there is.
-    return ChainEnd(max(rows or 0, end_rows or 0), max(line or 0, end_line or 0), own or GENESIS)
-
-
-def _is_known(db: sqlite3.Connection, session: str) -> bool:
+def _is_known(db: SqlConnection, session: str) -> bool:
     found = db.execute("SELECT 1 FROM sessions WHERE id = ?", (session,)).fetchone()
     return found is not None
 
 
-def _insert(db: sqlite3.Connection, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def _insert(db: SqlConnection, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
     columns = len(rows[0])
-    for start in range(0, len(rows), _SIZES[-1]):
-        part = rows[start : start + _SIZES[-1]]
+    most = max(one for one in _SIZES if one * columns <= _MAX_PARAMETERS)
+    for start in range(0, len(rows), most):
+        part = rows[start : start + most]
         size = next(one for one in _SIZES if one >= len(part))
         missing = (None,) * (columns * (size - len(part)))
         db.execute(_statement(head, columns, size), (*chain.from_iterable(part), *missing))
@@ -368,4 +391,4 @@ def _insert(db: sqlite3.Connection, head: str, rows: Sequence[tuple[Any, ...]]) 
 def _statement(head: str, columns: int, rows: int) -> str:
     marks = "(" + ",".join("?" * columns) + ")"
     values = ",".join([marks] * rows)
-    return f"{head} SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"  # noqa: S608
+    return f"{head} SELECT * FROM (VALUES {values}) AS given WHERE column1 IS NOT NULL"  # noqa: S608

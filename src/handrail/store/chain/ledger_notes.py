@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,3 +66,14 @@ def read_notes(notes: LedgerNotes, kind: str, info: str, after_row: int) -> bool
     except (ValueError, TypeError, KeyError, AttributeError):
         return False
     return True
+
+
+def find_ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The numbers as ranges (first, last), in order."""
+    ranges: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return ranges

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from handrail.core.names.store_location import MEMORY
 from handrail.core.ports.records import Integrity
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.chain_check import (
@@ -14,7 +15,8 @@ from handrail.store.chain.chain_check import (
     check_chain,
     check_schema,
 )
-from handrail.store.sqlite.connection import MEMORY, open_read_only
+from handrail.store.opening import open_read_only
+from handrail.store.sql import SqlConnection
 
 # Larger stores are not checked as a whole after another process wrote to them: their rows are
 # counted.
@@ -37,28 +39,29 @@ def verify(location: str | Path, anchor: str | None = None) -> Integrity:
     Both are seen only with an `anchor`, a head noted earlier somewhere else: `anchored` is
     True if it is the hash of a verified ledger line or row. A payload may be missing only
     where a purge is on record, or where an older store had lost it before it was migrated
-    (`missing_payloads`). Claims, leases and dead letters are working memory and not covered.
+    (`missing_payloads`). Claims, leases and failed calls are working memory and not covered.
 
     Raises `store_unavailable` if there is no store to read.
     """
-    if str(location) == MEMORY:
+    if location == MEMORY:
         raise ProblemRaised(
             "store_unavailable",
             "a store in memory cannot be verified from outside",
             hint="open the workspace with a store on disk",
         )
-    db = open_read_only(str(location))
+    db = open_read_only(location)
     try:
         return check_integrity(db, anchor)
     finally:
         db.close()
 
 
-def check_integrity(db: sqlite3.Connection, anchor: str | None) -> Integrity:
+def check_integrity(db: SqlConnection, anchor: str | None) -> Integrity:
     """The same, of a connection with a read transaction."""
     found = ChainFindings(anchor.strip().lower() if anchor else None)
-    # Evidence that is not even valid text must not stop the check.
-    db.text_factory = _lenient
+    if isinstance(db, sqlite3.Connection):
+        # Evidence that is not even valid text must not stop the check.
+        db.text_factory = _lenient
     try:
         check_chain(db, found)
     except BrokenChain as broken:
@@ -87,7 +90,7 @@ def find_break(path: str, size: int) -> str | None:
         db.close()
 
 
-def _find_break(db: sqlite3.Connection, size: int) -> str | None:
+def _find_break(db: SqlConnection, size: int) -> str | None:
     if size <= _WHOLE_BYTES:
         return check_integrity(db, None).broken
     try:

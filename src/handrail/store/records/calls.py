@@ -6,18 +6,21 @@ Claims run inside the caller's write transaction, so that of several processes o
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from handrail.core.ports.records import CallClaim, CallRecord, SessionRecord
 from handrail.store.records.contents import expand_body
+from handrail.store.sql import SqlConnection
 
 # What stands for a payload that was purged.
 PURGED: Final[Mapping[str, Any]] = {"purged": True}
+# A limit that leaves nothing out.
+ALL: Final = 2**62
 
 
-def find_completed(db: sqlite3.Connection, session: str, call_id: str) -> CallRecord | None:
+def find_completed(db: SqlConnection, session: str, call_id: str) -> CallRecord | None:
     """The last completed call of this id in the session.
 
     The last, because a call that was cancelled away before it changed anything is on record
@@ -31,16 +34,33 @@ def find_completed(db: sqlite3.Connection, session: str, call_id: str) -> CallRe
     return found
 
 
+# The agent of a call stands in the payload of its request. Which payloads contain its name is asked
+# first; that it is the agent's, and not another text, is looked at afterwards.
+_BY_AGENT: Final = "(SELECT instr(body, ?) > 0 FROM payloads WHERE row = rows.id)"
+
+# The ids of the calls of a conversation begin with its own.
+OF_CONVERSATION: Final = (
+    "EXISTS (SELECT 1 FROM (SELECT ? AS name) AS one WHERE {0}session = name"
+    " OR instr({0}call_id, name || '.') = 1)"
+)
+
+
 def list_calls(
-    db: sqlite3.Connection,
+    db: SqlConnection,
     session: str | None,
     call_id: str | None,
     limit: int,
     before_ns: int | None,
     turn: int | None = None,
+    agent: str | None = None,
+    conversation: str | None = None,
 ) -> list[CallRecord]:
-    """Calls by the time they were requested, newest first."""
+    """Calls by the time they were requested, newest first. Those of a `conversation` are in any
+    session; those of the session of the same name belong to it.
+    """
     wanted = {
+        _BY_AGENT: None if agent is None else _agent_text(agent),
+        OF_CONVERSATION.format("rows."): conversation,
         "session = ?": session,
         "call_id = ?": call_id,
         "at_ns < ?": before_ns,
@@ -51,23 +71,31 @@ def list_calls(
     starts = db.execute(
         f"SELECT session, call_id, seq FROM rows WHERE {where}"  # noqa: S608 - clauses from above
         " ORDER BY at_ns DESC, id DESC LIMIT ?",
-        (*used.values(), limit),
+        (*used.values(), limit if agent is None else ALL),
     ).fetchall()
-    return [next(_attempts(db, *start)) for start in starts]
+    found = (next(_attempts(db, *start)) for start in starts)
+    if agent is None:
+        return list(found)
+    return list(islice((one for one in found if one.requested.get("agent") == agent), limit))
 
 
-def load_payload(db: sqlite3.Connection, row: int) -> Mapping[str, Any]:
+def _agent_text(agent: str) -> str:
+    """What a payload of the agent contains. Of other names than ASCII there are two spellings."""
+    return f'"agent":{json.dumps(agent)}' if agent.isascii() else '"agent":'
+
+
+def load_payload(db: SqlConnection, row: int) -> Mapping[str, Any]:
     """All that one row says, or that it was purged."""
     return decode_call(load_body(db, row))
 
 
-def load_body(db: sqlite3.Connection, row: int) -> str | None:
+def load_body(db: SqlConnection, row: int) -> str | None:
     """The payload of a row as JSON; None if it was purged."""
     found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
     return None if found is None else expand_body(db, found[0])
 
 
-def find_attempt(db: sqlite3.Connection, session: str, call_id: str, seq: int) -> CallRecord:
+def find_attempt(db: SqlConnection, session: str, call_id: str, seq: int) -> CallRecord:
     """The call that a row belongs to: from the request before it to the next."""
     start = db.execute(
         "SELECT max(seq) FROM rows WHERE session = ? AND call_id = ? AND kind = 'requested'"
@@ -77,7 +105,7 @@ def find_attempt(db: sqlite3.Connection, session: str, call_id: str, seq: int) -
     return next(_attempts(db, session, call_id, start or 0))
 
 
-def list_sessions(db: sqlite3.Connection, limit: int) -> list[SessionRecord]:
+def list_sessions(db: SqlConnection, limit: int) -> list[SessionRecord]:
     """Sessions by their latest opening, newest first."""
     found = db.execute(
         "SELECT s.id, s.ordinal, s.opened_ns, s.closed_ns,"
@@ -93,20 +121,24 @@ def list_sessions(db: sqlite3.Connection, limit: int) -> list[SessionRecord]:
     ]
 
 
-def load_state(db: sqlite3.Connection, session: str) -> dict[str, Any]:
+def is_recorded(db: SqlConnection, session: str) -> bool:
+    """Whether a session of this name was ever opened."""
+    found = db.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
+    return found.fetchone() is not None
+
+
+def load_state(db: SqlConnection, session: str) -> dict[str, Any]:
     """What was saved with a session, by key."""
     found = db.execute("SELECT key, value FROM session_state WHERE session = ?", (session,))
     return {key: json.loads(value) for key, value in found}
 
 
-def load_parts(
-    db: sqlite3.Connection, session: str, name: str, after_seq: int
-) -> tuple[int, list[Any]]:
+def load_parts(db: SqlConnection, session: str, name: str, after_seq: int) -> tuple[int, list[Any]]:
     """See `Store.parts_of_calls`."""
     last = db.execute("SELECT max(seq) FROM rows WHERE session = ?", (session,)).fetchone()[0]
     found = db.execute(
         "SELECT p.body FROM rows r JOIN payloads p ON p.row = r.id WHERE r.session = ?"
-        " AND r.seq > ? AND r.kind = 'completed' AND instr(p.body, ?) ORDER BY r.seq",
+        " AND r.seq > ? AND r.kind = 'completed' AND instr(p.body, ?) > 0 ORDER BY r.seq",
         (session, after_seq, f'"{name}":'),
     )
     payloads = [decode_call(expand_body(db, body)) for (body,) in found]
@@ -114,7 +146,7 @@ def load_parts(
 
 
 def _attempts(
-    db: sqlite3.Connection, session: str, call_id: str, first_seq: int
+    db: SqlConnection, session: str, call_id: str, first_seq: int
 ) -> Iterator[CallRecord]:
     """The calls of one id, oldest first; each reaches from its request to the next one."""
     rows = db.execute(
@@ -167,7 +199,7 @@ def decode_call(
 
 
 def claim_call_id(
-    db: sqlite3.Connection, session: str, call_id: str, fingerprint: str, owner: str, at_ns: int
+    db: SqlConnection, session: str, call_id: str, fingerprint: str, owner: str, at_ns: int
 ) -> CallClaim | None:
     """Take the id if nobody has; None if it is taken by this, else who has it."""
     # An id without a claim can be on record all the same: older stores had none, and the
@@ -188,9 +220,7 @@ def claim_call_id(
     return CallClaim(*found) if found else CallClaim(None, "")
 
 
-def take_over_claim(
-    db: sqlite3.Connection, session: str, call_id: str, dead: str, owner: str
-) -> bool:
+def take_over_claim(db: SqlConnection, session: str, call_id: str, dead: str, owner: str) -> bool:
     """Give the id to another owner, unless it has changed hands meanwhile."""
     done = db.execute(
         "UPDATE claims SET owner = ? WHERE session = ? AND call_id = ? AND owner = ?",

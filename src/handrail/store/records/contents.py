@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+from handrail.store.sql import SqlConnection
 
 # The schema version since which there are contents.
 CONTENTS: Final = 9
@@ -31,13 +32,13 @@ _STRAYS: Final = {
         "content of payload {}: there is no such payload"
     ),
     "SELECT row FROM payloads LEFT JOIN content_uses USING (row) WHERE coalesce("
-    "substr(body, 1, length(content) + 2) != char(1) || content || char(1),"
+    "substr(body, 1, length(CAST(content AS TEXT)) + 2) != char(1) || content || char(1),"
     " substr(body, 1, 1) = char(1)) LIMIT 1": "payload {}: its content is another one",
 }
 
 
 def store_contents(
-    db: sqlite3.Connection, payloads: Sequence[tuple[int, str]]
+    db: SqlConnection, payloads: Sequence[tuple[int, str]]
 ) -> tuple[list[tuple[int, str]], list[tuple[int, int]]]:
     """Store the long beginnings of payloads (row, body) that are not stored yet. Returns the
     payloads with numbers in their place, and the uses (row, number), which the caller inserts in
@@ -59,7 +60,7 @@ def store_contents(
     return packed, uses
 
 
-def expand_body(db: sqlite3.Connection, body: str | None) -> str | None:
+def expand_body(db: SqlConnection, body: str | None) -> str | None:
     """The whole payload. If its beginning is missing or damaged, the number stays, which is no
     JSON and matches no hash.
     """
@@ -75,7 +76,7 @@ def expand_body(db: sqlite3.Connection, body: str | None) -> str | None:
 
 
 def count_content_bytes(
-    db: sqlite3.Connection, rows: str | None = None, values: Sequence[object] = ()
+    db: SqlConnection, rows: str | None = None, values: Sequence[object] = ()
 ) -> int:
     """The stored bytes of all texts, or of those that only the rows of a query need; 0 in a store
     of an older version.
@@ -89,13 +90,13 @@ def count_content_bytes(
     return total
 
 
-def drop_unused_contents(db: sqlite3.Connection) -> None:
+def drop_unused_contents(db: SqlConnection) -> None:
     """Delete the texts that no payload needs any more."""
     db.execute("DELETE FROM content_uses WHERE row NOT IN (SELECT row FROM payloads)")
     db.execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM content_uses)")
 
 
-def find_content_break(db: sqlite3.Connection) -> str | None:
+def find_content_break(db: SqlConnection) -> str | None:
     """Describes a text that does not match its hash or that no payload needs, or a payload whose
     number is not that of its use.
     """
@@ -116,7 +117,7 @@ def _hash_compressed(body: object) -> bytes | None:
         return None
 
 
-def _store(db: sqlite3.Connection, texts: set[str]) -> dict[str, int]:
+def _store(db: SqlConnection, texts: set[str]) -> dict[str, int]:
     """The number of each text; texts that are new are stored."""
     hashes = {hashlib.sha256(text.encode()).digest(): text for text in texts}
     known = dict(_find(db, list(hashes)))
@@ -130,7 +131,7 @@ def _store(db: sqlite3.Connection, texts: set[str]) -> dict[str, int]:
     return {hashes[own]: number for own, number in known.items()}
 
 
-def _find(db: sqlite3.Connection, hashes: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+def _find(db: SqlConnection, hashes: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
     for start in range(0, len(hashes), _AT_ONCE):
         part = hashes[start : start + _AT_ONCE]
         marks = ",".join("?" * len(part))

@@ -1,4 +1,4 @@
-"""The SQL of dead letters. Arguments and errors go in without secrets that show by their shape.
+"""The SQL of failed calls. Arguments and errors go in without secrets that show by their shape.
 
 Runs inside the caller's write transaction, so that of several processes one comes first.
 """
@@ -9,12 +9,20 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from handrail.core.dead_letters import DeadLetter, LetterMove, LetterState, NewLetter
 from handrail.store.chain.encoding import encode_json, redact, storable
-from handrail.store.sqlite.connection import Database
+from handrail.store.opening import open_database
+from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import explain_error, problem_error
+
+if TYPE_CHECKING:
+    from handrail.core.failed_calls import (
+        FailedCall,
+        FailedCallChange,
+        FailedCallState,
+        NewFailedCall,
+    )
 
 # So many wait at most; beyond that the oldest goes. The record has the call all the same.
 MOST_PENDING: Final = 1_000
@@ -27,17 +35,17 @@ _COLUMNS: Final = (
 _OVER: Final = "state IN ('resolved', 'abandoned') AND changed_ns < ?"
 
 
-def insert_failed_call(db: sqlite3.Connection, letter: NewLetter, at_ns: int) -> None:
+def insert_failed_call(db: SqlConnection, call: NewFailedCall, at_ns: int) -> None:
     """Write it down, or count one more failure of the same call that waits already."""
-    arguments, redacted = _without_secrets(letter.arguments)
-    error, _ = _without_secrets(letter.error)
-    session, workspace = storable(letter.session), storable(letter.workspace)
-    call_id, agent = storable(letter.call_id), storable(letter.agent)
+    arguments, redacted = _without_secrets(call.arguments)
+    error, _ = _without_secrets(call.error)
+    session, workspace = storable(call.session), storable(call.workspace)
+    call_id, agent = storable(call.call_id), storable(call.agent)
     known = db.execute(
         "UPDATE dead_letters SET attempts = attempts + 1, error = ?, call_id = ?, changed_ns = ?"
         " WHERE state = 'pending' AND session = ? AND workspace = ? AND agent = ?"
         " AND operation = ? AND arguments = ?",
-        (error, call_id, at_ns, session, workspace, agent, letter.operation, arguments),
+        (error, call_id, at_ns, session, workspace, agent, call.operation, arguments),
     )
     if known.rowcount:
         return
@@ -45,7 +53,7 @@ def insert_failed_call(db: sqlite3.Connection, letter: NewLetter, at_ns: int) ->
         "INSERT INTO dead_letters (session, call_id, workspace, agent, operation, arguments,"
         " redacted, error, state, attempts, owner, created_ns, changed_ns)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 1, '', ?, ?)",
-        (session, call_id, workspace, agent, letter.operation, arguments, redacted, error,
+        (session, call_id, workspace, agent, call.operation, arguments, int(redacted), error,
          at_ns, at_ns),
     )  # fmt: skip
     db.execute(
@@ -55,29 +63,29 @@ def insert_failed_call(db: sqlite3.Connection, letter: NewLetter, at_ns: int) ->
     )
 
 
-def list_failed_calls(db: sqlite3.Connection, state: LetterState | None) -> list[DeadLetter]:
+def list_failed_calls(db: SqlConnection, state: FailedCallState | None) -> list[FailedCall]:
     """All, or those in one state, oldest first."""
     where, values = ("", ()) if state is None else (" WHERE state = ?", (state.value,))
     query = f"SELECT {_COLUMNS} FROM dead_letters{where} ORDER BY id"  # noqa: S608 - our columns
-    return [_letter(row) for row in db.execute(query, values)]
+    return [_failed_call(row) for row in db.execute(query, values)]
 
 
-def find_failed_call(db: sqlite3.Connection, id: int) -> DeadLetter | None:
+def find_failed_call(db: SqlConnection, id: int) -> FailedCall | None:
     """One of them, None if there is none of that number."""
     query = f"SELECT {_COLUMNS} FROM dead_letters WHERE id = ?"  # noqa: S608 - our columns
     row = db.execute(query, (id,)).fetchone()
-    return None if row is None else _letter(row)
+    return None if row is None else _failed_call(row)
 
 
 def set_failed_call_state(
-    db: sqlite3.Connection, seen: DeadLetter, to: LetterMove, at_ns: int
+    db: SqlConnection, seen: FailedCall, to: FailedCallChange, at_ns: int
 ) -> bool:
     """Change its state, unless somebody else did since it was seen."""
     error = None if to.error is None else _without_secrets(to.error)[0]
     done = db.execute(
         "UPDATE dead_letters SET state = ?, owner = ?, error = coalesce(?, error),"
         " attempts = attempts + ?, changed_ns = ? WHERE id = ? AND state = ? AND owner = ?",
-        (to.state.value, to.owner, error, error is not None, at_ns, seen.id, seen.state.value,
+        (to.state.value, to.owner, error, int(error is not None), at_ns, seen.id, seen.state.value,
          seen.owner),
     )  # fmt: skip
     return done.rowcount == 1
@@ -85,22 +93,21 @@ def set_failed_call_state(
 
 def purge_failed_calls(location: str | Path, *, now_ns: int, busy_timeout_s: float = 5.0) -> int:
     """Drop for good what was resolved or abandoned more than seven days ago; how many."""
-    path = str(Path(location).absolute())
-    database = Database(path, busy_timeout_s=busy_timeout_s)
+    database = open_database(location, busy_timeout_s=busy_timeout_s)
     try:
-        database.db.execute("PRAGMA secure_delete = ON")
+        database.erase_deleted()
         with database.writing("process", busy_timeout_s) as db:
             return db.execute(
                 f"DELETE FROM dead_letters WHERE {_OVER}",  # noqa: S608 - our clause
                 (now_ns - KEPT_NS,),
             ).rowcount
     except sqlite3.Error as error:
-        raise problem_error(explain_error(error, path)) from error
+        raise problem_error(explain_error(error, database.location)) from error
     finally:
-        database.db.close()
+        database.close()
 
 
-def count_expired(db: sqlite3.Connection, *, now_ns: int) -> int:
+def count_expired(db: SqlConnection, *, now_ns: int) -> int:
     """How many `purge_failed_calls` would drop; none where a store is too old to have any."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'dead_letters'").fetchone():
         return 0
@@ -115,14 +122,16 @@ def _without_secrets(value: Mapping[str, Any]) -> tuple[str, bool]:
     return kept.decode(), kept != body
 
 
-def _letter(row: tuple[Any, ...]) -> DeadLetter:
+def _failed_call(row: tuple[Any, ...]) -> FailedCall:
+    from handrail.core.failed_calls import FailedCall, FailedCallState
+
     named = dict(zip(_COLUMNS.split(", "), row, strict=True))
-    return DeadLetter(
+    return FailedCall(
         **{
             **named,
             "arguments": json.loads(named["arguments"]),
             "redacted": bool(named["redacted"]),
             "error": json.loads(named["error"]),
-            "state": LetterState(named["state"]),
+            "state": FailedCallState(named["state"]),
         }
     )

@@ -5,15 +5,15 @@ processes one comes first.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Sequence
 
 from handrail.core.ports.leases import Lease, Reservation, overlap
+from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.connection import list_active_leases
 
 
 def acquire_leases(
-    db: sqlite3.Connection,
+    db: SqlConnection,
     owner: str,
     globs: Sequence[str],
     now_ns: int,
@@ -34,7 +34,7 @@ def acquire_leases(
     return Reservation(acquired, denied)
 
 
-def release_leases(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:
+def release_leases(db: SqlConnection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:
     """Delete the owner's leases with these tokens; returns the tokens that existed."""
     return tuple(
         token
@@ -43,9 +43,10 @@ def release_leases(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) ->
     )
 
 
-def _give(db: sqlite3.Connection, owner: str, glob: str, until_ns: int, process: str) -> Lease:
+def _give(db: SqlConnection, owner: str, glob: str, until_ns: int, process: str) -> Lease:
     own = db.execute(
-        "UPDATE leases SET until_ns = max(until_ns, ?), process = ? WHERE owner = ? AND glob = ?"
+        "UPDATE leases SET until_ns = CASE WHEN until_ns < ?1 THEN ?1 ELSE until_ns END,"
+        " process = ?2 WHERE owner = ?3 AND glob = ?4"
         " RETURNING token, owner, glob, until_ns, fence, process",
         (until_ns, process, owner, glob),
     ).fetchone()

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.store.chain.encoding import encode_json
-from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, find_ranges
-from handrail.store.records.contents import count_content_bytes, drop_unused_contents
-from handrail.store.sqlite.connection import Database, retry_while_busy
+from handrail.store.chain.ledger import NO_SESSION, LedgerWriter
+from handrail.store.chain.ledger_notes import find_ranges
+from handrail.store.opening import measure_size, open_database
+from handrail.store.records.calls import decode_call
+from handrail.store.records.contents import count_content_bytes, drop_unused_contents, expand_body
+from handrail.store.records.conversation_parts import find_parts
+from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import explain_error, problem_error
 
 
@@ -42,6 +46,10 @@ class PurgeReport:
     before_bytes: int
     after_bytes: int
     erased: bool
+    # Files beside the store that hold texts of the purged calls.
+    texts: tuple[str, ...] = ()
+    # What the ids of these calls begin with, if a conversation was purged.
+    calls: tuple[str, ...] = ()
 
 
 def purge_payloads(
@@ -59,40 +67,87 @@ def purge_payloads(
     """
     if before_ns is None and session is None and call_id is None:
         raise ValueError("say which payloads: before_ns, session or call_id")
-    path = str(Path(location).absolute())
-    database = Database(path, busy_timeout_s=busy_timeout_s)
+    wanted = {"q.at_ns < ?": before_ns, "q.session = ?": session, "q.call_id = ?": call_id}
+    database = open_database(location, busy_timeout_s=busy_timeout_s)
     try:
-        before = file_bytes(path)
-        database.db.execute("PRAGMA secure_delete = ON")
+        before = database.size_bytes()
+        database.erase_deleted()
         with database.writing("power", busy_timeout_s) as db:
-            dropped = _drop(db, *_matching(before_ns, session, call_id))
-        erased = _shrink(database)
+            dropped = _drop(db, *_matching(wanted))
+        erased = database.shrink()
+        after = database.size_bytes()
     except sqlite3.Error as error:
-        raise problem_error(explain_error(error, path)) from error
+        raise problem_error(explain_error(error, database.location)) from error
     finally:
-        database.db.close()
-    return PurgeReport(dropped, before, file_bytes(path), erased)
+        database.close()
+    return PurgeReport(dropped, before, after, erased)
+
+
+def purge_conversation(
+    location: str | Path, session: str, *, busy_timeout_s: float = 5.0
+) -> PurgeReport:
+    """Delete the messages of a conversation and of its subagents, its to-do list and the payloads of
+    its completed calls. The chain records that the values were replaced and which payloads went.
+    """
+    database = open_database(location, busy_timeout_s=busy_timeout_s)
+    try:
+        before = database.size_bytes()
+        database.erase_deleted()
+        with database.writing("power", busy_timeout_s) as db:
+            values, prefixes = find_parts(db, session)
+            chain = LedgerWriter(db)
+            chain.keep_values(values, time.time_ns())
+            chain.save()
+            texts: list[str] = []
+            dropped = 0
+            for calls in prefixes:
+                texts += _saved_texts(db, calls)
+                dropped += _drop(db, *_matching({"instr(q.call_id, ?) = 1": calls}))
+                db.execute("DELETE FROM dead_letters WHERE instr(call_id, ?) = 1", (calls,))
+        erased = database.shrink()
+        after = database.size_bytes()
+    except sqlite3.Error as error:
+        raise problem_error(explain_error(error, database.location)) from error
+    finally:
+        database.close()
+    purged = dropped + len(values)
+    return PurgeReport(purged, before, after, erased, tuple(texts), prefixes)
+
+
+def _saved_texts(db: SqlConnection, calls: str) -> Iterator[str]:
+    """The names of the files in which results were kept that are too long for a model; `calls` is
+    the beginning of the calls' ids.
+    """
+    found = db.execute(
+        "SELECT p.body FROM rows r JOIN payloads p ON p.row = r.id"
+        " WHERE r.kind = 'completed' AND instr(r.call_id, ?) = 1",
+        (calls,),
+    )
+    for (body,) in found:
+        meta = decode_call(expand_body(db, body)).get("meta")
+        if isinstance(meta, Mapping):
+            oversize = meta.get("oversize")
+            cut = oversize.get("saved") if isinstance(oversize, Mapping) else None
+            named = (cut, meta.get("stdout_saved"), meta.get("stderr_saved"))
+            yield from (one for one in named if isinstance(one, str))
 
 
 @contextmanager
-def exclusive_access(
-    location: str | Path, busy_timeout_s: float = 5.0
-) -> Iterator[sqlite3.Connection]:
+def exclusive_access(location: str | Path, busy_timeout_s: float = 5.0) -> Iterator[SqlConnection]:
     """The store while nobody can announce a change: what is promised now is all of it."""
-    path = str(Path(location).absolute())
-    database = Database(path, busy_timeout_s=busy_timeout_s)
+    database = open_database(location, busy_timeout_s=busy_timeout_s)
     try:
         with database.writing("process", busy_timeout_s) as db:
             yield db
     except sqlite3.Error as error:
-        raise problem_error(explain_error(error, path)) from error
+        raise problem_error(explain_error(error, database.location)) from error
     finally:
-        database.db.close()
+        database.close()
 
 
-def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]:
+def count_payloads(db: SqlConnection, *, before_ns: int) -> tuple[int, int]:
     """How many payloads `purge_payloads` would drop, and their bytes."""
-    rows, values = _matching(before_ns, None, None)
+    rows, values = _matching({"q.at_ns < ?": before_ns})
     count, total = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)"  # noqa: S608 - our clauses
         f" FROM payloads WHERE row IN ({rows})",
@@ -101,7 +156,7 @@ def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]
     return count, total + count_content_bytes(db, rows, values)
 
 
-def limit_purge(db: sqlite3.Connection, before_ns: int, most: int) -> int:
+def limit_purge(db: SqlConnection, before_ns: int, most: int) -> int:
     """Return a time, at most `before_ns`, before which at most `most` calls with payloads were
     requested.
     """
@@ -113,8 +168,8 @@ def limit_purge(db: sqlite3.Connection, before_ns: int, most: int) -> int:
     return before_ns if later is None else int(later[0])
 
 
-def measure_store(db: sqlite3.Connection, path: str) -> StoreSizes:
-    """Count what there is."""
+def measure_store(db: SqlConnection, size_bytes: int) -> StoreSizes:
+    """Count what there is; `size_bytes` is what it takes on disk."""
     sessions, calls, rows = db.execute(
         "SELECT (SELECT count(*) FROM sessions),"
         " (SELECT count(*) FROM rows WHERE kind = 'requested'), (SELECT count(*) FROM rows)"
@@ -123,16 +178,15 @@ def measure_store(db: sqlite3.Connection, path: str) -> StoreSizes:
         "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM payloads"
     ).fetchone()
     size += count_content_bytes(db)
-    return StoreSizes(sessions, calls, rows, payloads, size, file_bytes(path))
+    return StoreSizes(sessions, calls, rows, payloads, size, size_bytes)
 
 
-def file_bytes(path: str) -> int:
-    """The size of the store's files together; 0 for one in memory."""
-    files = (Path(path), Path(f"{path}-wal"))
-    return sum(file.stat().st_size for file in files if file.is_file())
+def measure_record(location: str, db: SqlConnection) -> StoreSizes:
+    """Count what there is in a store that is open for reading."""
+    return measure_store(db, measure_size(location, db))
 
 
-def _drop(db: sqlite3.Connection, rows: str, values: tuple[object, ...]) -> int:
+def _drop(db: SqlConnection, rows: str, values: tuple[object, ...]) -> int:
     """Delete the payloads of these rows and write into the chain which ones."""
     found = db.execute(f"DELETE FROM payloads WHERE row IN ({rows}) RETURNING row", values)  # noqa: S608 - our clauses
     numbers = [number for (number,) in found]
@@ -145,11 +199,8 @@ def _drop(db: sqlite3.Connection, rows: str, values: tuple[object, ...]) -> int:
     return len(numbers)
 
 
-def _matching(
-    before_ns: int | None, session: str | None, call_id: str | None
-) -> tuple[str, tuple[object, ...]]:
-    """The query for the rows of completed calls that match, and its values."""
-    wanted = {"q.at_ns < ?": before_ns, "q.session = ?": session, "q.call_id = ?": call_id}
+def _matching(wanted: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+    """The query for the rows of completed calls that match these clauses, and its values."""
     used = {clause: value for clause, value in wanted.items() if value is not None}
     where = " AND ".join(["q.kind = 'requested'", *used])
     query = (
@@ -159,11 +210,3 @@ def _matching(
         f" WHERE {where}"
     )
     return query, tuple(used.values())
-
-
-def _shrink(database: Database) -> bool:
-    db = database.db
-    # A script, because `execute` would stop after the first page.
-    retry_while_busy(lambda: db.executescript("PRAGMA incremental_vacuum"), database.busy_timeout_s)
-    busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    return not busy

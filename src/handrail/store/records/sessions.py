@@ -5,11 +5,11 @@ Runs inside the caller's write transaction.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, close_sessions, open_session
+from handrail.store.sql import SqlConnection
 
 # All lines of the ledger up to this one are of openings that were closed.
 CLOSED: Final = "closed"
@@ -25,7 +25,7 @@ class SessionOpening(NamedTuple):
     owner: str
 
 
-def read_watermark(db: sqlite3.Connection, name: str) -> int:
+def read_watermark(db: SqlConnection, name: str) -> int:
     """The number of the last row or line that need not be read again."""
     found = db.execute(
         "SELECT value FROM session_state WHERE session = ? AND key = ?", (NO_SESSION, name)
@@ -34,7 +34,7 @@ def read_watermark(db: sqlite3.Connection, name: str) -> int:
 
 
 def begin_session(
-    db: sqlite3.Connection,
+    db: SqlConnection,
     session: str,
     info: str,
     at_ns: int,
@@ -54,7 +54,7 @@ def begin_session(
     return existed
 
 
-def end_sessions(db: sqlite3.Connection, opened: Mapping[str, str], at_ns: int) -> None:
+def end_sessions(db: SqlConnection, opened: Mapping[str, str], at_ns: int) -> None:
     """Write that sessions are closed (session → owner)."""
     if opened:
         chain = LedgerWriter(db)
@@ -62,7 +62,7 @@ def end_sessions(db: sqlite3.Connection, opened: Mapping[str, str], at_ns: int) 
         chain.save()
 
 
-def find_openings(db: sqlite3.Connection) -> dict[str, list[SessionOpening]]:
+def find_openings(db: SqlConnection) -> dict[str, list[SessionOpening]]:
     """The openings that were not closed, by session, oldest first."""
     found: dict[str, list[SessionOpening]] = {}
     for line, session, kind, owner in db.execute(
@@ -80,7 +80,7 @@ def find_openings(db: sqlite3.Connection) -> dict[str, list[SessionOpening]]:
     return {session: openings for session, openings in found.items() if openings}
 
 
-def may_be_open(db: sqlite3.Connection, opening: SessionOpening, is_alive: IsAlive) -> bool:
+def may_be_open(db: SqlConnection, opening: SessionOpening, is_alive: IsAlive) -> bool:
     """Whether the process that opened a session may still work in it."""
     if opening.owner:
         return is_alive(opening.owner)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.records import OpenedSession, Trace, Where
-from handrail.store.records.calls import decode_call, load_body
+from handrail.store.records.calls import ALL, OF_CONVERSATION, decode_call, load_body
 from handrail.store.records.contents import expand_body
+from handrail.store.sql import SqlConnection
 
 # What decides about undo; the rest of a payload (texts, output) is left on the disk.
 _INTENT: Final = ("tool", "owner", "run", "runs", "token", "data", "changes", "effects", "purged")
@@ -34,17 +34,19 @@ class TraceFilter(NamedTuple):
     call_id: str | None = None
     turn: int | None = None
     before: int | None = None
+    # Its calls in any session, and those of the session of the same name.
+    conversation: str | None = None
 
 
 def list_traces(
-    db: sqlite3.Connection, wanted: TraceFilter | None = None, limit: int = -1
+    db: SqlConnection, wanted: TraceFilter | None = None, limit: int = -1
 ) -> list[Trace]:
     """Calls that announced a change, the newest first; a negative limit means all."""
     return list(iter_traces(db, wanted, limit))
 
 
 def iter_traces(
-    db: sqlite3.Connection, wanted: TraceFilter | None = None, limit: int = -1
+    db: SqlConnection, wanted: TraceFilter | None = None, limit: int = -1
 ) -> Iterator[Trace]:
     """The same one after the other."""
     found = wanted or TraceFilter()
@@ -53,10 +55,14 @@ def iter_traces(
         "i.call_id = ?": found.call_id,
         "i.turn = ?": found.turn,
         "i.id < ?": found.before,
+        OF_CONVERSATION.format("i."): found.conversation,
     }
     used = {clause: value for clause, value in clauses.items() if value is not None}
     where = " AND ".join(["i.kind = 'intent'", *used])
-    rows = db.execute(f"{_QUERY}{where} ORDER BY i.id DESC LIMIT ?", (*used.values(), limit))
+    rows = db.execute(
+        f"{_QUERY}{where} ORDER BY i.id DESC LIMIT ?",
+        (*used.values(), limit if limit >= 0 else ALL),
+    )
     for row, session, call_id, turn, at_ns, intent, done, completed in rows:
         yield Trace(
             row,
@@ -70,7 +76,7 @@ def iter_traces(
         )
 
 
-def load_contents(db: sqlite3.Connection, row: int) -> dict[Where, str]:
+def load_contents(db: SqlConnection, row: int) -> dict[Where, str]:
     """The old contents in the payload of a row, by where their described changes stand."""
     payload = decode_call(load_body(db, row), _contents_alone)
     effects = payload.get("effects")
@@ -85,7 +91,7 @@ def load_contents(db: sqlite3.Connection, row: int) -> dict[Where, str]:
     }
 
 
-def list_openings(db: sqlite3.Connection) -> list[OpenedSession]:
+def list_openings(db: SqlConnection) -> list[OpenedSession]:
     """When sessions were opened, oldest first; the command line opens its own each time, so
     of several alike in a row only the first is given.
     """
@@ -100,7 +106,7 @@ def list_openings(db: sqlite3.Connection) -> list[OpenedSession]:
     return found
 
 
-def running_owners(db: sqlite3.Connection) -> set[str]:
+def running_owners(db: SqlConnection) -> set[str]:
     """The processes that announced something which has not ended."""
     found = db.execute(
         "SELECT p.body FROM rows i LEFT JOIN payloads p ON p.row = i.id WHERE i.kind = 'intent'"
@@ -110,7 +116,7 @@ def running_owners(db: sqlite3.Connection) -> set[str]:
     return {str(decode_call(body).get("owner", "")) for (body,) in found}
 
 
-def promised_contents(db: sqlite3.Connection, *, dropped_before_ns: int | None = None) -> set[str]:
+def promised_contents(db: SqlConnection, *, dropped_before_ns: int | None = None) -> set[str]:
     """The hashes of old contents, kept as files, that a call on record may still ask for;
     not counting completed calls that were requested before a time.
     """
@@ -125,7 +131,7 @@ def promised_contents(db: sqlite3.Connection, *, dropped_before_ns: int | None =
     return promised
 
 
-def _purgeable(db: sqlite3.Connection, trace: Trace, before_ns: int) -> bool:
+def _purgeable(db: SqlConnection, trace: Trace, before_ns: int) -> bool:
     if trace.completed_row is None:
         return False
     return bool(
@@ -151,7 +157,7 @@ def _light(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]
     return light
 
 
-def _light_completed(db: sqlite3.Connection, body: str | None) -> dict[str, Any]:
+def _light_completed(db: SqlConnection, body: str | None) -> dict[str, Any]:
     return _light(decode_call(expand_body(db, body), _trimmed), _COMPLETED)
 
 

@@ -6,7 +6,6 @@ are finished.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,6 +21,7 @@ from handrail.store.records.sessions import (
     may_be_open,
     read_watermark,
 )
+from handrail.store.sql import SqlConnection
 
 # All intents up to this row have their completion; all requests up to this row have theirs.
 _FINISHED: Final = "finished"
@@ -44,7 +44,7 @@ _REQUESTS: Final = (
 )
 
 
-def list_unfinished(db: sqlite3.Connection, at_ns: int) -> list[CallRecord]:
+def list_unfinished(db: SqlConnection, at_ns: int) -> list[CallRecord]:
     """Calls whose intent has no completion. Runs inside the caller's write transaction, and
     shortens the next search.
     """
@@ -61,13 +61,13 @@ def list_unfinished(db: sqlite3.Connection, at_ns: int) -> list[CallRecord]:
     return [find_attempt(db, *one[1:]) for one in intents]
 
 
-def find_unfinished(db: sqlite3.Connection) -> list[CallRecord]:
+def find_unfinished(db: SqlConnection) -> list[CallRecord]:
     """Calls whose intent has no completion."""
     intents = db.execute(_INTENTS, (read_watermark(db, _FINISHED),)).fetchall()
     return [find_attempt(db, *one[1:]) for one in intents]
 
 
-def find_open_requests(db: sqlite3.Connection) -> list[tuple[int, OpenRequest]]:
+def find_open_requests(db: SqlConnection) -> list[tuple[int, OpenRequest]]:
     """Calls that were requested and have neither an intent nor a completion, and their rows."""
     found = db.execute(_REQUESTS, (read_watermark(db, _ANSWERED),)).fetchall()
     return [
@@ -77,7 +77,7 @@ def find_open_requests(db: sqlite3.Connection) -> list[tuple[int, OpenRequest]]:
     ]
 
 
-def is_due(db: sqlite3.Connection, name: str) -> bool:
+def is_due(db: SqlConnection, name: str) -> bool:
     """Whether it may be worth a line in the chain to move a watermark."""
     table = "ledger" if name not in (_FINISHED, _ANSWERED) else "rows"
     last: int = db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]  # noqa: S608
@@ -94,7 +94,7 @@ def advance_watermarks(chain: LedgerWriter, settled: Mapping[str, int], at_ns: i
     chain.keep_values(moved, at_ns)
 
 
-def _has_intent(db: sqlite3.Connection, session: str, call_id: str) -> bool:
+def _has_intent(db: SqlConnection, session: str, call_id: str) -> bool:
     found = db.execute(
         "SELECT kind FROM rows WHERE session = ? AND call_id = ? AND kind != 'completed'"
         " ORDER BY seq DESC LIMIT 1",
@@ -104,7 +104,7 @@ def _has_intent(db: sqlite3.Connection, session: str, call_id: str) -> bool:
 
 
 def find_abandoned(
-    db: sqlite3.Connection, is_alive: IsAlive, opened: Mapping[str, str]
+    db: SqlConnection, is_alive: IsAlive, opened: Mapping[str, str]
 ) -> AbandonedWork:
     """See `Store.abandoned`; `opened` are the sessions (with owner) that the caller has opened
     itself and has made no call in yet.
@@ -123,7 +123,7 @@ def find_abandoned(
     return AbandonedWork(requests, to_close)
 
 
-def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> list[str]:
+def close_abandoned(db: SqlConnection, at_ns: int, is_alive: IsAlive) -> list[str]:
     """See `Store.close_abandoned`. Runs inside the caller's write transaction."""
     unfinished = {call.session for call in find_unfinished(db)}
     unfinished |= {request.session for _, request in find_open_requests(db)}

@@ -30,6 +30,11 @@ def list_migrations() -> list[Migration]:
     return [Migration(int(path.name[:4]), path.read_text("utf-8")) for path in found]
 
 
+def latest_version() -> int:
+    """The version that the last migration leads to; no migration is read."""
+    return max(int(path.name[:4]) for path in Path(__file__).parent.glob("*.sql"))
+
+
 def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
     """The file's schema version, 0 for a new one; raises if it is not ours or too new."""
     with _one_moment(db):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import time
 from typing import Final
 
@@ -12,15 +11,16 @@ from handrail.store.chain.ledger import (
     NO_SESSION,
     LedgerHead,
     LedgerWriter,
-    find_ranges,
     hash_values,
 )
+from handrail.store.chain.ledger_notes import find_ranges
+from handrail.store.sql import SqlConnection
 
 # The schema version since which there is one chain for the whole store.
 ONE_CHAIN: Final = 8
 
 
-def join_session_chains(db: sqlite3.Connection) -> None:
+def join_session_chains(db: SqlConnection) -> None:
     """Write the end of the chain, and for a store that has rows the `migrate` line: a digest
     of all rows, the payloads that are missing, the hashes of kept values.
 
@@ -50,7 +50,7 @@ def join_session_chains(db: sqlite3.Connection) -> None:
     chain.save()
 
 
-def digest_rows(db: sqlite3.Connection, last: int) -> str:
+def digest_rows(db: SqlConnection, last: int) -> str:
     """One hash over the numbers and hashes of all rows up to the last."""
     digest = hashlib.sha256()
     for number, own in db.execute("SELECT id, hash FROM rows WHERE id <= ? ORDER BY id", (last,)):
@@ -58,6 +58,6 @@ def digest_rows(db: sqlite3.Connection, last: int) -> str:
     return digest.hexdigest()
 
 
-def _without_payload(db: sqlite3.Connection) -> list[int]:
+def _without_payload(db: SqlConnection) -> list[int]:
     found = db.execute("SELECT id FROM rows WHERE id NOT IN (SELECT row FROM payloads)")
     return [number for (number,) in found]

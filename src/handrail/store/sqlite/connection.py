@@ -14,15 +14,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from handrail.core.names.store_location import MEMORY, is_store_url
 from handrail.core.ports.leases import Lease
 from handrail.core.ports.records import Durability
 from handrail.core.problems import ProblemRaised
-from handrail.store.schema.migrations import check_identity, list_migrations, upgrade
+from handrail.store.schema.migrations import (
+    check_identity,
+    latest_version,
+    list_migrations,
+    upgrade,
+)
+from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import explain_error, is_busy, problem_error, unavailable_problem
-
-MEMORY: Final = ":memory:"
 
 T = TypeVar("T")
 
@@ -30,8 +35,11 @@ T = TypeVar("T")
 class Database:
     """One connection to one file, used by one thread at a time."""
 
+    # Only the connection to a server can be lost while it commits.
+    in_doubt = False
+
     def __init__(self, path: str, *, busy_timeout_s: float) -> None:
-        self.path = path
+        self.location = self.path = path
         self.busy_timeout_s = busy_timeout_s
         self._level: Durability = "process"
         _make_file(path)
@@ -60,6 +68,36 @@ class Database:
                 with contextlib.suppress(sqlite3.Error):
                     self.db.execute("ROLLBACK")
 
+    def attempt(self, action: Callable[[], object], patience_s: float) -> None:
+        """Run an action; a file is not lost as a connection is."""
+        action()
+
+    def settle(self, patience_s: float) -> bool:
+        """Nothing is ever in doubt."""
+        return False
+
+    def erase_deleted(self) -> None:
+        """Overwrite what is deleted."""
+        self.db.execute("PRAGMA secure_delete = ON")
+
+    def shrink(self) -> bool:
+        """Give pages back; False if a reader keeps what was deleted in the log."""
+        # A script, because `execute` would stop after the first page.
+        retry_while_busy(
+            lambda: self.db.executescript("PRAGMA incremental_vacuum"), self.busy_timeout_s
+        )
+        busy = self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return not busy
+
+    def size_bytes(self) -> int:
+        """The size of the file and its log."""
+        return file_bytes(self.path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with contextlib.suppress(sqlite3.Error):
+            self.db.close()
+
     def _open(self) -> sqlite3.Connection:
         # timeout=0: we wait ourselves (see `retry_while_busy`).
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -71,8 +109,8 @@ class Database:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        plan = list_migrations()
-        version = check_identity(db, self.path, plan[-1].version)
+        latest = latest_version()
+        version = check_identity(db, self.path, latest)
         if version == 0:
             # Only possible before the first table: lets `gc` give pages back piecemeal.
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -81,8 +119,8 @@ class Database:
         # macOS: a plain fsync does not reach the platters there.
         db.execute("PRAGMA fullfsync = ON")
         db.execute(f"PRAGMA journal_size_limit = {16 << 20}")
-        if version < plan[-1].version:
-            upgrade(db, self.path, plan)
+        if version < latest:
+            upgrade(db, self.path, list_migrations())
 
     def _set_level(self, level: Durability) -> None:
         if level != self._level:
@@ -101,6 +139,12 @@ class Database:
                     "put the file back, or open the workspace again to start a new store",
                 )
                 raise problem_error(problem)
+
+
+def file_bytes(path: str) -> int:
+    """The size of the store's files together; 0 for one in memory."""
+    files = (Path(path), Path(f"{path}-wal"))
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def open_read_only(path: str) -> sqlite3.Connection:
@@ -128,7 +172,7 @@ def _open_snapshot(address: str, path: str) -> sqlite3.Connection:
     db = sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
     try:
         db.execute("BEGIN")
-        check_identity(db, path, list_migrations()[-1].version)
+        check_identity(db, path, latest_version())
     except (sqlite3.Error, ProblemRaised):
         db.close()
         raise
@@ -195,14 +239,15 @@ def _identity(file: str) -> tuple[int, int] | None:
 class LeaseReader:
     """Reads leases on a connection of its own, without waiting for the writer.
 
-    The connection is opened at the first use and shared by all threads of the process.
+    The connection is opened at the first use and shared by all threads of the process. Only a file
+    has one: of a database the writer is asked.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._db: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-        self._closed = path == MEMORY
+        self._closed = path == MEMORY or is_store_url(path)
 
     def leases(self, now_ns: int) -> list[Lease] | None:
         """The active leases; None if the writer has to be asked. Never waits."""
@@ -236,7 +281,7 @@ class LeaseReader:
         )
 
 
-def list_active_leases(db: sqlite3.Connection, now_ns: int) -> list[Lease]:
+def list_active_leases(db: SqlConnection, now_ns: int) -> list[Lease]:
     """The leases that have not expired, in the order in which they were given."""
     found = db.execute(
         "SELECT token, owner, glob, until_ns, fence, process FROM leases WHERE until_ns > ?"

@@ -1,4 +1,4 @@
-"""What is told when the store cannot do its work: which file, why, and what to do next."""
+"""What is reported when the store cannot do its work: which file, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def unavailable_problem(path: str, reason: str, hint: str, *, retryable: bool = 
 
 
 def problem_error(problem: Problem) -> ProblemRaised:
-    """A fresh exception for a Problem that several callers are told."""
+    """A fresh exception for a Problem that several callers get."""
     return ProblemRaised(
         problem.code,
         problem.message,
@@ -77,3 +77,18 @@ def is_busy(error: sqlite3.Error) -> bool:
     """Whether waiting a little may help."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def closed_problem(path: str) -> Problem:
+    """The Problem of a store that was closed."""
+    return unavailable_problem(path, "it was closed", "open the workspace again", retryable=False)
+
+
+def crashed_problem(path: str) -> Problem:
+    """The Problem of a store whose writer has ended by a bug."""
+    return unavailable_problem(
+        path,
+        "its writer has failed by a bug of Handrail",
+        "report the bug; open the workspace again",
+        retryable=False,
+    )

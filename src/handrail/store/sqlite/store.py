@@ -1,11 +1,10 @@
-"""The store on SQLite: what the engine sees. All work is done by the writer thread, except the
-one question of `leases`, which is asked before every change.
+"""The store as the engine sees it, on either database. All work is done by the writer thread, except
+the one question of `leases` on a file, which is asked before every change.
 """
 
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -28,13 +27,16 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.store.chain.encoding import (
     EncodedRow,
     describe_encoding_error,
+    encode_info,
     encode_json,
     encode_row,
     encode_row_or_error,
-    storable,
+    storable_name,
 )
+from handrail.store.opening import open_database
 from handrail.store.records import calls, failed_calls, leases, sessions, traces, unfinished
-from handrail.store.sqlite.connection import MEMORY, Database, LeaseReader, list_active_leases
+from handrail.store.sql import RecordDatabase, SqlConnection
+from handrail.store.sqlite.connection import LeaseReader, list_active_leases
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 from handrail.store.sqlite.writer import (
     MAX_HELD_ROWS,
@@ -46,7 +48,12 @@ from handrail.store.sqlite.writer import (
 )
 
 if TYPE_CHECKING:
-    from handrail.core.dead_letters import DeadLetter, LetterMove, LetterState, NewLetter
+    from handrail.core.failed_calls import (
+        FailedCall,
+        FailedCallChange,
+        FailedCallState,
+        NewFailedCall,
+    )
     from handrail.core.ports.leases import Lease, Reservation
     from handrail.store.records.purge import StoreSizes
 
@@ -60,19 +67,15 @@ def open_store(
     *,
     busy_timeout_s: float = 5.0,
     now_ns: Callable[[], int] = time.time_ns,
-) -> SqliteStore:
-    """The store in this file, made (0600) or migrated if need be; ":memory:" keeps nothing.
-
-    The directory must exist. Raises `store_unavailable` for a file that is damaged, not a
-    Handrail store, or written by a newer Handrail; such a file is not touched.
+) -> RecordStore:
+    """The store in this file, made (0600) or migrated if need be, or in the PostgreSQL database of a
+    URL; ":memory:" keeps nothing. The directory must exist. Raises `store_unavailable` for a file or
+    database that is damaged, not a Handrail store, or written by a newer Handrail; it is not touched.
     """
-    path = str(location)
-    if path != MEMORY:
-        path = str(Path(location).absolute())
-    return SqliteStore(Database(path, busy_timeout_s=busy_timeout_s), now_ns)
+    return RecordStore(open_database(location, busy_timeout_s=busy_timeout_s), now_ns)
 
 
-class SqliteStore:
+class RecordStore:
     """Implements `Store`. Made by `open_store`; belongs to the process that opened it.
 
     While the store fails, `append` holds the row in memory (up to 10,000 rows or 64 MB) and
@@ -81,11 +84,12 @@ class SqliteStore:
     dropped when `commit` raises: the side effect it announced must not happen.
     """
 
-    def __init__(self, database: Database, now_ns: Callable[[], int]) -> None:
-        self.path = database.path
+    def __init__(self, database: RecordDatabase, now_ns: Callable[[], int]) -> None:
+        self.path = database.location
+        self._database = database
         self._now_ns = now_ns
         self._writer = WriterThread(database, now_ns)
-        self._reader = LeaseReader(database.path)
+        self._reader = LeaseReader(database.location)
         self._pid = os.getpid()
         self._opened: dict[str, str] = {}
         # At exit and when forgotten: the writer ends after what is queued.
@@ -116,7 +120,7 @@ class SqliteStore:
         self, row: Row, durability: Durability, at_once: Callable[[], None] | None = None
     ) -> None:
         """Queue a row as it is now; return once it, and all rows before it, are on disk.
-        `at_once` is called then in the writer's thread, before anybody else is told.
+        `at_once` is called then in the writer's thread, before anybody else is notified.
         """
         try:
             packed = encode_row(row)
@@ -136,7 +140,7 @@ class SqliteStore:
         is_alive: Callable[[str], bool] | None = None,
     ) -> bool:
         """See `Store.open_session`."""
-        session, text, now_ns = storable(session), encode_json(info).decode(), self._now_ns
+        session, text, now_ns = storable_name(session), encode_info(info), self._now_ns
         # Noted first: if the caller is cancelled meanwhile, `aclose` still closes it.
         self._opened[session] = owner
         try:
@@ -150,7 +154,7 @@ class SqliteStore:
 
     async def close_session(self, session: str) -> None:
         """Write the session's head into the chain of sessions, if this store opened it."""
-        session, now_ns = storable(session), self._now_ns
+        session, now_ns = storable_name(session), self._now_ns
         if session in self._opened:
             opened = {session: self._opened[session]}
             await self._ask(lambda db: sessions.end_sessions(db, opened, now_ns()), writes=True)
@@ -158,21 +162,21 @@ class SqliteStore:
 
     async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
         """The record of a completed call by id, for answering a repeated one."""
-        key = storable(session), storable(call_id)
+        key = storable_name(session), storable_name(call_id)
         return await self._ask(lambda db: calls.find_completed(db, *key))
 
     async def claim(
         self, session: str, call_id: str, fingerprint: str, owner: str
     ) -> CallClaim | None:
         """Take an id for a call, in all processes at once; None: it is the caller's now."""
-        key, now_ns = (storable(session), storable(call_id)), self._now_ns
+        key, now_ns = (storable_name(session), storable_name(call_id)), self._now_ns
         return await self._ask(
             lambda db: calls.claim_call_id(db, *key, fingerprint, owner, now_ns()), writes=True
         )
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
         """Take an id whose owner has died; False if somebody else was first."""
-        key = storable(session), storable(call_id)
+        key = storable_name(session), storable_name(call_id)
         return await self._ask(lambda db: calls.take_over_claim(db, *key, dead, owner), writes=True)
 
     async def reserve(
@@ -198,23 +202,17 @@ class SqliteStore:
             return known
         return await self._ask(lambda db: list_active_leases(db, now_ns()))
 
-    async def keep_letter(self, letter: NewLetter) -> None:
-        """See `DeadLetterStore.keep_letter`."""
+    async def record_failed_call(self, call: NewFailedCall) -> None:
         now_ns = self._now_ns
-        await self._ask(
-            lambda db: failed_calls.insert_failed_call(db, letter, now_ns()), writes=True
-        )
+        await self._ask(lambda db: failed_calls.insert_failed_call(db, call, now_ns()), writes=True)
 
-    async def letters(self, state: LetterState | None = None) -> Sequence[DeadLetter]:
-        """See `DeadLetterStore.letters`."""
+    async def failed_calls(self, state: FailedCallState | None = None) -> Sequence[FailedCall]:
         return await self._ask(lambda db: failed_calls.list_failed_calls(db, state))
 
-    async def letter(self, id: int) -> DeadLetter | None:
-        """See `DeadLetterStore.letter`."""
+    async def failed_call(self, id: int) -> FailedCall | None:
         return await self._ask(lambda db: failed_calls.find_failed_call(db, id))
 
-    async def move_letter(self, seen: DeadLetter, to: LetterMove) -> bool:
-        """See `DeadLetterStore.move_letter`."""
+    async def change_failed_call(self, seen: FailedCall, to: FailedCallChange) -> bool:
         now_ns = self._now_ns
         return await self._ask(
             lambda db: failed_calls.set_failed_call_state(db, seen, to, now_ns()), writes=True
@@ -227,11 +225,12 @@ class SqliteStore:
         call_id: str | None = None,
         limit: int = 50,
         before_ns: int | None = None,
+        agent: str | None = None,
     ) -> list[CallRecord]:
-        """The newest calls first."""
-        session = None if session is None else storable(session)
-        call_id = None if call_id is None else storable(call_id)
-        return await self._ask(lambda db: calls.list_calls(db, session, call_id, limit, before_ns))
+        """The newest calls first; those of `agent` alone, if it is given."""
+        ids = [None if one is None else storable_name(one) for one in (session, call_id)]
+        wanted = partial(calls.list_calls, agent=agent)
+        return await self._ask(lambda db: wanted(db, ids[0], ids[1], limit, before_ns))
 
     async def traces(
         self,
@@ -244,8 +243,8 @@ class SqliteStore:
     ) -> list[Trace]:
         """The calls that announced a change, newest first; `before` a row, for the next page."""
         wanted = traces.TraceFilter(
-            None if session is None else storable(session),
-            None if call_id is None else storable(call_id),
+            None if session is None else storable_name(session),
+            None if call_id is None else storable_name(call_id),
             turn,
             before,
         )
@@ -288,12 +287,12 @@ class SqliteStore:
         self, session: str, name: str, after_seq: int
     ) -> tuple[int, list[Any]]:
         """See `Store.parts_of_calls`."""
-        session = storable(session)
+        session = storable_name(session)
         return await self._ask(lambda db: calls.load_parts(db, session, name, after_seq))
 
     async def load_state(self, session: str) -> dict[str, Any]:
         """What a named session kept (turn counter, read state)."""
-        session = storable(session)
+        session = storable_name(session)
         return await self._ask(lambda db: calls.load_state(db, session))
 
     def save_state(self, session: str, key: str, value: Any) -> None:
@@ -305,7 +304,8 @@ class SqliteStore:
         """How much the store holds and how large its files are."""
         from handrail.store.records.purge import measure_store
 
-        return await self._ask(partial(measure_store, path=self.path))
+        size_bytes = self._database.size_bytes
+        return await self._ask(lambda db: measure_store(db, size_bytes()))
 
     async def aclose(self) -> None:
         """Close the sessions, commit what is queued and let go of the file.
@@ -321,7 +321,7 @@ class SqliteStore:
         writes = bool(self._opened)
         await self._wait(lambda waiter: ConnectionTask(work, waiter, writes=writes, last=True))
 
-    async def _ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
+    async def _ask(self, work: Callable[[SqlConnection], T], *, writes: bool = False) -> T:
         # `work` must not hold the store: the writer lets go of it only after answering, and
         # a store forgotten in between would be ended from its own thread.
         outcome: T = await self._wait(lambda waiter: ConnectionTask(work, waiter, writes=writes))
@@ -362,7 +362,7 @@ class SqliteStore:
             raise problem_error(self._writer.farewell)
 
 
-def _close_all(db: sqlite3.Connection, opened: dict[str, str], now_ns: Callable[[], int]) -> None:
+def _close_all(db: SqlConnection, opened: dict[str, str], now_ns: Callable[[], int]) -> None:
     sessions.end_sessions(db, dict(opened), now_ns())
 
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from handrail.core.ports.records import Durability
 from handrail.core.problems import Problem, ProblemRaised
@@ -24,11 +24,18 @@ from handrail.store.chain.encoding import (
     SealedRow,
     may_hold_secrets,
     seal_row,
-    storable,
+    storable_name,
 )
-from handrail.store.chain.ledger import ChainGuard, LedgerWriter
-from handrail.store.sqlite.connection import Database
-from handrail.store.sqlite.errors import explain_error, problem_error, unavailable_problem
+from handrail.store.chain.ledger import ChainEnd, ChainGuard, LedgerWriter
+from handrail.store.doubtful_batch import DoubtfulBatch
+from handrail.store.opening import find_chain_break
+from handrail.store.sql import RecordDatabase, SqlConnection
+from handrail.store.sqlite.errors import (
+    closed_problem,
+    crashed_problem,
+    explain_error,
+    problem_error,
+)
 
 
 class Waiter:
@@ -67,7 +74,8 @@ def _settle(waiters: list[Waiter], outcome: Any) -> None:
             waiter.future.set_result(outcome)
 
 
-class SessionValue(NamedTuple):
+@dataclass(slots=True, eq=False)
+class SessionValue:
     """A value to be kept with a session, as JSON, because its owner goes on changing it."""
 
     session: str
@@ -75,7 +83,8 @@ class SessionValue(NamedTuple):
     value: str
 
 
-class AwaitedRow(NamedTuple):
+@dataclass(slots=True, eq=False)
+class AwaitedRow:
     """A row that a coroutine waits for (None: it waits for all rows before)."""
 
     row: EncodedRow | None
@@ -83,19 +92,20 @@ class AwaitedRow(NamedTuple):
     waiter: Waiter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ConnectionTask:
     """Other work on the connection, done after everything queued before it.
 
     `last` ends the thread, whether or not the work could be done.
     """
 
-    work: Callable[[sqlite3.Connection], Any]
+    work: Callable[[SqlConnection], Any]
     waiter: Waiter | None
     writes: bool = False
     last: bool = False
 
 
+# Of these only a row is a tuple.
 Item = EncodedRow | SessionValue | AwaitedRow | ConnectionTask
 
 
@@ -120,6 +130,17 @@ class WriteBatch:
         self.durability = "process"
 
 
+@dataclass(slots=True)
+class WriteTransaction:
+    """An open transaction and where the chain ended at its beginning. `chain` is what wrote to it,
+    None if other work did.
+    """
+
+    db: SqlConnection
+    end: ChainEnd
+    chain: LedgerWriter | None = None
+
+
 GROUP_S: Final = 0.005
 GROUP_ROWS: Final = 256
 RETRY_S: Final = 1.0
@@ -127,31 +148,25 @@ MAX_HELD_ROWS: Final = 10_000
 MAX_HELD_BYTES: Final = 64 << 20
 
 
-def _find_break(path: str, size: int) -> str | None:
-    """How the chain of a store of this size is broken; loaded only if the file looks different."""
-    from handrail.store.chain.verify import find_break
-
-    return find_break(path, size)
-
-
 class WriterThread:
     """Owns the connection and the queue; every other thread only puts items."""
 
-    def __init__(self, database: Database, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, database: RecordDatabase, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.trouble: Problem | None = None
         self.ended = False
         self.refused = 0
         self._database = database
-        self._guard = ChainGuard(database.path, _find_break)
+        self._guard = ChainGuard(database.location, find_chain_break)
         self._now_ns = now_ns
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._bell = threading.Event()
         self._batch = WriteBatch()
+        self._doubtful: DoubtfulBatch | None = None
         self._held_bytes = 0
         self._lively = False
         self._in_hand: list[Item] = []
         self._last: list[tuple[Waiter, Problem | None]] = []
-        self.farewell = _closed(database.path)
+        self.farewell = closed_problem(database.location)
         self._thread = threading.Thread(target=self._run, name="handrail-store", daemon=True)
         self._thread.start()
         # Bound here: `append` is measured in fractions of microseconds.
@@ -185,12 +200,11 @@ class WriterThread:
         finally:
             if not self.ended:
                 # An internal error: no caller may wait for a thread that has ended.
-                self.farewell = _crashed(self._database.path)
+                self.farewell = crashed_problem(self._database.location)
                 self.ended = True
                 for item in self._in_hand:
                     self.put(item)
-            with contextlib.suppress(sqlite3.Error):
-                self._database.db.close()
+            self._database.close()
             for waiter, outcome in self._last:
                 resolve_waiters([waiter], outcome)
             self._turn_away()
@@ -201,12 +215,12 @@ class WriterThread:
         bodies = []
         for item in items:
             row = item.row if isinstance(item, AwaitedRow) else item
-            if isinstance(row, EncodedRow):
-                bodies.append(row.body)
-        clean = not may_hold_secrets(bodies)
+            if isinstance(row, tuple):
+                bodies.append(row[-1])
+        clean, entries = not may_hold_secrets(bodies), self._batch.entries
         for item in items:
-            if isinstance(item, EncodedRow):
-                self._batch.entries.append(seal_row(item, clean=clean))
+            if isinstance(item, tuple):
+                entries.append(seal_row(item, clean=clean))
             elif isinstance(item, ConnectionTask):
                 act = item
             else:
@@ -234,7 +248,7 @@ class WriterThread:
             except Empty:
                 return []
             self._lively = True
-            if isinstance(first, EncodedRow | SessionValue):
+            if isinstance(first, tuple | SessionValue):
                 self._bell.wait(GROUP_S)
         self._bell.clear()
         items = [first]
@@ -259,12 +273,12 @@ class WriterThread:
 
     def _take(self, item: EncodedRow | SessionValue | AwaitedRow, *, clean: bool = False) -> None:
         batch = self._batch
-        if isinstance(item, EncodedRow):
+        if isinstance(item, tuple):
             batch.entries.append(seal_row(item, clean=clean))
         elif isinstance(item, AwaitedRow):
             self._take_commit(item, clean=clean)
         else:
-            batch.state[storable(item.session), storable(item.key)] = item.value
+            batch.state[storable_name(item.session), storable_name(item.key)] = item.value
 
     def _take_commit(self, item: AwaitedRow, *, clean: bool) -> None:
         batch = self._batch
@@ -276,31 +290,40 @@ class WriterThread:
         batch.waiters.append(item.waiter)
 
     def _write(self, patience_s: float) -> Problem | None:
-        batch = self._batch
+        database = self._database
         try:
-            with self._writing(batch.durability, patience_s) as db:
-                if batch:
-                    chain = LedgerWriter(db)
-                    chain.add_rows(batch.entries)
-                    if batch.state:
-                        chain.keep_values(batch.state, self._now_ns())
-                    chain.save()
+            if self._doubtful is not None:
+                if database.settle(patience_s):
+                    self._doubtful.leave_out(self._batch)
+                self._doubtful = None
+            database.attempt(lambda: self._write_batch(patience_s), patience_s)
         except sqlite3.Error as error:
-            return explain_error(error, self._database.path)
+            return explain_error(error, self._database.location)
         except ProblemRaised as error:
             return error.problem
         self._held_bytes = 0
         self.trouble = None
         return None
 
+    def _write_batch(self, patience_s: float) -> None:
+        batch = self._batch
+        with self._writing(batch.durability, patience_s) as transaction:
+            if batch:
+                chain = transaction.chain = LedgerWriter(transaction.db, transaction.end)
+                chain.add_rows(batch.entries)
+                if batch.state:
+                    chain.keep_values(batch.state, self._now_ns())
+                chain.save()
+
     @contextlib.contextmanager
-    def _writing(self, level: Durability, patience_s: float) -> Iterator[sqlite3.Connection]:
+    def _writing(self, level: Durability, patience_s: float) -> Iterator[WriteTransaction]:
         """A write transaction, refused if another process has tampered with the record."""
         guard = self._guard
+        guard.check_others(self._database.db)
         with self._database.writing(level, patience_s) as db:
-            guard.check(db)
-            yield db
-            seen = guard.look(db)
+            transaction = WriteTransaction(db, guard.check(db).end)
+            yield transaction
+            seen = guard.look(db, transaction.chain)
         guard.remember(seen)
 
     def _fail(self, problem: Problem, act: ConnectionTask | None) -> None:
@@ -308,6 +331,8 @@ class WriterThread:
         self.trouble = problem
         waiting = [*self._batch.waiters]
         self._batch.keep_accepted()
+        if self._database.in_doubt and self._doubtful is None:
+            self._doubtful = DoubtfulBatch(len(self._batch.entries), dict(self._batch.state))
         late: list[Item] = [act] if act else []
         # Those queued behind the failure have waited as long: they do not wait again.
         with contextlib.suppress(Empty):
@@ -315,7 +340,7 @@ class WriterThread:
                 late.append(self._queue.get_nowait())
         ending: list[Waiter] = []
         for item in late:
-            if isinstance(item, EncodedRow | SessionValue):
+            if isinstance(item, tuple | SessionValue):
                 self._take(item)
                 continue
             last = isinstance(item, ConnectionTask) and item.last
@@ -330,22 +355,27 @@ class WriterThread:
         entries = self._batch.entries
         self.refused += max(0, len(entries) - MAX_HELD_ROWS)
         del entries[MAX_HELD_ROWS:]
-        self._held_bytes = sum(len(entry.body) for entry in entries)
+        self._held_bytes = sum(len(entry[-1]) for entry in entries)
 
     def _with_losses(self, problem: Problem) -> Problem:
         lost = len(self._batch.entries) + self.refused
         return replace(problem, message=f"{problem.message}; {lost} rows are lost with it")
 
     def _do(self, act: ConnectionTask) -> None:
-        database = self._database
-        try:
-            if act.writes:
-                with self._writing("process", database.busy_timeout_s) as db:
-                    outcome = act.work(db)
-            else:
+        database, outcome = self._database, None
+
+        def work() -> None:
+            nonlocal outcome
+            if not act.writes:
                 outcome = act.work(database.db)
+                return
+            with self._writing("process", database.busy_timeout_s) as transaction:
+                outcome = act.work(transaction.db)
+
+        try:
+            database.attempt(work, database.busy_timeout_s)
         except sqlite3.Error as error:
-            outcome = explain_error(error, database.path)
+            outcome = explain_error(error, database.location)
         except ProblemRaised as error:
             outcome = error.problem
         self.ended = act.last
@@ -364,18 +394,5 @@ class WriterThread:
                     resolve_waiters([item.waiter], problem)
                 elif isinstance(item, ConnectionTask) and item.waiter:
                     resolve_waiters([item.waiter], None if item.last else problem)
-                elif isinstance(item, EncodedRow):
+                elif isinstance(item, tuple):
                     self.refused += 1
-
-
-def _closed(path: str) -> Problem:
-    return unavailable_problem(path, "it was closed", "open the workspace again", retryable=False)
-
-
-def _crashed(path: str) -> Problem:
-    return unavailable_problem(
-        path,
-        "its writer has failed by a bug of Handrail",
-        "report the bug; open the workspace again",
-        retryable=False,
-    )

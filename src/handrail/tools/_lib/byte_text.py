@@ -247,7 +247,7 @@ def compose_splices(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple
     result: list[Splice] = []
     grown = at = behind = 0
     while at < len(earlier) or behind < len(later):
-        group = _Group(earlier, later, at, behind, grown)
+        group = _SpliceGroup(earlier, later, at, behind, grown)
         result += group.splices()
         at, behind, grown = group.at, group.behind, group.grown
     return tuple(result)
@@ -264,7 +264,7 @@ def compose_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
     return tuple(rest[0])
 
 
-class _Group:
+class _SpliceGroup:
     """Splices of two steps that overlap or touch, in positions between the two steps."""
 
     def __init__(

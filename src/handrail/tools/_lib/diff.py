@@ -5,6 +5,7 @@ Only for display: lines are cut, and long diffs end early and say so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
@@ -15,7 +16,14 @@ from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8
 from handrail.tools._lib.byte_text import ByteText, Splice
-from handrail.tools._lib.tool_base import clip, format_count
+from handrail.tools._lib.tool_base import clip, format_count, number_lines
+
+_MAX_BYTES: Final = 2_000_000
+_MAX_LINES: Final = 12
+_MAX_REPEATS: Final = 50
+_MAX_COMPARED: Final = 3_000
+_ALIKE: Final = 0.6
+_WIDTH: Final = 300
 
 CONTEXT: Final = 3
 MAX_SHOWN: Final = 400
@@ -147,7 +155,8 @@ def changed_spans(before: Sequence[str], after: Sequence[str]) -> list[Span]:
     new = after[head : len(after) - tail]
     if not old and not new:
         return []
-    if not old or not new or len(old) * len(new) > _MAX_PAIRS:
+    # Without a line in common there is nothing to align.
+    if len(old) * len(new) > _MAX_PAIRS or set(old).isdisjoint(new):
         return [Span(head, head + len(old), head, head + len(new))]
     return [
         Span(head + a0, head + a1, head + b0, head + b1)
@@ -275,3 +284,50 @@ def plan_creation(place: Place, text: str) -> Plan:
         preview=render_creation(place.path, text),
         data={"path": place.path, "created": True, "lines": lines, "bytes": len(content)},
     )
+
+
+def nearest_lines(file: ByteText, text: str) -> str | None:
+    """The closest lines with their numbers; None if no line is similar."""
+    lines = _lines(file.shown(file.data[:_MAX_BYTES]))
+    wanted = _lines(text.strip("\r\n"))
+    start = _by_votes(lines, wanted)
+    if start is None:
+        start = _by_likeness(lines, wanted)
+    if start is None:
+        return None
+    count = min(len(wanted), _MAX_LINES)
+    shown = [clip(line, _WIDTH) for line in lines[start : start + count]]
+    return "\n".join(number_lines(shown, start + 1))
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _by_votes(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    # Each wanted line that stands in the file, blanks aside, votes for where the text begins.
+    places: dict[str, list[int]] = {}
+    names = {"".join(line.split()) for line in wanted} - {""}
+    for number, line in enumerate(lines):
+        name = "".join(line.split())
+        if name in names:
+            places.setdefault(name, []).append(number)
+    votes: Counter[int] = Counter()
+    for index, line in enumerate(wanted):
+        for number in places.get("".join(line.split()), ())[:_MAX_REPEATS]:
+            votes[max(number - index, 0)] += 1
+    return votes.most_common(1)[0][0] if votes else None
+
+
+def _by_likeness(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+    index, longest = max(enumerate(wanted), key=lambda pair: len(pair[1]))
+    needle = longest.strip()[:_WIDTH]
+    matcher = SequenceMatcher(autojunk=False, b=needle)
+    best, start = _ALIKE, None
+    for number, line in enumerate(lines[:_MAX_COMPARED]):
+        matcher.set_seq1(line.strip()[:_WIDTH])
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
+            ratio = matcher.ratio()
+            if ratio > best:
+                best, start = ratio, max(number - index, 0)
+    return start

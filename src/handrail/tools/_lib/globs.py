@@ -7,18 +7,28 @@ from collections.abc import Callable
 from fnmatch import translate
 from typing import Final
 
+from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
+from handrail.core.text.globs import BraceGroup, expand_groups
 
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _STEPS: Final = re.compile(r"[/\\{},]")
 _MAX_ALTERNATIVES: Final = 64
 
 
-def check_globs(patterns: str | list[str] | None, field: str) -> tuple[str, ...]:
-    """The patterns as a tuple; refuses one that is empty or points outside."""
+def check_globs(
+    patterns: str | list[str] | None, field: str, searched: str | None = None
+) -> tuple[str, ...]:
+    """The patterns as a tuple; refuses one that is empty or points outside.
+
+    An absolute pattern below the directory `searched` is taken as relative to it.
+    """
     if patterns is None:
         return ()
     listed = [patterns] if isinstance(patterns, str) else patterns
+    if searched is not None:
+        top = f"{searched.rstrip('/')}/"
+        listed = [pattern.removeprefix(top) or pattern for pattern in listed]
     for pattern in listed:
         _check(pattern, field)
     return tuple(listed)
@@ -38,20 +48,16 @@ def _check(pattern: str, field: str) -> None:
         raise ProblemRaised(
             "invalid_arguments",
             f"the pattern {pattern!r} points outside the directory that is searched",
-            hint="give the directory as path and keep the pattern relative to it, without '..'",
+            hint=f"give the directory as {arg_name('path')} and keep the pattern relative to it, without '..'",
             field=field,
         )
 
 
 def _alternatives(pattern: str) -> list[str]:
-    pending, done = [pattern], list[str]()
-    while pending:
-        one = pending.pop()
-        found = _BRACES.search(one)
-        # A set of braces that multiplies without end is taken literally.
-        if found is None or len(pending) + len(done) > _MAX_ALTERNATIVES:
-            done.append(one)
-            continue
-        head, tail = one[: found.start()], one[found.end() :]
-        pending += [head + choice + tail for choice in found[1].split(",")]
-    return done
+    # A pattern whose braces stand for too many patterns is taken literally.
+    return expand_groups(pattern, _brace_group, _MAX_ALTERNATIVES) or [pattern]
+
+
+def _brace_group(pattern: str) -> BraceGroup | None:
+    found = _BRACES.search(pattern)
+    return found and (found.start(), found.end(), found[1].split(","))

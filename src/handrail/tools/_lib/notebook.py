@@ -15,7 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemRaised, ProblemTemplate
 from handrail.core.text.encoding import TextForm, detect
 from handrail.core.text.nesting import nested_deeper
 from handrail.tools._lib.tool_base import clip, format_count
@@ -25,7 +25,7 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _DECODER: Final = json.JSONDecoder(parse_int=float)
 
 
-class Value(NamedTuple):
+class SpannedValue(NamedTuple):
     """A value and its span; `read_object` and `read_array` hold their parts in `value`."""
 
     start: int
@@ -38,14 +38,14 @@ class Member(NamedTuple):
 
     key_start: int
     key_end: int
-    of: Value
+    of: SpannedValue
 
 
-Reader = Callable[[str, int], Value]
+Reader = Callable[[str, int], SpannedValue]
 _NO_READERS: Final[Mapping[str, Reader]] = MappingProxyType({})
 
 
-def read_document(text: str, readers: Mapping[str, Reader]) -> Value:
+def read_document(text: str, readers: Mapping[str, Reader]) -> SpannedValue:
     """The one object that a text is; raises `json.JSONDecodeError`, or RecursionError."""
     document = read_object(text, skip_space(text, 0), readers)
     if skip_space(text, document.end) != len(text):
@@ -53,7 +53,7 @@ def read_document(text: str, readers: Mapping[str, Reader]) -> Value:
     return document
 
 
-def read_object(text: str, start: int, readers: Mapping[str, Reader] = _NO_READERS) -> Value:
+def read_object(text: str, start: int, readers: Mapping[str, Reader] = _NO_READERS) -> SpannedValue:
     """An object as `dict[str, Member]`; `readers` say how the values of some keys are read."""
     _expect(text, start, "{")
     members: dict[str, Member] = {}
@@ -70,27 +70,27 @@ def read_object(text: str, start: int, readers: Mapping[str, Reader] = _NO_READE
         at, closed = _after_item(text, value.end, "}")
         if closed:
             break
-    return Value(start, at + 1, members)
+    return SpannedValue(start, at + 1, members)
 
 
-def read_array(text: str, start: int, reader: Reader) -> Value:
-    """An array as `list[Value]`, each read by `reader`; any other value as it is."""
+def read_array(text: str, start: int, reader: Reader) -> SpannedValue:
+    """An array as `list[SpannedValue]`, each read by `reader`; any other value as it is."""
     if text[start : start + 1] != "[":
         return read_value(text, start)
-    items: list[Value] = []
+    items: list[SpannedValue] = []
     at = skip_space(text, start + 1)
     while text[at : at + 1] != "]" or items:
         items.append(reader(text, at))
         at, closed = _after_item(text, items[-1].end, "]")
         if closed:
             break
-    return Value(start, at + 1, items)
+    return SpannedValue(start, at + 1, items)
 
 
-def read_value(text: str, start: int) -> Value:
+def read_value(text: str, start: int) -> SpannedValue:
     """Any value, as Python has it."""
     value, end = _DECODER.raw_decode(text, start)
-    return Value(start, end, value)
+    return SpannedValue(start, end, value)
 
 
 def skip_space(text: str, at: int) -> int:
@@ -114,6 +114,12 @@ def _expect(text: str, at: int, char: str) -> None:
 
 _MAX_DEPTH: Final = 200
 _TOO_DEEP: Final = f"its JSON is nested more than {_MAX_DEPTH} levels deep"
+_NO_NOTEBOOK: Final = ProblemTemplate(
+    "not_text",
+    "{path!r} cannot be edited as a notebook: {why}",
+    hint="look at it with {tool_name[read_file]}; text that is no notebook is changed with"
+    " {tool_name[edit_file]}",
+)
 _LISTED: Final = 10
 _FIRST_LINE: Final = 60
 # What the format allows; comparing longer ones would cost more than it tells.
@@ -127,7 +133,7 @@ class Cell:
     """One cell: its span, its parts by name, and what they say."""
 
     index: int
-    span: Value
+    span: SpannedValue
 
     @property
     def members(self) -> Mapping[str, Member]:
@@ -174,8 +180,8 @@ class Notebook:
 
     text: str
     form: TextForm
-    root: Value
-    array: Value
+    root: SpannedValue
+    array: SpannedValue
     cells: tuple[Cell, ...]
     format: tuple[int, int]
 
@@ -231,7 +237,7 @@ def show_cell(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def _read(path: str, text: str) -> Value:
+def _read(path: str, text: str) -> SpannedValue:
     source = partial(read_array, reader=read_value)
     cell = partial(read_object, readers={"source": source})
     try:
@@ -246,15 +252,10 @@ def _read(path: str, text: str) -> Value:
 
 
 def _not_one(path: str, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "not_text",
-        f"{path!r} cannot be edited as a notebook: {why}",
-        hint="look at it with read_file; text that is no notebook is changed with edit_file",
-        field="path",
-    )
+    return _NO_NOTEBOOK.error(path=path, why=why, field="path")
 
 
-def _version(root: Value) -> tuple[int, int] | None:
+def _version(root: SpannedValue) -> tuple[int, int] | None:
     numbers: list[int] = []
     for key in ("nbformat", "nbformat_minor"):
         member: Member | None = root.value.get(key)

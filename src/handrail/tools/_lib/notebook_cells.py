@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from handrail.tools._lib.diff import split_lines
-from handrail.tools._lib.notebook import Cell, Member, Notebook, Value
+from handrail.tools._lib.notebook import Cell, Member, Notebook, SpannedValue
 
 _NON_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _ESCAPED: Final = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
@@ -98,7 +98,7 @@ def detect_style(notebook: Notebook) -> Style:
     )
 
 
-def detect_layout(text: str, whole: Value, otherwise: Layout) -> Layout:
+def detect_layout(text: str, whole: SpannedValue, otherwise: Layout) -> Layout:
     """How this array or object is laid out; an empty one, or one value, as `otherwise`."""
     spans = _spans(whole.value)
     if not spans:

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from handrail.core.commands import CommandAnalyzer
+from handrail.core.call import ToolCall
 from handrail.core.context import Whereabouts
 from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.leases import PathReserver
 from handrail.core.ports.machine import Files, Search
 from handrail.core.ports.plan_mode import PlanModeControl
-from handrail.core.ports.processes import Processes, Sandbox
+from handrail.core.ports.todos import TodoList
 from handrail.core.ports.undo import UndoService
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalyzer
+    from handrail.core.ports.language_servers import LanguageServers
+    from handrail.core.ports.media import MediaReader
+    from handrail.core.ports.processes import Processes, Sandbox
+    from handrail.core.ports.questions import QuestionAsker
+    from handrail.core.ports.remote_tools import RemoteTools
+    from handrail.core.ports.skills import SkillLibrary
+    from handrail.core.ports.subagents import Subagents
+    from handrail.core.ports.web import WebServices
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
+# Makes a call as a part of another one, by the same agent in the same turn.
+CallTool = Callable[[ToolCall, str, Mapping[str, Any]], Awaitable[ToolResult]]
+
+
+async def _no_calls(outer: ToolCall, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    del outer, arguments
+    raise ProblemRaised("unavailable", f"{name} cannot be called from here")
+
+
+class Shell(NamedTuple):
     """What running commands takes; `environment` is all that a command inherits.
 
     `program` is the shell itself, `small` a quicker one for what means the same to both; `find` answers the path of another program, None if there
@@ -39,12 +60,16 @@ class Shell:
     small: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(NamedTuple):
     """The machine as tools see it; `allow_delete` is the user's setting.
 
     `shell` None: no command can be run here. `plan_mode` None: there is no plan mode.
     `locks` None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
+    `todos` None: there is no to-do list. `questions` None: no question can be asked. `web` None:
+    nothing reaches the web. `media` None: only text can be read.
+    `skills` None: there are no skills.
+    `language_servers` None: none can be started here. `remote_tools` None: there are no MCP servers.
+    `subagents` None: no agent can be started.
     """
 
     files: Files
@@ -55,3 +80,14 @@ class Services:
     plan_mode: PlanModeControl | None = None
     locks: PathReserver | None = None
     outputs: Outputs | None = None
+    todos: TodoList | None = None
+    questions: QuestionAsker | None = None
+    web: Lazy[WebServices] | None = None
+    media: Lazy[MediaReader] | None = None
+    skills: Lazy[SkillLibrary] | None = None
+    language_servers: Lazy[LanguageServers] | None = None
+    remote_tools: RemoteTools | None = None
+    # Whether a rule keeps the content of an absolute path from calls.
+    withheld: Callable[[str], bool] = lambda path: False
+    subagents: Lazy[Subagents] | None = None
+    call_tool: CallTool = _no_calls

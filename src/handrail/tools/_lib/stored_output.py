@@ -7,14 +7,13 @@ to go on, is not cut off.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from handrail.core.context import ToolContext
+from handrail.core.names.caller_words import shown_arg
 from handrail.core.outputs import Outputs, StoredOutput, output_handle
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.tools._lib.commands.running import quote_imitations
 from handrail.tools._lib.tool_base import (
     MAX_LINE,
     append_content_notes,
@@ -25,10 +24,11 @@ from handrail.tools._lib.tool_base import (
 )
 
 ROOM_FOR_NOTES: Final = 500
+# As many lines are read at a time unless a call says otherwise.
+PAGE_LINES: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """`shown` findings from number `offset` (from 0) on, of `total`."""
 
     offset: int
@@ -53,8 +53,19 @@ class Page:
             return [f"offset {self.offset} is past the end: {everything}"]
         if self.next_offset is not None:
             shown = f"{self.offset + 1}-{self.end}"
-            return [f"{everything}, shown: {shown}; go on with offset={self.end}"]
+            return [f"{everything}, shown: {shown}; {go_on(self.end)}"]
         return [f"the last of {everything}"] if self.offset else []
+
+
+def go_on(offset: int) -> str:
+    """How the caller gets what follows, as the end of a note."""
+    if (word := shown_arg("offset")) is not None:
+        return f"go on with {word}={offset}"
+    if (word := shown_arg("line_range")) is not None:
+        return f'go on with {word}="{offset}-{offset + PAGE_LINES - 1}"'
+    if (word := shown_arg("limit")) is not None:
+        return f"narrow it down, or raise {word}"
+    return "narrow it down"
 
 
 def how_many_fit(lines: Iterable[str], max_chars: int) -> int:
@@ -88,9 +99,7 @@ async def load_output(outputs: Outputs | None, call_id: str, ctx: ToolContext) -
 async def read_output(
     outputs: Outputs | None, call_id: str, wanted: OutputRange, ctx: ToolContext
 ) -> Output:
-    """Some lines of a call's full output; raises `not_found`, `denied`, or
-    `invalid_arguments` past the end.
-    """
+    """Some lines of a call's full output; `not_found`, `denied` or `invalid_arguments`."""
     text = await load_output(outputs, call_id, ctx)
     return await run_sized(len(text), _page, text, output_handle(call_id), wanted)
 
@@ -98,6 +107,8 @@ async def read_output(
 def _rendered(stored: StoredOutput) -> str:
     if not stored.streams:
         return stored.text
+    from handrail.tools._lib.running_commands import quote_imitations
+
     blocks = [
         f"{stream.name}:\n{quote_imitations(stream.text.removesuffix(chr(10)))}"
         for stream in stored.streams
@@ -125,7 +136,7 @@ def _page(text: str, handle: str, wanted: OutputRange) -> Output:
     last = first + fitting - 1
     notes = []
     if last < total:
-        notes.append(f"lines {first}-{last} of {total:,}; go on with offset={last + 1}")
+        notes.append(f"lines {first}-{last} of {total:,}; {go_on(last + 1)}")
     elif not total:
         notes.append(f"{handle} is empty")
     shown = "\n".join(chosen[:fitting])[: max(wanted.room - ROOM_FOR_NOTES, 1)]

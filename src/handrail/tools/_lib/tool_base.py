@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar, TypeVarTuple
 
-from anyio import to_thread
 from pydantic import BaseModel
 
 from handrail.core.context import Session
 from handrail.core.places import Kind, Place, Stat
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemRaised, ProblemTemplate
+from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Tool
 
 P = TypeVar("P", bound=BaseModel)
@@ -53,13 +53,19 @@ async def run_sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
     """
     if size <= INLINE_BYTES:
         return work(*args)
+    from anyio import to_thread
+
     return await to_thread.run_sync(work, *args, abandon_on_cancel=True)
 
 
 def require_file(place: Place, hint: str) -> None:
-    """Refuse a place that holds something other than a regular file."""
+    """Refuse a place that holds something other than a regular file.
+
+    `hint` may name tools and arguments like the hint of a `ProblemTemplate`.
+    """
     if place.kind is Kind.DIRECTORY:
-        raise ProblemRaised("not_text", f"{place.path!r} is a directory", hint=hint, field="path")
+        template = ProblemTemplate("not_text", "{path!r} is a directory", hint)
+        raise template.error(path=place.path, field="path")
     if place.kind is Kind.SPECIAL:
         raise ProblemRaised(
             "not_text",
@@ -79,14 +85,14 @@ def size_to_change(place: Place, stat: Stat | None) -> int:
         raise ProblemRaised(
             "denied",
             f"{place.path!r} is read-only",
-            hint="leave it as it is; a person may make it writable (chmod u+w)",
+            hint="leave it as it is; the user may make it writable (chmod u+w)",
             field="path",
         )
     if size > MAX_CHANGED_BYTES:
         raise ProblemRaised(
             "too_large",
             f"{place.path!r} has {size:,} bytes; files over {MAX_CHANGED_BYTES:,} are not changed",
-            hint="leave this file as it is, or ask the person to change it",
+            hint="leave this file as it is, or ask the user to change it",
             field="path",
         )
     return size
@@ -132,6 +138,11 @@ def append_notes(text: str, notes: Sequence[str]) -> str:
     return f"{text}\n\n{remarks}" if text else remarks
 
 
+def quote_in_note(text: str, limit: int = MAX_LINE) -> str:
+    """A URL or the like, of unknown origin, for a remark in brackets, which it cannot close."""
+    return safe_text(text[:limit], one_line=True).replace("[", "%5B").replace("]", "%5D")
+
+
 def append_content_notes(text: str, notes: Sequence[str]) -> str:
     """The same for the text of a file, which cannot pass off its last line as a remark of ours.
 
@@ -139,7 +150,7 @@ def append_content_notes(text: str, notes: Sequence[str]) -> str:
     """
     if text.endswith(("]", "\n", " ", "\t", "\r")) and _LIKE_A_NOTE.search(text[-MAX_LINE:]):
         return append_notes(text, [_TEXT_ENDS, *notes])
-    return append_notes(text, notes)
+    return append_notes(text, notes) if notes else text
 
 
 def format_count(number: int, word: str) -> str:

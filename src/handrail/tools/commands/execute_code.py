@@ -6,17 +6,24 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects, Reason
+from handrail.core.arguments.params import Params
+from handrail.core.commands import (
+    CommandAnalysis,
+    CommandClass,
+    CommandEffects,
+    CommandSegment,
+    Reason,
+)
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
 from handrail.core.lazy import Lazy
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.tools._lib.commands.running import (
+from handrail.tools._lib.running_commands import (
     OUTPUT_SCHEMA,
     AnalyzedCommands,
     Seconds,
@@ -102,7 +109,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             raise ProblemRaised(
                 "unavailable",
                 f"{name} is not installed here",
-                hint="use another language, or ask the person to install it",
+                hint="use another language, or ask the user to install it",
                 field="language",
             )
         return (program, option, args.code)
@@ -114,7 +121,13 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         program, _ = _INTERPRETERS[args.language]
         reason = Reason(f"runs {args.language} code, which can do anything", args.code[:200])
         effects = CommandEffects(programs=(program,), open_ended=True)
-        return CommandAnalysis(CommandClass.DANGEROUS, (reason,), effects, text=args.code)
+        return CommandAnalysis(
+            CommandClass.DANGEROUS,
+            (reason,),
+            effects,
+            segments=(CommandSegment(program, reason.part),),
+            text=args.code,
+        )
 
     @property
     def _tools(self) -> Shell:

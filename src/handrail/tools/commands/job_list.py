@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint, reading
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import ToolTraits
-from handrail.tools._lib.commands.jobs import JobTool, describe_job, job_data
+from handrail.tools._lib.job_text import JobTool, describe_job, job_data
 
 _MOST: Final = 100
 

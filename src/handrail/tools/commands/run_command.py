@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
@@ -14,14 +15,14 @@ from handrail.core.lazy import Lazy
 from handrail.core.paths import PathUse
 from handrail.core.places import Kind
 from handrail.core.ports.machine import Files
-from handrail.core.ports.processes import Launch
+from handrail.core.ports.processes import JobInputKind, Launch
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.shell.parse.trivial import same_in_any_shell
-from handrail.tools._lib.commands.running import (
+from handrail.tools._lib.running_commands import (
     DEFAULT_S,
     AnalyzedCommands,
     Seconds,
@@ -48,7 +49,10 @@ class RunCommandParams(Params):
     env: Variables | None = Field(None, description="Variables to add.")
     description: str | None = Field(None, description="What it does, in a few words.")
     background: bool = Field(False, description="Return at once and let it go on.")
-    unconfined: bool = Field(False, description="Outside the sandbox; a person is always asked.")
+    input: JobInputKind = Field(
+        "none", description="What [[tool:job_write]] can send a background command."
+    )
+    unconfined: bool = Field(False, description="Outside the sandbox; the user is always asked.")
 
 
 class RunCommand(Builtin[RunCommandParams]):
@@ -89,6 +93,12 @@ class RunCommand(Builtin[RunCommandParams]):
         """Refuse a directory that is none, and a text that cannot be started."""
         check_size(args.command, "command")
         self._tools.processes.check_roots()
+        if args.input != "none" and (args.unconfined or not args.background):
+            raise ProblemRaised(
+                "invalid_arguments",
+                "only a background command inside the sandbox takes input",
+                field="input",
+            )
         place = ctx.places.get("cwd")
         if place is not None and place.kind is not Kind.DIRECTORY:
             raise ProblemRaised(
@@ -122,15 +132,22 @@ class RunCommand(Builtin[RunCommandParams]):
         argv: tuple[str, ...] = (shell.program, "--norc", "--noprofile", "-c", text)
         if shell.small is not None and same_in_any_shell(text):
             argv = (shell.small, "-c", text)
-        return make_launch(
+        env = {**(args.env or {}), **tame}
+        if args.input == "terminal":
+            # A session leader of its own, so that the terminal sends it signals.
+            leader = shell.find("setsid")
+            argv = (leader, "--ctty", "--wait", *argv) if leader is not None else argv
+            env = {"TERM": "dumb", **env}
+        launch = make_launch(
             shell,
             ctx,
             argv,
             cwd=self._cwd(args),
-            env={**(args.env or {}), **tame},
+            env=env,
             timeout_s=None if args.background else choose_timeout(args, args.timeout_s, shell),
             reports_directory=moves,
         )
+        return launch._replace(input=args.input)
 
     def _judge(self, args: RunCommandParams) -> CommandAnalysis:
         cwd = self._cwd(args)

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Access, Footprint, Touch
@@ -18,7 +19,7 @@ from handrail.core.places import Place
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.patches.envelope import parse_patch
@@ -85,7 +86,7 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
             raise ProblemRaised(
                 "denied",
                 "the patch deletes a file, and deleting files is switched off (allow_delete=False)",
-                hint="leave the deletion out; the person can switch it on with allow_delete=True",
+                hint="leave the deletion out; the user can switch it on with allow_delete=True",
             )
         size = total_size(self._files, targets)
         work = size * _WORK_PER_BYTE + len(args.patch) * _WORK_PER_PATCH_BYTE

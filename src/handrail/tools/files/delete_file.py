@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
 from handrail.core.paths import WritePath
@@ -11,7 +12,7 @@ from handrail.core.places import Place
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.tool_base import (
@@ -59,7 +60,7 @@ class DeleteFile(Builtin[DeleteFileParams]):
             raise ProblemRaised(
                 "denied",
                 "deleting files is switched off (allow_delete=False)",
-                hint="the person can switch it on with allow_delete=True",
+                hint="the user can switch it on with allow_delete=True",
             )
         place = ctx.places["path"]
         require_file(place, "only single files can be deleted, not directories")

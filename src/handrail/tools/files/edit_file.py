@@ -7,19 +7,22 @@ endings. Several edits of one call happen together or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, NoReturn
 
-from pydantic import ConfigDict, Field
+from pydantic import Field, model_validator
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
+from handrail.core.names.caller_words import arg_name
 from handrail.core.paths import WritePath
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import FileContent, Files
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemRaised, ProblemTemplate
 from handrail.core.text.content import Content
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.byte_text import (
     ByteText,
@@ -56,6 +59,12 @@ _MOST_COMPOSED: Final = 100_000
 # Work in bytes that could be scanned instead: a search for similar text, and a pattern, per byte.
 _SIMILAR_WORK: Final = 100
 _PATTERN_WORK: Final = 250
+_BOTH: Final = ("old_string", "new_string")
+_FILE_EXISTS: Final = ProblemTemplate(
+    "exists",
+    "{arg[old_string]} is empty, which creates a file, but {path!r} exists",
+    hint="give the text to replace, or overwrite the file with {tool_name[write_file]}",
+)
 
 
 class OneEdit(Params):
@@ -64,24 +73,25 @@ class OneEdit(Params):
     replace_all: bool = False
 
 
-def _ask_for_both(schema: dict[str, Any]) -> None:
-    # Left out only by a caller that gives all its edits in the list.
-    schema["required"] = ["path", "old_string", "new_string"]
-    for name in ("old_string", "new_string"):
-        schema["properties"][name].pop("default", None)
-
-
 class EditFileParams(Params):
-    model_config = ConfigDict(json_schema_extra=_ask_for_both)
-
     path: WritePath = Field(description="The file.")
-    old_string: str = Field("", description="Text to replace.")
-    new_string: str = Field("", description="Text to put in its place, taken literally.")
+    old_string: str = Field(description="Text to replace.")
+    new_string: str = Field(description="Text to put in its place, taken literally.")
     replace_all: bool = Field(False, description="Replace every exact occurrence.")
-    regex: bool = Field(False, description="[[old_string]] is an RE2 pattern.")
+    regex: bool = Field(
+        False, description=r"[[old_string]] is an RE2 pattern; \g<1> in [[new_string]] is a group."
+    )
     edits: list[OneEdit] = Field(
         default_factory=list, description="More replacements, made in order; all or none."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_listed_edits(cls, given: Any) -> Any:
+        """Both texts may be left out by a caller that gives all its edits in the list."""
+        if not isinstance(given, dict) or not given.get("edits"):
+            return given
+        return given if given.keys() & _BOTH else {**given, **dict.fromkeys(_BOTH, "")}
 
 
 class EditFile(Builtin[EditFileParams]):
@@ -99,7 +109,7 @@ class EditFile(Builtin[EditFileParams]):
     async def plan(self, args: EditFileParams, ctx: ToolContext) -> Plan:
         """The edit; `no_match`, `already_applied`, `ambiguous`, `exists` or `not_found`."""
         place = ctx.places["path"]
-        require_file(place, "edit_file changes one file; name the file in it")
+        require_file(place, "{tool_name[edit_file]} changes one file; name the file in it")
         edits = _edits(args)
         if not edits[0].old_string and not args.regex:
             return _create(place, edits)
@@ -172,14 +182,6 @@ def _composed(steps: Sequence[FoundEdit]) -> ComposedEdits:
 
 def _edits(args: EditFileParams) -> list[OneEdit]:
     own = args.old_string or args.new_string or not args.edits
-    if own and not {"old_string", "new_string"} <= args.model_fields_set:
-        missing = "new_string" if "old_string" in args.model_fields_set else "old_string"
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{missing} is missing",
-            hint="give old_string and new_string, or a list of edits",
-            field=missing,
-        )
     first = [OneEdit.model_construct(**_pair(args))] if own else []
     edits = [*first, *args.edits]
     for index, edit in enumerate(edits):
@@ -201,7 +203,7 @@ def _pair(args: EditFileParams) -> dict[str, Any]:
 def _same() -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
-        "old_string and new_string are the same, so nothing would change",
+        f"{arg_name('old_string')} and {arg_name('new_string')} are the same, so nothing would change",
         field="new_string",
     )
 
@@ -209,7 +211,7 @@ def _same() -> ProblemRaised:
 def _nothing_named() -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
-        "old_string is empty, so there is nothing to replace",
+        f"{arg_name('old_string')} is empty, so there is nothing to replace",
         field="old_string",
     )
 
@@ -219,22 +221,13 @@ def _which(raised: ProblemRaised, index: int, edits: Sequence[OneEdit]) -> Probl
     if len(edits) == 1:
         return raised
     problem = raised.problem
-    return ProblemRaised(
-        problem.code,
-        f"edit {index + 1} of {len(edits)}: {problem.message}; none of them was made",
-        hint=problem.hint,
-        field=problem.field,
-    )
+    message = f"edit {index + 1} of {len(edits)}: {problem.message}; none of them was made"
+    return ProblemRaised.of(replace(problem, message=message))
 
 
 def _create(place: Place, edits: Sequence[OneEdit]) -> Plan:
     if place.kind is not Kind.MISSING:
-        raise ProblemRaised(
-            "exists",
-            f"old_string is empty, which creates a file, but {place.path!r} exists",
-            hint="give the text to replace, or overwrite the file with write_file",
-            field="old_string",
-        )
+        raise _FILE_EXISTS.error(path=place.path, field="old_string")
     if len(edits) > 1:
         raise _which(_nothing_named(), 0, edits)
     created = plan_creation(place, edits[0].new_string)
@@ -266,8 +259,8 @@ def _refuse_similar(file: ByteText, path: str, edit: OneEdit) -> NoReturn:
     line = file.lines_between(0, near.splices[0].start) + 1
     raise ProblemRaised(
         "no_match",
-        f"old_string is not in {path!r} exactly; only line {line} is like it ({near.how})",
-        hint="replace_all needs the exact text; leave it out to change that one place",
+        f"{arg_name('old_string')} is not in {path!r} exactly; only line {line} is like it ({near.how})",
+        hint=f"{arg_name('replace_all')} needs the exact text; leave it out to change that one place",
         field="old_string",
     )
 
@@ -275,7 +268,7 @@ def _refuse_similar(file: ByteText, path: str, edit: OneEdit) -> NoReturn:
 def _too_many(path: str, count: int) -> ProblemRaised:
     return ProblemRaised(
         "too_large",
-        f"old_string occurs {count:,} times in {path!r}; in a call with several edits at most "
+        f"{arg_name('old_string')} occurs {count:,} times in {path!r}; in a call with several edits at most "
         f"{_MOST_COMPOSED:,} places are replaced",
         hint="make this replacement in a call of its own",
         field="old_string",

@@ -10,20 +10,24 @@ from typing import Any, Final
 from anyio import to_thread
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.paths import ReadPath
 from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.ports.machine import Files
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemTemplate
 from handrail.core.results import Output
 from handrail.core.text.encoding import detect
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.byte_text import ByteText
 from handrail.tools._lib.tool_base import Builtin, run_sized
 
 MAX_COUNTED: Final = 50_000_000
+_MISSING: Final = ProblemTemplate(
+    "not_found", "there is no {path!r}", hint="{tool_name[find_files]} searches by name"
+)
 
 
 class FileInfoParams(Params):
@@ -47,12 +51,7 @@ class FileInfo(Builtin[FileInfoParams]):
         place = ctx.places["path"]
         stat = self._files.stat(place)
         if stat is None:
-            raise ProblemRaised(
-                "not_found",
-                f"there is no {place.path!r}",
-                hint="find_files searches by name",
-                field="path",
-            )
+            raise _MISSING.error(path=place.path, field="path")
         facts = _facts(place, stat)
         if normpath(args.path) not in (place.path, place.absolute):
             facts["named"] = args.path

@@ -7,20 +7,32 @@ from typing import Final, NamedTuple
 from anyio import to_thread
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
+from handrail.core.names.caller_words import shown_arg
 from handrail.core.paths import TreePath
 from handrail.core.places import Kind, Place, shown
 from handrail.core.ports.machine import Files, FilesQuery, Search
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemTemplate
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.globs import check_globs, name_matcher
 from handrail.tools._lib.stored_output import how_many_fit
 from handrail.tools._lib.tool_base import STRINGS, Builtin, append_notes
 
 MAX_ENTRIES: Final = 1_000
+_NO_DIRECTORY: Final = ProblemTemplate(
+    "not_found",
+    "there is no directory {path!r}",
+    hint="list the directory above it, or search with {tool_name[find_files]}",
+)
+_A_FILE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{path!r} is a file, not a directory",
+    hint="{tool_name[read_file]} shows its content",
+)
 
 
 class ListFilesParams(Params):
@@ -82,19 +94,9 @@ class Listing(NamedTuple):
 
 def _require_directory(place: Place) -> None:
     if place.kind is Kind.MISSING:
-        raise ProblemRaised(
-            "not_found",
-            f"there is no directory {place.path!r}",
-            hint="list the directory above it, or search with find_files",
-            field="path",
-        )
+        raise _NO_DIRECTORY.error(path=place.path, field="path")
     if place.kind is not Kind.DIRECTORY:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{place.path!r} is a file, not a directory",
-            hint="read_file shows its content, file_info its size and type",
-            field="path",
-        )
+        raise _A_FILE.error(path=place.path, field="path")
 
 
 def _notes(place: Place, args: ListFilesParams, listing: Listing, number: int) -> list[str]:
@@ -104,7 +106,8 @@ def _notes(place: Place, args: ListFilesParams, listing: Listing, number: int) -
         notes.append(f"{what} in {place.shown or '.'}")
     if len(listing.names) > number:
         left = len(listing.names) - number
-        notes.append(f"{left:,} more not shown; narrow it with path or pattern")
+        ways = filter(None, map(shown_arg, ("path", "pattern")))
+        notes.append(f"{left:,} more not shown; narrow it with {' or '.join(ways)}")
     if listing.partial:
         notes.append(f"incomplete: {listing.partial}")
     return notes

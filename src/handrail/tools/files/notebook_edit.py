@@ -7,15 +7,16 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.paths import WritePath
 from handrail.core.places import Place
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Files
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import ProblemRaised, ProblemTemplate
 from handrail.core.text.content import Content
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.diff import DiffHunk, render_diff, split_lines
 from handrail.tools._lib.notebook import (
@@ -47,6 +48,11 @@ from handrail.tools._lib.tool_base import (
 
 # The JSON is parsed: work in bytes that could be scanned instead.
 _WORK_PER_BYTE: Final = 10
+_NO_SOURCE: Final = ProblemTemplate(
+    "not_text",
+    "{cell} has no source that is text or a list of lines",
+    hint="the notebook is damaged there; repair it with {tool_name[edit_file]}, or delete the cell",
+)
 
 
 class NotebookEditParams(Params):
@@ -88,7 +94,7 @@ class NotebookEdit(Builtin[NotebookEditParams]):
     async def plan(self, args: NotebookEditParams, ctx: ToolContext) -> Plan:
         """The edit; `no_match`, `ambiguous`, `not_found`, or `not_text` if it is no notebook."""
         place = ctx.places["path"]
-        require_file(place, "notebook_edit changes one notebook; name the .ipynb file")
+        require_file(place, "{tool_name[notebook_edit]} changes one notebook; name the .ipynb file")
         size = size_to_change(place, self._files.stat(place))
         return await run_sized(size * _WORK_PER_BYTE, self._edit, place, args)
 
@@ -168,12 +174,7 @@ def _new_source(args: NotebookEditParams) -> str:
 
 def _source(cell: Cell) -> str:
     if cell.source is None:
-        raise ProblemRaised(
-            "not_text",
-            f"{cell.label} has no source that is text or a list of lines",
-            hint="the notebook is damaged there; repair it with edit_file, or delete the cell",
-            field="cell",
-        )
+        raise _NO_SOURCE.error(cell=cell.label, field="cell")
     return cell.source
 
 

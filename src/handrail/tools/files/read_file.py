@@ -9,24 +9,33 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field, field_validator
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ReadRecord, ToolContext
 from handrail.core.effects import Effects
+from handrail.core.lazy import Lazy
+from handrail.core.names.caller_words import arg_name
 from handrail.core.outputs import Outputs, output_call_id
 from handrail.core.paths import ReadPath
-from handrail.core.places import Place, Stat
+from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports.machine import Files, Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import FileRead, Output
 from handrail.core.text.encoding import TextForm, detect
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.diff import split_lines
-from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, OutputRange, how_many_fit, read_output
+from handrail.tools._lib.stored_output import (
+    PAGE_LINES,
+    ROOM_FOR_NOTES,
+    OutputRange,
+    go_on,
+    how_many_fit,
+    read_output,
+)
 from handrail.tools._lib.tool_base import (
     INTEGER,
     INTEGER_OR_NULL,
@@ -42,12 +51,18 @@ from handrail.tools._lib.tool_base import (
     run_sized,
 )
 
+if TYPE_CHECKING:
+    from handrail.core.ports.media import MediaReader
+
+# Names of files that are not shown as text; the first bytes decide.
+_MEDIA_NAMES: Final = frozenset(
+    ("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "ico", "avif", "pdf", "ipynb")
+)
 _ESCAPED: Final = re.compile(r"[^\t\n\x20-\x7e]|\\")
 _LONGEST_ESCAPE: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class FileStart:
+class FileStart(NamedTuple):
     """The beginning of a file and how it is shown; `form` is None for binary content."""
 
     data: bytes
@@ -78,6 +93,8 @@ class FileStart:
             notes.append("the file exists but is empty")
         elif not self.whole:
             notes.append(f"the first {len(self.data):,} of {self.stat.size:,} bytes")
+        elif self.form is not None and not self.text.endswith("\n"):
+            notes.append(NO_FINAL_NEWLINE)
         if self.form is None:
             notes.append("binary content; bytes that are not plain text are shown as \\xNN")
         elif self.form.note:
@@ -110,7 +127,8 @@ def _escape(found: re.Match[str]) -> str:
     return "\\\\" if found[0] == "\\" else f"\\x{ord(found[0]):02x}"
 
 
-LIMIT: Final = 2_000
+LIMIT: Final = PAGE_LINES
+NO_FINAL_NEWLINE: Final = "the last line has no newline at its end"
 _RANGE: Final = re.compile(r"\s*(\d{1,15})\s*(?:-\s*(\d{1,15})\s*)?\Z")
 
 
@@ -154,17 +172,58 @@ class ReadFile(Builtin[ReadFileParams]):
         size=INTEGER,
     )
 
-    def __init__(self, files: Files, outputs: Outputs | None = None) -> None:
+    def __init__(
+        self,
+        files: Files,
+        outputs: Outputs | None = None,
+        media: Lazy[MediaReader] | None = None,
+    ) -> None:
         self._files = files
         self._outputs = outputs
+        self._media = media
 
     async def run(self, args: ReadFileParams, ctx: ToolContext) -> Output:
-        """Show the lines; `not_found`, `not_text`, or `invalid_arguments` past the end."""
+        """Show the lines, or what a file that is not text holds; `not_found`, `not_text`, or
+        `invalid_arguments` past the end.
+        """
         place = ctx.places.get("path")
         if place is None:
             return await self._read_output(args, ctx)
-        require_file(place, "list_files shows what is in it")
+        if place.kind is not Kind.FILE:
+            require_file(place, "{tool_name[find_files]} finds the files in it")
         wanted = parse_wanted_lines(args)
+        if args.max_bytes is None and place.path.rpartition(".")[2].lower() in _MEDIA_NAMES:
+            shown = await self._show_media(place, wanted, args, ctx)
+            if shown is not None:
+                return shown
+        try:
+            return await self._read_lines(place, wanted, args, ctx)
+        except ProblemRaised as raised:
+            # A name says nothing about the content, and the bytes of a picture are no text.
+            if raised.problem.code != "not_text" or args.max_bytes is not None:
+                raise
+            shown = await self._show_media(place, wanted, args, ctx)
+            if shown is None:
+                raise
+            return shown
+
+    async def _show_media(
+        self, place: Place, wanted: WantedLines, args: ReadFileParams, ctx: ToolContext
+    ) -> Output | None:
+        """A picture, pages of a PDF file or cells of a notebook; None for any other file, and for
+        the lines of a notebook.
+        """
+        from handrail.tools._lib.media_files import read_media
+
+        lines = args.line_range is not None and place.path.lower().endswith(".ipynb")
+        if self._media is None or lines:
+            return None
+        count = None if wanted.lines == LIMIT else wanted.lines
+        return await read_media(self._files, self._media, place, (wanted.first, count), ctx)
+
+    async def _read_lines(
+        self, place: Place, wanted: WantedLines, args: ReadFileParams, ctx: ToolContext
+    ) -> Output:
         if args.max_bytes is not None and wanted == _EVERYTHING:
             return self._first_bytes(place, args.max_bytes, ctx)
         room = self.max_chars
@@ -177,6 +236,10 @@ class ReadFile(Builtin[ReadFileParams]):
             stat = self._files.stat(place)
             size = 0 if stat is None else stat.size
             view = await run_sized(size, self._view, place, wanted, room, args)
+        if view.text.startswith("%PDF-") and wanted.first == 1 and args.max_bytes is None:
+            shown = await self._show_media(place, wanted, args, ctx)
+            if shown is not None:
+                return shown
         output = _output(place, view, args)
         _remember(ctx, place, view.window)
         return output
@@ -250,8 +313,8 @@ def parse_wanted_lines(args: ReadFileParams) -> WantedLines:
     if first not in (1, start) or args.limit not in (LIMIT, count):
         raise ProblemRaised(
             "invalid_arguments",
-            f"line_range {args.line_range!r} and offset/limit name different lines",
-            hint="give either line_range, or offset and limit",
+            f"{arg_name('line_range')} {args.line_range!r} and offset/limit name different lines",
+            hint=f"give either {arg_name('line_range')}, or offset and limit",
             field="line_range",
         )
     return WantedLines(start, count)
@@ -291,18 +354,16 @@ def _output(place: Place, view: FileView, args: ReadFileParams) -> Output:
     window = view.window
     content = window.text if args.number_lines else view.text
     last = window.first + window.number - 1
-    return Output(
-        text=append_content_notes(view.text, _notes(place, view, last)),
-        data={
-            "path": place.path,
-            "first": window.first,
-            "last": last,
-            "total": window.total,
-            "encoding": window.encoding,
-            "size": window.stat.size,
-        },
-        modifiers=(FileRead(place.path, content),),
-    )
+    data = {
+        "path": place.path,
+        "first": window.first,
+        "last": last,
+        "total": window.total,
+        "encoding": window.encoding,
+        "size": window.stat.size,
+    }
+    text = append_content_notes(view.text, _notes(place, view, last))
+    return Output(text, None, data, (FileRead(place.path, content),))
 
 
 def _notes(place: Place, view: FileView, last: int) -> list[str]:
@@ -313,9 +374,11 @@ def _notes(place: Place, view: FileView, last: int) -> list[str]:
     elif window.more:
         of = f" of {window.total:,}" if window.total is not None else ""
         why = "; no more fitted" if view.cut else ""
-        notes.append(f"lines {window.first}-{last}{of}{why}; go on with offset={last + 1}")
+        notes.append(f"lines {window.first}-{last}{of}{why}; {go_on(last + 1)}")
     elif window.first > 1:
         notes.append(f"lines {window.first}-{last}, the end of the file")
+    if window.unterminated:
+        notes.append(NO_FINAL_NEWLINE)
     if window.note:
         notes.append(window.note)
     return notes

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.paths import WritePath
@@ -14,7 +15,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import FileContent, Files
 from handrail.core.text.content import Content
 from handrail.core.text.encoding import UTF8, TextForm, detect
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.tools._lib.byte_text import ByteText, Splice, apply_splices, detect_form
 from handrail.tools._lib.diff import (

@@ -6,13 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.paths import TreePath
 from handrail.core.places import shown
 from handrail.core.ports.machine import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.stored_output import Page, how_many_fit
@@ -55,7 +56,7 @@ class FindFiles(Builtin[FindFilesParams]):
         """One page of paths; `not_found`, or `invalid_arguments` for a pattern with `..`."""
         query = FilesQuery(
             place=ctx.places["path"],
-            patterns=check_globs(args.pattern, "pattern"),
+            patterns=check_globs(args.pattern, "pattern", ctx.places["path"].absolute),
             sort=args.sort,
             recursive=args.recursive,
         )
@@ -74,7 +75,9 @@ class FindFiles(Builtin[FindFilesParams]):
 def _notes(args: FindFilesParams, found: FilesFound, page: Page) -> list[str]:
     notes = []
     if not found.paths:
-        notes.append(f"no file matches {args.pattern!r} beneath {args.path!r}")
+        notes.append(
+            f"no file matches {args.pattern!r} beneath {args.path!r} (ignored files are not listed)"
+        )
     else:
         notes += page.notes("file", complete=not found.partial)
     if found.partial:

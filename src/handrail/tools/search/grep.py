@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.outputs import Outputs, output_call_id
@@ -14,7 +16,7 @@ from handrail.core.paths import TreePath
 from handrail.core.places import Kind, Place, shown
 from handrail.core.ports.machine import GrepFound, GrepMode, GrepQuery, Hit, Search
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.stored_output import ROOM_FOR_NOTES, Page, how_many_fit, load_output
@@ -167,17 +169,24 @@ def _query(args: GrepParams, ctx: ToolContext) -> GrepQuery:
 
 def _content(args: GrepParams, query: GrepQuery, hits: Sequence[Hit], max_chars: int) -> Findings:
     matches = [index for index, hit in enumerate(hits) if hit.matched]
-    limit = args.limit
-    while True:
-        page_matches = matches[args.offset : args.offset + limit]
-        chosen = select_hits(hits, page_matches, query.before, query.after)
-        grouped = query.before + query.after > 0
-        text = render_hits(chosen, grouped=grouped, line_numbers=args.line_numbers)
-        if len(text) <= max_chars - ROOM_FOR_NOTES or len(page_matches) <= 1:
-            break
-        limit = len(page_matches) // 2
-    page = Page(args.offset, len(page_matches), len(matches))
-    return Findings(text, "hits", [hit._asdict() for hit in chosen], page)
+    grouped = query.before + query.after > 0
+
+    def choose(count: int) -> Sequence[Hit]:
+        wanted = matches[args.offset : args.offset + count]
+        return select_hits(hits, wanted, query.before, query.after)
+
+    def render(count: int) -> str:
+        return render_hits(choose(count), grouped=grouped, line_numbers=args.line_numbers)
+
+    # Every shown line has more than one character, so no more matches than this can fit.
+    count = min(args.limit, max(len(matches) - args.offset, 0), max_chars)
+    text = render(count)
+    room = max_chars - ROOM_FOR_NOTES
+    if len(text) > room and count > 1:
+        count = max(bisect_right(range(1, count), room, key=lambda many: len(render(many))), 1)
+        text = render(count)
+    page = Page(args.offset, count, len(matches))
+    return Findings(text, "hits", [hit._asdict() for hit in choose(count)], page)
 
 
 def _counts(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:

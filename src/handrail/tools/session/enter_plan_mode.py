@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.ports.plan_mode import ENTER, PlanModeControl
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import ToolTraits
-from handrail.core.verdicts import Risk
 from handrail.tools._lib.tool_base import STRING, Builtin, object_schema
 
 MODE_CHANGE = Footprint((Touch("session:mode", Access.WRITE),), alone=True)
@@ -22,8 +22,10 @@ class EnterPlanModeParams(Params):
 
 class EnterPlanMode(Builtin[EnterPlanModeParams]):
     name = ENTER
-    summary = "Only look from now on, and write a plan for the person."
+    summary = "Only look from now on, and write a plan for the user."
     params = EnterPlanModeParams
+    # It can only make things stricter.
+    always_safe = True
     effects = Effects.SESSION
     traits = ToolTraits(hidden_by_default=True)
     group = Group.PLAN
@@ -37,11 +39,6 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
         del args
         return MODE_CHANGE
 
-    def risk(self, args: EnterPlanModeParams) -> Risk:
-        """It can only make things stricter."""
-        del args
-        return Risk.SAFE
-
     async def run(self, args: EnterPlanModeParams, ctx: ToolContext) -> Output:
         """Where to write the plan, and what holds now."""
         del args, ctx
@@ -52,8 +49,8 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
         text = [
             "You were in plan mode already." if was else "You are in plan mode.",
             "Reading, searching and commands that only look work. Every other call is queued for "
-            "the person and not executed.",
+            "the user and not executed.",
             f"Write your plan to {path} (the one file you can write now), then ask to leave plan "
-            "mode: the person reads the plan and decides.",
+            "mode: the user reads the plan and decides.",
         ]
         return Output("\n".join(text), data={"plan_file": path})

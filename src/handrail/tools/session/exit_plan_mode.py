@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import Footprint
 from handrail.core.ports.plan_mode import LEAVE, PlanModeControl, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.tool_base import INTEGER, STRING, Builtin, object_schema
@@ -23,18 +24,25 @@ class AllowedPrompt(Params):
 
 
 class ExitPlanModeParams(Params):
+    # Clients add fields of their own, such as where a plan is sent; nothing acts on them.
+    model_config = ConfigDict(extra="allow")
+
     allowed_prompts: list[AllowedPrompt] = Field(
         default=[],
         max_length=50,
-        description="What carrying out the plan will need; it is shown when the person is asked.",
+        description="What carrying out the plan will need; it is shown when the user is asked.",
+    )
+    plan: str = Field(
+        "", max_length=200_000, description="The plan, from callers that write no plan file."
     )
 
 
 class ExitPlanMode(Builtin[ExitPlanModeParams]):
     name = LEAVE
-    summary = "Ask the person to agree to the plan, and leave plan mode if they do."
+    summary = "Ask the user to agree to the plan, and leave plan mode if they do."
     params = ExitPlanModeParams
     effects = Effects.SESSION
+    leads_to_calls = True
     traits = ToolTraits(hidden_by_default=True)
     group = Group.PLAN
     output_schema = object_schema(mode=STRING, plan=STRING, waiting=INTEGER)
@@ -59,21 +67,21 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
 
     def preview(self, args: ExitPlanModeParams) -> str:
         """The plan, labelled as what the model wrote."""
-        return self._mode.show(_announced(args))
+        return self._mode.show(_announced(args), args.plan)
 
     async def preflight(self, args: ExitPlanModeParams, ctx: ToolContext) -> None:
         """Refuse before asking if plan mode is off, or there is no plan to show."""
-        del args, ctx
-        self._mode.check()
+        del ctx
+        self._mode.check(args.plan)
 
     async def run(self, args: ExitPlanModeParams, ctx: ToolContext) -> Output:
         """Leave plan mode: the user has approved."""
         del ctx
-        left = self._mode.leave(_announced(args))
-        text = [f"The person agreed to the plan. The mode is {left.mode} now; carry the plan out."]
+        left = self._mode.leave(_announced(args), args.plan)
+        text = [f"The user agreed to the plan. The mode is {left.mode} now; carry the plan out."]
         if left.waiting:
             text.append(
-                f"{left.waiting} queued calls wait for the person's word; do not make them again."
+                f"{left.waiting} queued calls wait for the user's word; do not make them again."
             )
         return Output("\n".join(text), data=left._asdict())
 

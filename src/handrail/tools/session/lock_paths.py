@@ -4,13 +4,45 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from handrail.core.context import ToolContext
+from handrail.core.arguments.params import Params
+from handrail.core.context import Session, ToolContext
 from handrail.core.effects import Effects
-from handrail.core.problems import Problem
+from handrail.core.footprint import Footprint, writing
+from handrail.core.ports.leases import PathReserver
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Output
-from handrail.core.tool import Params
+from handrail.core.tool import Group, P
 from handrail.core.traits import ToolTraits
-from handrail.tools._lib.locks import LockTool
+from handrail.tools._lib.tool_base import Builtin
+
+
+class LockTool(Builtin[P]):
+    """A tool about reserved paths: it changes who may write, and no file."""
+
+    group = Group.TASK
+    # Locks run out by themselves, and only one's own can be given back.
+    always_safe = True
+
+    def __init__(self, locks: PathReserver | None) -> None:
+        self._locks = locks
+
+    def enabled(self, session: Session) -> bool:
+        """Whether reservations can be kept."""
+        del session
+        return self._locks is not None
+
+    def footprint(self, args: P) -> Footprint:
+        """One call at a time, of any agent."""
+        del args
+        return writing("session:locks")
+
+    @property
+    def reserver(self) -> PathReserver:
+        """The service that reserves paths; raises `unavailable` if there is none."""
+        if self._locks is None:
+            raise ProblemRaised("unavailable", "paths cannot be reserved here")
+        return self._locks
+
 
 _NOTHING = Problem(
     "conflict",
@@ -37,7 +69,7 @@ class LockPaths(LockTool[LockPathsParams]):
 
     async def run(self, args: LockPathsParams, ctx: ToolContext) -> Output:
         """The tokens of what is reserved now, and who has the rest."""
-        answer = await self.keeper.lock(ctx.agent_id, args.globs, args.ttl_s)
+        answer = await self.reserver.lock(ctx.agent_id, args.globs, args.ttl_s)
         lines = [f"locked {one['glob']}: token {one['token']}" for one in answer["acquired"]]
         lines += [
             f"not locked {one['glob']}: {one['held_by']} has it for another {one['for_s']} s"

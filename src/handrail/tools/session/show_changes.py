@@ -7,14 +7,16 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.lazy import Lazy
+from handrail.core.names.caller_words import tool_name
 from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.ports.undo import UndoableChange, UndoService
 from handrail.core.results import Output
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import ToolTraits
 from handrail.tools._lib.tool_base import BOOLEAN, INTEGER, STRING, Builtin, object_schema
 
@@ -62,7 +64,8 @@ def _line(one: UndoableChange) -> str:
     notes = "" if one.standing else ", undone"
     if not one.attributed:
         notes += ", perhaps by somebody else"
-    return f"turn {one.turn}  {one.call_id}  {one.tool}  {one.operation} {shown(one.path)}{notes}"
+    tool, path = tool_name(one.tool), shown(one.path)
+    return f"turn {one.turn}  {one.call_id}  {tool}  {one.operation} {path}{notes}"
 
 
 def _data(one: UndoableChange) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Take back changes of this session, or bring them back. The engine commits it like any plan."""
+"""Undo changes of this session, or redo them. The engine commits it like any plan."""
 
 from __future__ import annotations
 
@@ -6,32 +6,34 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.footprint import OPEN_ENDED, Footprint
 from handrail.core.lazy import Lazy
+from handrail.core.names.caller_words import shown_arg
 from handrail.core.plan import Plan
 from handrail.core.ports.undo import Requester, Scope, UndoCall, UndoRequest, UndoService
 from handrail.core.problems import ProblemRaised
-from handrail.core.tool import Group, Params
+from handrail.core.tool import Group
 from handrail.core.traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.tool_base import Builtin
 
 
 class UndoParams(Params):
-    scope: Scope = Field("call", description="What to take back.")
+    scope: Scope = Field("call", description="What to undo.")
     target: str = Field(
         "last",
         description="The id of a call, a turn (or current), a path, or since when (start, all, a time, an id).",
     )
-    redo: bool = Field(False, description="Bring back what was undone instead.")
+    redo: bool = Field(False, description="Redo what was undone instead.")
     force: bool = Field(False, description="Overwrite what others changed since.")
 
 
 class UndoTool(Builtin[UndoParams]):
     name = "undo"
-    summary = "Take back file changes of this session."
+    summary = "Undo file changes of this session."
     params = UndoParams
     effects = Effects.OPEN_ENDED
     traits = ToolTraits(takes_pattern=False, reverts_changes=True)
@@ -46,7 +48,7 @@ class UndoTool(Builtin[UndoParams]):
         return OPEN_ENDED
 
     def risk(self, args: UndoParams) -> Risk:
-        """It changes files, and no more than the calls it takes back."""
+        """It changes files, and no more than the calls it undoes."""
         del args
         return Risk.MODERATE
 
@@ -55,8 +57,8 @@ class UndoTool(Builtin[UndoParams]):
         if args.force and not ctx.call.by_person:
             raise ProblemRaised(
                 "denied",
-                "only a person may overwrite what others changed since",
-                hint="leave out force; a person can run `handrail undo --force`",
+                "only the user may overwrite what others changed since",
+                hint="leave out force; the user can run `handrail undo --force`",
                 field="force",
             )
         if args.target == "last" and args.scope in ("path", "since"):
@@ -64,7 +66,7 @@ class UndoTool(Builtin[UndoParams]):
             raise ProblemRaised("invalid_arguments", f"say {what}", field="target")
 
     async def plan(self, args: UndoParams, ctx: ToolContext) -> Plan:
-        """The changes that take it back; `not_found`, `conflict`, `already_applied`."""
+        """The changes that undo it; `not_found`, `conflict`, `already_applied`."""
         if args.scope != "turn" or args.target != "current":
             return await self._make(UndoRequest(args.scope, args.target, args.force), args, ctx)
         current = f"{ctx.session.id}:{ctx.turn_id}"
@@ -77,7 +79,7 @@ class UndoTool(Builtin[UndoParams]):
             raise ProblemRaised(
                 "not_found",
                 f"nothing to {verb}: the current turn ({ctx.turn_id}) holds no such change",
-                hint='scope "turn" with target "last" is the newest turn with changes',
+                hint=_newest_turn_hint(),
                 field="target",
             ) from raised
 
@@ -89,3 +91,10 @@ class UndoTool(Builtin[UndoParams]):
         if isinstance(plan.data, Mapping) and "total" in plan.data:
             ctx.report(f"{plan.data['done']:,} of {plan.data['total']:,} files")
         return plan
+
+
+def _newest_turn_hint() -> str:
+    scope, target = shown_arg("scope"), shown_arg("target")
+    if scope is None or target is None:
+        return "a turn is one message of the model; a file is reverted by its path"
+    return f'{scope} "turn" with {target} "last" is the newest turn with changes'

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from handrail.core.arguments.params import Params
 from handrail.core.context import ToolContext
 from handrail.core.effects import Effects
 from handrail.core.results import Output
-from handrail.core.tool import Params
 from handrail.core.traits import ToolTraits
-from handrail.tools._lib.locks import LockTool
+from handrail.tools.session.lock_paths import LockTool
 
 
 class UnlockPathsParams(Params):
@@ -27,7 +27,7 @@ class UnlockPaths(LockTool[UnlockPathsParams]):
 
     async def run(self, args: UnlockPathsParams, ctx: ToolContext) -> Output:
         """Which of them were yours."""
-        released = list(await self.keeper.unlock(ctx.agent_id, args.tokens))
+        released = list(await self.reserver.unlock(ctx.agent_id, args.tokens))
         unknown = [one for one in dict.fromkeys(args.tokens) if one not in released]
         lines = [f"unlocked {one}" for one in released]
         lines += [f"{one} is no lock of yours, or its time is over" for one in unknown]

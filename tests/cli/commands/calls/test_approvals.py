@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = Path(sys.executable).with_name("handrail")
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [yes/no/abort] "
+QUESTION = "Allow this once? [yes/no] "
 
 
 class Asking:
@@ -219,6 +219,17 @@ def test_a_watching_terminal_asks_as_questions_come(terminal, asking, workspace)
     assert not (workspace / "b.txt").exists()
 
 
+def test_ctrl_c_at_a_question_ends_the_watching_and_not_the_run(terminal, asking, asked, handrail):
+    watching = terminal(["approvals", "--watch"])
+    one = asking()
+    watching.wait_for(QUESTION)
+    watching.type("\x03")
+
+    assert watching.end() == 0
+    assert handrail("approvals", "yes", asked()["id"]).code == 0
+    assert one.end()[0] == 0
+
+
 def test_a_watching_terminal_is_told_when_somebody_else_was_faster(
     terminal, asking, asked, handrail
 ):
@@ -289,5 +300,112 @@ def test_a_refusal_from_another_terminal_has_a_reason(handrail, asking, asked):
     assert refused["answered_by"]["reason"] == "use notes.md instead"
 
 
+@pytest.mark.finding("F37")
+@pytest.mark.parametrize("reason", [(), ("use", "notes.md", "\x1b[2Jinstead")])
+def test_who_made_a_single_call_reads_the_reason_of_another_terminal(
+    handrail, workspace, asking, asked, reason
+):
+    one = asking("call", "write_file", "path=b.txt", "content=x")
+    handrail("approvals", "no", asked()["id"], *reason)
+    code, _, err = one.end()
+
+    assert code == 5
+    assert "another terminal" in err
+    assert ("use notes.md" in err) is bool(reason)
+    assert "\x1b" not in err
+    assert not workspace.joinpath("b.txt").exists()
+
+
 def test_only_a_refusal_takes_a_text(handrail):
     assert handrail("approvals", "yes", "abcd", "why", "not").code == 2
+
+
+def _ask_words(*questions):
+    asked = [
+        {"question": text, "header": "Pick", "options": [{"label": "one"}, {"label": "two"}]}
+        for text in questions
+    ]
+    return ["call", "ask_user", json.dumps({"questions": asked})]
+
+
+@pytest.mark.threat("A33")
+@pytest.mark.parametrize(
+    ("words", "answers"),
+    [
+        (["answer", "2"], {"Which?": "two"}),
+        (["answer", "none", "of", "them"], {"Which?": "none of them"}),
+        (["no"], None),
+    ],
+)
+def test_a_question_of_a_model_is_answered_with_words(handrail, asking, asked, words, answers):
+    one = asking(*_ask_words("Which?"), "--json")
+    question = asked()
+    name = question["id"]
+    listed, shown = handrail("approvals"), handrail("approvals", "show", name)
+    refused = handrail("approvals", "yes", name)
+    done = handrail("approvals", words[0], name, *words[1:])
+    code, out, err = one.end()
+
+    assert question["questions"][0]["question"] == "Which?"
+    assert "answer ID TEXT" in listed.out
+    assert "2. two" in shown.out
+    assert (refused.code, f"approvals answer {name}" in refused.err) == (2, True)
+    assert done.code == 0, done.err
+    assert code == 0, err
+    assert json.loads(out)["data"]["answers"] == (answers or {})
+
+
+def test_several_questions_need_as_many_answers(handrail, asking, asked):
+    one = asking(*_ask_words("Which?", "And then?"), "--json")
+    name = asked()["id"]
+    short = handrail("approvals", "answer", name, "1")
+    done = handrail("approvals", "answer", name, "1", "go on")
+    _, out, _ = one.end()
+
+    assert short.code == 2
+    assert "2 questions" in short.err
+    assert done.code == 0
+    assert json.loads(out)["data"]["answers"] == {"Which?": "one", "And then?": "go on"}
+
+
+def test_words_do_not_approve_a_call(handrail, workspace, asking, asked):
+    one = asking()
+    name = asked()["id"]
+    refused = handrail("approvals", "answer", name, "yes")
+    handrail("approvals", "no", name)
+    one.end()
+
+    assert refused.code == 2
+    assert f"approvals yes {name}" in refused.err
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_a_watching_terminal_asks_questions_of_models_too(handrail, terminal, asking):
+    one = asking(*_ask_words("Which?"), "--json")
+    watching = terminal(["approvals", "--watch"])
+    watching.wait_for("your answer to the model: ")
+    watching.type("2\n")
+    code, out, _ = one.end()
+    watching.type("\x03")
+
+    assert code == 0
+    assert json.loads(out)["data"]["answers"] == {"Which?": "two"}
+    assert watching.end() == 0
+
+
+@pytest.mark.threat("A35")
+@pytest.mark.parametrize("here", [True, False])
+def test_a_question_in_both_places_is_answered_in_one(handrail, workspace, terminal, asked, here):
+    window = terminal([*map(str, EDIT), "--ask", "both"])
+    window.wait_for("Allow this once?")
+    waiting = asked()["id"]
+    if here:
+        window.type("yes\n")
+    else:
+        assert handrail("approvals", "yes", waiting).code == 0
+        window.wait_for("answered elsewhere")
+
+    assert window.end() == 0
+    assert (workspace / "a.txt").read_text() == "one\n2\n"
+    late = handrail("approvals", "no", waiting)
+    assert (late.code, "answered already" in late.err) == (1, True)

@@ -60,7 +60,7 @@ def test_calls_without_an_id_are_new_every_time(handrail, workspace):
     call = {"name": "read_file", "arguments": {"path": "a.txt"}}
     file = lines_in(workspace, call, call)
     first = handrail("batch", file).lines
-    (workspace / "a.txt").write_text("changed")
+    (workspace / "a.txt").write_text("changed\n")
 
     second = handrail("batch", file).lines
 

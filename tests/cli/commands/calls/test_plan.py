@@ -145,3 +145,16 @@ def test_a_call_that_failed_says_why_and_can_be_dropped(handrail, workspace):
     assert "    problem: old_string was not found" in after.out
     assert "(rejected" in dropped.out
     assert nothing.out == "nothing is queued\n"
+
+
+def test_no_part_of_a_queued_call_begins_in_the_first_column(handrail, monkeypatch):
+    content = " ".join(["filler"] * 20 + ["verified"] * 20)
+    handrail("call", "--mode", "plan", "write_file", "path=a.txt", f"content={content}")
+    monkeypatch.setenv("COLUMNS", "48")
+
+    shown = handrail("plan").out.splitlines()
+
+    heading, *preview = shown[1:-1]
+    assert heading.startswith("1-")
+    assert len(preview) > 5
+    assert all(line.startswith("  ") and len(line) <= 48 for line in preview)

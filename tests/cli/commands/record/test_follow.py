@@ -35,7 +35,7 @@ def test_calls_are_followed_as_they_end(handrail, workspace, tmp_path, as_json):
         # The process may start to follow after the first of these.
         wait_until(lambda: handrail("call", "file_info", "path=a.txt").code or shown.stat().st_size)
         handrail("call", "read_file", "path=missing.txt")
-        wait_until(lambda: b"missing.txt" in shown.read_bytes())
+        wait_until(lambda: re.search(rb"missing\.txt.*\n\Z", shown.read_bytes()))
     finally:
         following.terminate()
         following.wait(20)
@@ -46,3 +46,25 @@ def test_calls_are_followed_as_they_end(handrail, workspace, tmp_path, as_json):
     else:
         assert re.match(rf"{ISO}  \w+  cli:\d+  read_file  failed  path=missing.txt", lines[-1])
     assert not any("read_file  ok" in line for line in lines)
+
+
+@pytest.mark.needs_postgres
+def test_calls_in_a_database_are_followed_because_the_server_says_so(
+    handrail, workspace, tmp_path, postgres
+):
+    store = postgres.new_store()
+    handrail("--store", store, "call", "read_file", "path=a.txt")
+    shown = tmp_path / "shown.txt"
+    with shown.open("wb") as out:
+        words = [PROGRAM, "--store", store, "--json", "log", "--follow"]
+        following = subprocess.Popen(words, stdout=out, cwd=workspace)
+    try:
+        call = ("--store", store, "call", "file_info", "path=a.txt")
+        wait_until(lambda: handrail(*call).code or shown.stat().st_size)
+        handrail("--store", store, "call", "read_file", "path=missing.txt")
+        wait_until(lambda: re.search(rb"missing\.txt.*\n\Z", shown.read_bytes()))
+    finally:
+        following.terminate()
+        following.wait(20)
+
+    assert json.loads(shown.read_text().splitlines()[-1])["completed"]["status"] == "failed"

@@ -122,7 +122,7 @@ def test_while_a_call_runs_no_content_is_dropped(handrail, workspace, own_home):
     """What it changed lies there before its record says so."""
     import sqlite3
 
-    from handrail.host.state.process_identity import this_process
+    from handrail.host.state.identities import this_process
 
     (workspace / "a.txt").write_text("0123456789\n" * 10_000)
     handrail("--mode", "accept-edits", "call", "--id", "w", "write_file", "path=a.txt", "content=x")

@@ -1,4 +1,7 @@
+import asyncio
 import sqlite3
+
+from handrail import open as handrail_open
 
 
 def test_the_newest_call_comes_first(handrail):
@@ -163,3 +166,22 @@ def test_the_last_turn_is_listed(handrail):
     assert (last["session"], last["turn"]) == ("two", 2)
     assert (of_one["session"], of_one["turn"]) == ("one", 1)
     assert handrail("log", "--session", "three", "--turn", "last").out == "no calls\n"
+
+
+def test_the_calls_of_one_agent(handrail, workspace):
+    large = "x" * 300_000
+
+    async def call_as_agents():
+        async with handrail_open(workspace, mode="accept-edits") as rt:
+            await rt.call("read_file", {"path": "a.txt"})
+            await rt.call("read_file", {"path": "a.txt"}, agent="explore-1")
+            for agent in ("explore-1", "other"):
+                await rt.call("write_file", {"path": "b.txt", "content": large}, agent=agent)
+
+    asyncio.run(call_as_agents())
+
+    found = handrail("log", "--agent", "explore-1", "--json").lines
+    assert [one["requested"]["tool"] for one in found] == ["write_file", "read_file"]
+    assert {one["requested"]["agent"] for one in found} == {"explore-1"}
+    assert len(handrail("log", "--agent", "explore-1", "-n", "1", "--json").lines) == 1
+    assert handrail("log", "--agent", "nobody", "--json").out == ""

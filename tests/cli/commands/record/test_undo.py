@@ -125,8 +125,8 @@ def test_the_history_of_a_folder_is_that_of_the_files_below_it(handrail):
     one = handrail("log", "--path", "pkg/a.py").out.splitlines()
 
     assert [call["call_id"] for call in below] == ["w1", "w0"]
-    assert table[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "FILE", "STATE"]
-    assert [line.split()[-2] for line in table[1:]] == ["pkg/sub/b.py", "pkg/a.py"]
+    assert table[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE", "FILE"]
+    assert [line.split()[-1] for line in table[1:]] == ["pkg/sub/b.py", "pkg/a.py"]
     assert [call["call_id"] for call in all_of_it] == ["w3", "w2", "w1", "w0"]
     assert one[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE"]
 
@@ -237,3 +237,18 @@ def test_the_hint_of_a_conflict_says_what_to_type(handrail, workspace):
     assert "`--force`" in refused.err
     assert "(`--path FILE`)" in refused.err
     assert "later change" not in refused.err
+
+
+def test_an_undo_reverts_what_was_written_before_a_cache(handrail, workspace):
+    """A later call that changed only files in caches comes last."""
+    write = ("--mode", "accept-edits", "call", "write_file")
+    handrail(*write, "--id", "code", "path=app.py", "content=x = 1\n")
+    handrail(*write, "--id", "cache", "path=__pycache__/app.pyc", "content=x")
+
+    first = handrail("undo", "--json").json
+    second = handrail("undo", "--json").json
+
+    assert first["data"]["undid"] == ["code"]
+    assert second["data"]["undid"] == ["cache"]
+    assert not (workspace / "app.py").exists()
+    assert not (workspace / "__pycache__").exists()

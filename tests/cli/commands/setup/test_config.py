@@ -2,8 +2,11 @@
 
 import json
 import re
+import tomllib
 
 import pytest
+
+from handrail.assembly.settings_files import load_from
 
 
 @pytest.fixture
@@ -51,13 +54,13 @@ def test_show_tells_every_setting_and_its_source(handrail, project, own):
 
 
 def test_show_as_json_has_one_object_per_setting(handrail, project):
-    from handrail.config.model import Settings
+    from handrail.config.model import SETTING_NAMES
 
     file = project("network = true\n[permissions]\ndeny = ['read_file(.env)']\n")
 
     found = rows(handrail("--json", "config", "show"))
 
-    assert list(found) == list(Settings.model_fields)
+    assert list(found) == list(SETTING_NAMES)
     assert found["network"] == {
         "setting": "network",
         "value": False,
@@ -83,6 +86,38 @@ def test_show_marks_what_was_ignored(handrail, project):
     assert any(one.endswith("config.toml:1  (needs trust)") for one in lines)
     assert any(one.endswith("toml:2  (never from a workspace)") for one in lines)
     assert any(one.startswith("  permissions.allow[0] = ") for one in lines)
+
+
+@pytest.mark.parametrize("words", [["config", "show"], ["--json", "config", "show"]])
+def test_tables_that_were_ignored_are_shown_without_their_secrets(handrail, project, words):
+    project(
+        "[models.own]\nwire = 'openai-chat'\nbase_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\n"
+        "[mcp.servers.own]\nurl = 'http://127.0.0.1:9/mcp'\nbearer_token = 'hunter2'\n"
+    )
+
+    done = handrail(*words)
+
+    assert done.code == 0
+    assert "http://127.0.0.1:9/v1" in done.out
+    assert "***" in done.out
+    assert "hunter2" not in done.out + done.err
+
+
+@pytest.mark.threat("A05")
+def test_models_of_a_workspace_are_shown_as_not_used(handrail, project, own):
+    """Trust does not change that, and is not offered."""
+    table = "wire = 'anthropic'\nbase_url = '{}'\nmodel = 'm'\n"
+    own(f"model = 'mine'\n[models.mine]\n{table.format('https://mine.example')}")
+    project(f"model = 'theirs'\n[models.mine]\n{table.format('https://theirs.example')}")
+
+    lines = handrail("config", "show").out.splitlines()
+    used, ignored = lines[: lines.index("")], lines[lines.index("") :]
+
+    assert any(one.startswith("model ") and one.endswith('"mine"') for one in used)
+    assert not any("theirs" in one for one in used)
+    marked = [one for one in ignored if one.endswith("(never from a workspace)")]
+    assert [one.split()[0] for one in marked] == ["model", "models"]
+    assert not any("handrail trust" in one for one in lines)
 
 
 def test_parts_of_a_table_are_told_one_by_one(handrail, project, own):
@@ -296,6 +331,7 @@ def test_init_writes_a_commented_file_and_replaces_none(handrail, own_home):
 
     assert (planned.code, written.code, again.code) == (0, 0, 1)
     assert again.err.startswith("exists: ")
+    assert 'model = "' in again.err
     assert str(file) in written.out
     assert handrail("config", "check", file).code == 0
     assert all(line.startswith("#") for line in file.read_text().splitlines() if line)
@@ -312,3 +348,32 @@ def test_every_setting_of_the_written_file_can_be_used(handrail, workspace):
     assert {"mode", "keep_days", "deny"} <= set(names)
     checked = handrail("config", "check", file)
     assert (checked.code, checked.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "model", "profile"),
+    [
+        (["1", "claude-x", ""], "anthropic:claude-x", None),
+        (["9", "2", "gpt-x", "WORK_KEY"], "openai", ("https://api.openai.com/v1", "WORK_KEY")),
+        (
+            ["6", "ftp://x", "http://127.0.0.1:8000/v1", "", "qwen", "sk-123-secret", "none"],
+            "own",
+            ("http://127.0.0.1:8000/v1", None),
+        ),
+        (["7"], None, None),
+    ],
+)
+def test_init_asks_about_the_model_at_a_terminal(terminal, own_home, answers, model, profile):
+    screen = terminal(["config", "init"])
+    screen.wait_for("[1-7] ")
+    for answer in answers:
+        screen.type(f"{answer}\n")
+    assert screen.end() == 0
+
+    file = own_home / "config" / "handrail" / "config.toml"
+    settings = tomllib.loads(file.read_text())
+    assert settings.get("model") == model
+    table = settings.get("models", {}).get(model)
+    assert (table and (table["base_url"], table.get("key_env"))) == profile
+    assert "sk-123-secret" not in file.read_text()
+    assert load_from(own_home, str(file), {}).settings.model == model

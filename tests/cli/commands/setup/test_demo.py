@@ -1,3 +1,6 @@
+import importlib.util
+import os
+import re
 import shlex
 import subprocess
 import sys
@@ -5,88 +8,129 @@ from pathlib import Path
 
 import pytest
 
-from handrail.cli.commands.setup.demo import BATCH, FILES, STEPS
+from handrail.cli.commands.setup import demo
+from handrail.cli.commands.setup.demo import FILES, load_demo_script
+from handrail.models.scripted.streams import ScriptedMessage
 
 SCRIPTS = Path(sys.executable).parent
+ROOT = Path(__file__).resolve().parents[4]
+PAUSES_S = 8.0
+# The search path without this installation.
+OTHERS = ":".join(one for one in os.environ["PATH"].split(":") if Path(one) != SCRIPTS)
 
 
-@pytest.fixture
-def demo(handrail, tmp_path):
-    """A demo that has run, and its project."""
-    folder = tmp_path / "demo"
-    return handrail("demo", "--dir", folder), folder
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What a demo prints in a pipe, and its project."""
+    base = tmp_path_factory.mktemp("demo")
+    environment = {
+        "PATH": f"{SCRIPTS}:{OTHERS}",
+        "HOME": str(base),
+        "COLUMNS": "80",
+        "LANG": "C.UTF-8",
+    }
+    done = subprocess.run(
+        [SCRIPTS / "handrail", "demo", "--dir", base / "p"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout, base / "p", environment
 
 
-def test_the_bug_is_fixed_and_the_change_taken_back_leaves_no_trace(demo):
-    done, folder = demo
+def test_every_file_has_its_first_content_after_the_undo(shown):
+    out, folder, _ = shown
 
-    assert done.code == 0
-    fixed = FILES["shop/cart.py"].replace("/ 10", "/ 100")
     found = {
         path.relative_to(folder).as_posix(): path.read_text()
         for path in folder.rglob("*")
         if path.is_file()
     }
-    assert found == {**FILES, "shop/cart.py": fixed}
+    assert found == FILES
+    assert "its first content again" in out
 
 
-def test_the_escape_the_protected_name_and_the_ambiguous_edit_are_refused(handrail, tmp_path):
-    results = handrail("demo", "--json", "--dir", tmp_path / "demo").lines
+def test_calls_that_read_begin_while_the_message_is_streamed(shown):
+    out, _, _ = shown
 
-    codes = [one["problem"]["code"] for one in results if one["problem"]]
-    assert codes == ["ambiguous", "outside_workspace", "protected"]
-    assert len(results) == len(STEPS) + len(BATCH) + 1
-
-
-def test_a_reader_sees_the_calls_the_diff_the_order_and_the_record(demo):
-    done, folder = demo
-
-    assert "a scripted session" in done.out
-    for words in (
-        "find_files pattern='*.py'",
-        "grep pattern=discount output_mode=content",
-        "+    return amount - amount * discount / 100",
-        "refused: outside_workspace",
-        "refused: protected",
-        "failed: ambiguous",
-        "read report  after edit report",
-        "read cart    at once",
-        "undid edit_file",
-        '+    print("-" * 20)',
-        "intact: ",
-        f"handrail -w {folder} log",
-        "The edit shows its diff and asks first",
-    ):
-        assert words in done.out
+    early = re.search(r"(\d) of these 4 calls began while the message was", out)
+    assert early is not None
+    assert 1 <= int(early[1]) <= 3
 
 
-def test_the_record_can_be_looked_at_afterwards(demo, handrail):
-    _, folder = demo
+def test_it_shows_a_failing_test_a_refusal_a_question_evidence_and_a_receipt(shown):
+    out, _, _ = shown
 
-    assert len(handrail("-w", folder, "log", "--json").lines) == len(STEPS) + len(BATCH) + 1
-    assert handrail("-w", folder, "verify").code == 0
-    assert handrail("-w", folder, "call", "read_file", "path=shop/cart.py").code == 0
+    order = [
+        out.index(text)
+        for text in (
+            "no network, no key",
+            "• grep(",
+            "FAILED (failures=1)",
+            "refused, blocked: ",
+            "? asked: edit_file, ",
+            "answered by the script, not by a user: yes",
+            "Ran 2 tests",
+            "│ Fixed: ",
+            "changed   shop/cart.py, tests/test_cart.py",
+            "verified  python3 -B -m unittest -q passed",
+            "$ handrail undo --since",
+            "intact: ",
+            "Type next:",
+        )
+    ]
+    assert order == sorted(order)
 
 
-def test_undo_is_what_a_reader_is_told_to_try_last(demo, handrail):
-    done, folder = demo
+def test_a_machine_without_a_sandbox_asks_before_commands_and_says_so(
+    handrail, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(demo, "_SETTINGS", {**demo._SETTINGS, "sandbox": "none"})
 
-    proposed = [line.strip() for line in done.out.splitlines() if line.startswith("  ")]
-    assert proposed[-1].endswith(" undo")
-    assert handrail("-w", folder, "undo").code == 0
-    assert (folder / "shop/cart.py").read_text() == FILES["shop/cart.py"]
+    done = handrail("demo", "--dir", tmp_path / "demo")
+
+    assert done.code == 0
+    assert "no sandbox for commands" in done.out
+    assert done.out.count("? asked: run_command") == 2
 
 
-def test_lines_fit_eighty_columns(handrail, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("PATH", str(SCRIPTS))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "d").mkdir()
+def test_its_own_pauses_are_short():
+    messages = [
+        one for one in load_demo_script().blocks[0].entries if isinstance(one, ScriptedMessage)
+    ]
 
-    out = handrail("demo", "--dir", "d").out
+    assert 1 < sum(one.delay_s + one.stream_s for one in messages) <= PAUSES_S
 
-    prose = [line for line in out.splitlines() if str(tmp_path) not in line]
+
+def test_the_recording_in_the_readme_is_current():
+    spec = importlib.util.spec_from_file_location("record_demo", ROOT / "scripts/record_demo.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+
+    recorded = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+
+    assert recorded is not None
+    assert script.record_demo() == recorded[0]
+
+
+def test_the_script_calls_are_refused_asked_and_recorded_for_real(handrail, tmp_path):
+    *events, result, undone = handrail("demo", "--json", "--dir", tmp_path / "demo").lines
+
+    ends = [one for one in events if one["type"] == "tool_call_end"]
+    assert [one["code"] for one in ends if one["code"]] == ["command_failed", "blocked"]
+    assert result["status"] == "done"
+    assert result["verified"] is True
+    assert undone["status"] == "ok"
+    assert handrail("-w", tmp_path / "demo", "verify").code == 0
+
+
+def test_lines_fit_eighty_columns(shown):
+    out, folder, _ = shown
+
+    prose = [line for line in out.splitlines() if str(folder.parent) not in line]
     assert [line for line in prose if len(line) > 80] == []
 
 
@@ -115,42 +159,40 @@ def test_the_demo_is_the_same_whatever_the_settings_are(handrail, own_home, tmp_
     file.parent.mkdir(parents=True)
     file.write_text('mode = "plan"\ndialect = "claude"\n')
 
-    results = handrail("demo", "--json", "--dir", tmp_path / "demo").lines
+    done = handrail("demo", "--json", "--dir", tmp_path / "demo")
 
-    assert [one["status"] for one in results].count("ok") == 9
+    assert done.lines[-2]["status"] == "done"
 
 
-@pytest.mark.parametrize("elsewhere", ["", "another"])
-def test_what_is_proposed_works_where_the_program_is_not_on_the_path(
-    handrail, tmp_path, monkeypatch, elsewhere
-):
-    other = tmp_path / "another"
-    other.mkdir()
-    (other / "handrail").write_text("#!/bin/sh\nexit 7\n")
-    (other / "handrail").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / elsewhere if elsewhere else ''}:/usr/bin:/bin")
-
-    out = handrail("demo", "--dir", tmp_path / "demo").out
-    _, after = out.split("Try it yourself in this project:\n")
-    lines = [line.strip() for line in after.splitlines() if line.startswith("  ")]
-    last = after.splitlines()[-1].removeprefix("From any directory: ")
-
+@pytest.mark.parametrize("on_path", [True, False])
+def test_what_is_proposed_works(shown, tmp_path, on_path):
+    out, _, environment = shown
+    if not on_path:
+        environment = {**environment, "PATH": OTHERS}
+        again = subprocess.run(
+            [SCRIPTS / "handrail", "demo", "--dir", tmp_path / "p"],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        out = again.stdout
+    _, after = out.split("Type next:\n")
+    lines = [line.partition("  # ")[0].strip() for line in after.splitlines()]
     activate = SCRIPTS / "activate"
-    if activate.is_file():
+    if not on_path and activate.is_file():
         assert lines[0] == f". {shlex.quote(str(activate))}"
-    # The edit asks, and here is nobody who could answer.
-    unasked = [line for line in lines if "edit_file" not in line]
-    script = "\n".join(["set -e", *unasked, last])
-    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_what_is_proposed_is_plain_where_the_program_is_on_the_path(
-    handrail, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("PATH", str(SCRIPTS))
-
-    out = handrail("demo", "--dir", tmp_path / "demo").out
-
-    assert "activate" not in out
-    assert f"From any directory: handrail -w {tmp_path}/demo log\n" in out
+    assert ("activate" in after) is not on_path
+    # A model and a terminal are needed for the others.
+    unattended = [line for line in lines if " run " not in line and "config init" not in line]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(["set -e", *unattended])],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

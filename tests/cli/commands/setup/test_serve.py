@@ -143,7 +143,7 @@ def test_other_commands_do_not_load_the_protocol(workspace):
 
 
 def test_a_client_is_greeted_before_the_tools_are_loaded():
-    code = "import sys, handrail.mcp.server.serve; sys.exit('handrail.assembly.runtime_opener' in sys.modules)"
+    code = "import sys, handrail.mcp.server.stdio; sys.exit('handrail.assembly.runtime_opener' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
 

@@ -12,7 +12,7 @@ from handrail.host.processes import landlock, seccomp
 from handrail.host.sandbox.backends import apply
 from handrail.host.sandbox.backends.apply import restrict_thread
 from handrail.host.sandbox.backends.syscall_filter import command_filter
-from handrail.host.sandbox.probe import run_probe
+from handrail.host.sandbox.probe import fixture
 from handrail.host.sandbox.recipe import FILTER_HANDLE, LandlockRules, Recipe
 
 
@@ -113,7 +113,7 @@ def test_a_command_cannot_say_by_its_words_that_it_takes_the_filter_itself(tmp_p
         plain = scene.launch("")
         words = ("/bin/sh", "-c", 'echo "$1"; grep Seccomp: /proc/self/status', "sh", FILTER_HANDLE)
         recipe = scene.sandbox.recipe(plain._replace(argv=words))
-        done = run_probe.run_probe_program(recipe, deadline_s=30)
+        done = fixture.run_probe_program(recipe, deadline_s=30)
 
     assert done.stdout.decode().split() == [FILTER_HANDLE, "Seccomp:", "2"]
 

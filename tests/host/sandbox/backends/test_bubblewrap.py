@@ -9,7 +9,7 @@ import pytest
 from tests.support.scenes import files_in, scenery
 
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
-from handrail.host.sandbox.probe import run_probe
+from handrail.host.sandbox.probe import fixture
 
 pytestmark = pytest.mark.needs_bubblewrap
 
@@ -120,7 +120,7 @@ def test_variables_reach_the_command_and_not_what_confines_it(ws):
     with scenery("bubblewrap", [ws]) as scene:
         launch = scene.launch("env", env=env)
         recipe = scene.sandbox.recipe(launch)
-        done = run_probe.run_probe_program(recipe, deadline_s=30)
+        done = fixture.run_probe_program(recipe, deadline_s=30)
 
     assert not marker.exists()
     assert "LD_PRELOAD" not in recipe.env
@@ -163,7 +163,7 @@ def test_a_zero_byte_in_a_variable_starts_nothing(ws, name):
     with scenery("bubblewrap", [ws]) as scene:
         recipe = scene.sandbox.recipe(scene.launch("true", env={name: "x\0--bind\0/\0/mnt"}))
         with pytest.raises(ValueError, match="null byte"):
-            run_probe.run_probe_program(recipe, deadline_s=30)
+            fixture.run_probe_program(recipe, deadline_s=30)
 
 
 def test_the_temporary_directory_is_private_and_kept_between_commands(ws):
@@ -258,7 +258,7 @@ def test_a_machine_that_lets_nobody_mount_proc_is_used_as_far_as_it_goes(ws):
         recipe = BubblewrapBackend("/usr/bin/bwrap", own_proc=False).recipe(
             launch, SharedMounts((str(ws),), (), scene.sandbox._temporary.path, places)
         )
-        done = run_probe.run_probe_program(recipe, deadline_s=30)
+        done = fixture.run_probe_program(recipe, deadline_s=30)
 
     assert done.stdout.split()[1] == b"cat"
     assert b"Read-only file system" in done.stderr
@@ -271,14 +271,16 @@ def test_remounting_is_what_root_could_do_and_is_stopped(ws):
 
     with scenery("bubblewrap", [ws]) as scene:
         recipe = scene.sandbox.recipe(scene.launch(command, read_only=(f"{ws}/.git",)))
-        stopped = run_probe.run_probe_program(recipe, deadline_s=30)
+        stopped = fixture.run_probe_program(recipe, deadline_s=30)
         argv = list(recipe.argv)
         for option in ("--cap-drop", "--seccomp"):
             at = argv.index(option)
             del argv[at : at + 2]
         assert not (ws / ".git/config").exists()
-        bare = recipe._replace(argv=tuple(argv), filter=b"", aside=recipe.aside - 4)
-        control = run_probe.run_probe_program(bare, deadline_s=30)
+        bare = recipe._replace(
+            argv=tuple(argv), filter=b"", file_arguments=recipe.file_arguments - 4
+        )
+        control = fixture.run_probe_program(bare, deadline_s=30)
 
     assert stopped.exit_code != 0
     if os.geteuid() == 0:

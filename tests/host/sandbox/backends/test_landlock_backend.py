@@ -15,7 +15,7 @@ def test_the_workspace_is_writable_and_the_rest_is_closed(tmp_path):
 
     with scenery("landlock", [ws]) as scene:
         done = scene.run(
-            f"mkdir -p a/b && mv a c && echo x > c/b/d; cat {other}/a; echo x > /tmp/x; ls /"
+            f"mkdir -p a/b && mv a c && echo x > c/b/d; cat {other}/a; echo x > {other}/new; ls /"
         )
 
     assert files_in(ws) == {"c": None, "c/b": None, "c/b/d": "x\n"}
@@ -89,7 +89,7 @@ def test_a_root_swapped_for_a_link_grants_nothing(tmp_path):
     """The recipe is made before the thread gives up its rights."""
     import os
 
-    from handrail.host.sandbox.probe import run_probe
+    from handrail.host.sandbox.probe import fixture
 
     root, other = tmp_path / "root", tmp_path / "other"
     root.mkdir()
@@ -99,7 +99,7 @@ def test_a_root_swapped_for_a_link_grants_nothing(tmp_path):
         recipe = scene.sandbox.recipe(scene.launch(f"echo x > {other}/evil"))
         root.rmdir()
         os.symlink(other, root)
-        done = run_probe.run_probe_program(recipe, deadline_s=30)
+        done = fixture.run_probe_program(recipe, deadline_s=30)
 
     assert b"Permission denied" in done.stderr
     assert files_in(other) == {}
@@ -125,8 +125,8 @@ def test_folders_above_what_is_not_even_seen_cannot_be_listed(tmp_path):
     withheld = (f"{tmp_path}/a/.env", f"{tmp_path}/b/.env")
 
     with scenery("landlock", [tmp_path], hidden=[tmp_path / "b/state"]) as scene:
-        listed = scene.run("ls -A a; cat a/beside", writable=(), withheld=withheld)
-        closed = scene.run("ls -A b b/state; cat b/beside", writable=(), withheld=withheld)
+        listed = scene.run("ls -A a; cat a/beside", writable=(), denied_reads=withheld)
+        closed = scene.run("ls -A b b/state; cat b/beside", writable=(), denied_reads=withheld)
 
     assert listed[1].split() == [".env", "beside", "a/beside"]
     assert closed[1] == "b/beside"

@@ -12,7 +12,7 @@ from handrail.host.sandbox.backends.landlock_grants import (
     inode_chain,
     inode_key,
 )
-from handrail.host.sandbox.probe import run_probe
+from handrail.host.sandbox.probe import fixture
 from handrail.host.sandbox.recipe import LandlockRules
 
 
@@ -27,10 +27,10 @@ def root(tmp_path):
 
 def told(scene, root, command, change, withheld):
     """What a command that only looks prints if something changes before it starts."""
-    launch = scene.launch(command, writable=(), withheld=[str(root / one) for one in withheld])
+    launch = scene.launch(command, writable=(), denied_reads=[str(root / one) for one in withheld])
     recipe = scene.sandbox.recipe(launch)
     change()
-    done = run_probe.run_probe_program(recipe, deadline_s=30)
+    done = fixture.run_probe_program(recipe, deadline_s=30)
     return done.stdout.decode()
 
 
@@ -80,7 +80,7 @@ def test_a_withheld_file_that_gets_another_name_stays_closed(root):
 @pytest.mark.finding("F03")
 def test_nothing_starts_if_a_withheld_file_has_gone_before_its_inode_was_known(root):
     with scenery("landlock", [root]) as scene:
-        launch = scene.launch("true", writable=(), withheld=[str(root / "gone")])
+        launch = scene.launch("true", writable=(), denied_reads=[str(root / "gone")])
         with pytest.raises(ProblemRaised) as refused:
             scene.sandbox.recipe(launch)
 
@@ -90,8 +90,8 @@ def test_nothing_starts_if_a_withheld_file_has_gone_before_its_inode_was_known(r
 def test_folders_on_the_way_are_granted_entry_by_entry(root):
     chain = inode_chain(str(root / "one/.env"))
     rules = LandlockRules(
-        (str(root),), (), network=False, closed=(chain[-1],), ways=tuple(chain[:-1]),
-        listed=(chain[-2],),
+        (str(root),), (), network=False, denied=(chain[-1],), denied_parents=tuple(chain[:-1]),
+        listable=(chain[-2],),
     )  # fmt: skip
     (root / "link").symlink_to("one/.env")
     handles = len(os.listdir("/proc/self/fd"))

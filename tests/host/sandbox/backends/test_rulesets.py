@@ -6,7 +6,8 @@ import pytest
 from tests.support.waiting import join_threads
 
 from handrail.host.processes import landlock
-from handrail.host.sandbox.backends.rulesets import RulesetCache
+from handrail.host.sandbox.backends.apply import RulesetCache
+from handrail.host.sandbox.backends.landlock_grants import GrantSet, inode_chain
 from handrail.host.sandbox.recipe import LandlockRules
 
 
@@ -161,3 +162,74 @@ def test_a_mount_makes_the_rules_anew(folder):
         confined(rulesets, rules_for(folder))
         counts.append(rulesets.count)
     assert counts == [2, 2]
+
+
+@pytest.fixture
+def way(folder):
+    """Rules with a directory that is granted entry by entry, because one of them is closed."""
+    (folder / "read" / "hidden").write_text("hidden")
+    chain = inode_chain(str(folder / "read" / "hidden"))
+    return rules_for(folder, denied=(chain[-1],), denied_parents=tuple(chain[:-1]))
+
+
+@pytest.mark.needs_landlock
+def test_entries_are_opened_once_while_their_directory_is_listed_alike(
+    rulesets, folder, way, monkeypatch
+):
+    opened = []
+    monkeypatch.setattr(
+        "handrail.host.sandbox.backends.apply.GrantSet",
+        lambda *given: opened.append(given) or GrantSet(*given),
+    )
+    attempts = [(folder / "read" / name).read_text for name in ("file", "hidden")]
+
+    for _ in range(3):
+        assert confined(rulesets, way, *attempts) == ["done", NO]
+
+    assert len(opened) == 1
+
+
+@pytest.mark.needs_landlock
+def test_an_entry_that_came_or_took_the_place_of_another_is_granted(rulesets, folder, way):
+    assert confined(rulesets, way, (folder / "read/file").read_text) == ["done"]
+    (folder / "read" / "new").write_text("new")
+    (folder / "other" / "file").rename(folder / "read" / "file")
+
+    attempts = [(folder / "read" / name).read_text for name in ("file", "new", "hidden")]
+
+    assert confined(rulesets, way, *attempts) == ["done", "done", NO]
+    assert rulesets.count == 2
+
+
+@pytest.mark.needs_landlock
+def test_a_directory_that_took_the_place_of_one_on_the_way_is_compared(rulesets, folder):
+    (folder / "read" / "in").mkdir()
+    (folder / "read" / "in" / "hidden").write_text("hidden")
+    (folder / "read" / "in" / "file").write_text("file")
+    chain = inode_chain(str(folder / "read" / "in" / "hidden"))
+    rules = rules_for(folder, denied=(chain[-1],), denied_parents=tuple(chain[:-1]))
+    assert confined(rulesets, rules, (folder / "read/in/file").read_text) == ["done"]
+
+    (folder / "read" / "in").rename(folder / "gone")
+    (folder / "other").rename(folder / "read" / "in")
+
+    assert confined(rulesets, rules, (folder / "read/in/file").read_text) == ["done"]
+    assert confined(rulesets, rules, (folder / "gone/file").read_text) == [NO]
+    assert rulesets.count == 2
+
+
+class CountedWithMounts(Counted):
+    """Counts, and watches mounts as the cache itself does."""
+
+    _mounted = RulesetCache._mounted
+
+
+@pytest.mark.needs_landlock
+def test_rules_are_made_each_time_where_mounts_cannot_be_watched(folder, monkeypatch):
+    monkeypatch.setattr("handrail.host.sandbox.backends.apply._MOUNTS", str(folder / "missing"))
+    rulesets = CountedWithMounts()
+
+    for _ in range(2):
+        assert confined(rulesets, rules_for(folder), (folder / "read/file").read_text) == ["done"]
+
+    assert rulesets.count == 2

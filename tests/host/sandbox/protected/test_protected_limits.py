@@ -21,7 +21,7 @@ from tests.support.trees import remove_tree
 from tests.support.waiting import wait_until
 
 from handrail.host.files.root_identity import RootHandle
-from handrail.host.sandbox.protected import images, listing, quarantine, scan
+from handrail.host.sandbox.protected import baseline, quarantine, scan
 from handrail.host.sandbox.protected.guard import ProtectedState
 
 TOOL = "pkg/.venv/bin/tool"
@@ -64,8 +64,8 @@ def test_a_damaged_copy_is_not_put_back_and_the_changed_file_is_taken_away(
 
 
 def test_what_is_too_much_to_keep_is_known_by_its_stat(work, state, top, monkeypatch):
-    monkeypatch.setattr(images, "_IN_MEMORY", 0)
-    monkeypatch.setattr(images, "_COPIED", 0)
+    monkeypatch.setattr(baseline, "_IN_MEMORY", 0)
+    monkeypatch.setattr(baseline, "_COPIED", 0)
 
     snapshot = state.take([top])
     run(work, "echo evil > .envrc")
@@ -79,7 +79,7 @@ def test_what_is_too_much_to_keep_is_known_by_its_stat(work, state, top, monkeyp
 
 
 def test_copies_of_long_ago_make_room(work, state, top, tmp_path, monkeypatch):
-    monkeypatch.setattr(images, "_QUOTA", 5 << 20)
+    monkeypatch.setattr(baseline, "_QUOTA", 5 << 20)
     for number in range(3):
         (work / TOOL).write_bytes(bytes([number]) * (2 << 20))
         state.take([top]).close()
@@ -126,7 +126,7 @@ def test_what_is_too_large_to_copy_stays_under_a_name_that_means_nothing(
 def test_directories_beyond_the_limit_are_named_and_accused_of_nothing(
     work, state, top, monkeypatch
 ):
-    monkeypatch.setattr(listing, "_MOST_DIRECTORIES", 4)
+    monkeypatch.setattr(scan, "_MOST_DIRECTORIES", 4)
     (work / "wide" / "a" / "b").mkdir(parents=True)
 
     snapshot = state.take([top])
@@ -166,7 +166,7 @@ def test_a_directory_with_too_many_entries_leaves_the_others_guarded(work, state
 def test_a_command_that_makes_more_directories_than_are_checked_is_told(
     work, state, top, monkeypatch
 ):
-    monkeypatch.setattr(listing, "_MOST_DIRECTORIES", 60)
+    monkeypatch.setattr(scan, "_MOST_DIRECTORIES", 60)
 
     done = repaired(state, top, "for a in 1 2 3 4 5 6 7 8; do mkdir -p b/$a/c/d/e/f/g/h; done")
 
@@ -179,7 +179,7 @@ def test_directories_of_node_modules_are_walked_last(work, state, top, monkeypat
     for number in range(40):
         put(work / "node_modules" / "a" / f"{number:02}" / "index.js", "")
     put(work / "src" / "a" / "b" / "c" / "main.py", "")
-    monkeypatch.setattr(listing, "_MOST_DIRECTORIES", 30)
+    monkeypatch.setattr(scan, "_MOST_DIRECTORIES", 30)
 
     done = repaired(state, top, "echo x > src/a/b/c/.envrc")
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from handrail.core.ports.machine import FilesQuery
-from handrail.host.search.fallback.gitignore import parse
+from handrail.host.search.fallback.tree_walk import parse
 
 NAMES = ["a.py", "b.log", "keep.log", "README.md", "sp ace", "#x", "!y", "Makefile"]
 FOLDERS = ["", "src/", "src/deep/", "build/", "docs/build/", "a/b/c/"]

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from handrail.host.supervisor import messages
+from handrail.host import messages
 from handrail.host.supervisor.proxy.connect_proxy import ConnectProxy
 
 TIMEOUT_S = 10
@@ -168,6 +168,19 @@ def test_a_name_that_changes_its_address_is_resolved_once(opened, monkeypatch):
         b"CONNECT exa mple.org:443 HTTP/1.1\r\n\r\n",
         b"CONNECT " + b"a." * 200 + b"example.org:443 HTTP/1.1\r\n\r\n",
         b"nonsense\r\n\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\nHost : other.example\r\n\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\nA: b\r\n Host: other.example\r\n\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\nA: b\nHost: other.example\r\n\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\nA: b\rHost: other.example\r\n\r\n",
+        b"GET http://example.org/ HTTP/1.1\r\nA\r\n\r\n",
+        b"GET http://example.org@other.example/ HTTP/1.1\r\n\r\n",
+        b"GET http://example.org:80@other.example/ HTTP/1.1\r\n\r\n",
+        b"GET\thttp://example.org/ HTTP/1.1\r\n\r\n",
+        b"GET http://example.org/\r\n\r\n",
+        b"CONNECT example.org:443@other.example:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT http://example.org:443/ HTTP/1.1\r\n\r\n",
+        b"CONNECT example.org:443 HTTP/1.1\nHost: a\r\n\r\n",
+        b"CONNECT example.org:443,other.example:443 HTTP/1.1\r\n\r\n",
         b"GET http://example.org/ HTTP/1.1\r\n",
         b"GET http://example.org/ HTTP/1.1\r\nA: " + b"x" * 40_000,
     ],
@@ -177,6 +190,37 @@ def test_what_cannot_be_understood_is_refused(opened, request_head):
 
     assert ask(proxy, request_head).startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert proxy.records == ()
+
+
+@pytest.mark.parametrize(
+    "request_head",
+    [
+        # The target decides, not what the fields say.
+        b"CONNECT other.example:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n",
+        b"GET http://other.example/ HTTP/1.1\r\nHost: example.org\r\n\r\n",
+        b"GET http://other.example#.example.org/ HTTP/1.1\r\n\r\n",
+        b"GET http://other.example?.example.org/ HTTP/1.1\r\n\r\n",
+        b"GET http://other.example\\.example.org/ HTTP/1.1\r\n\r\n",
+        # Addresses, in whatever form.
+        b"CONNECT 127.0.0.1:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT 2130706433:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT 0x7f.1:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT 0177.0.0.1:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT [::ffff:127.0.0.1]:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT [::1]:443 HTTP/1.1\r\n\r\n",
+        # Another port of a listed host.
+        b"CONNECT www.example.org:22 HTTP/1.1\r\n\r\n",
+        b"CONNECT example.org:25 HTTP/1.1\r\n\r\n",
+        b"CONNECT example.org.other.example:443 HTTP/1.1\r\n\r\n",
+        b"CONNECT exampleXorg:443 HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_what_leads_past_the_list_is_refused(opened, request_head):
+    proxy = opened(
+        "example.org", "*.example.org", resolve=lambda host, port: pytest.fail("resolved")
+    )
+
+    assert ask(proxy, request_head).startswith((b"HTTP/1.1 403", b"HTTP/1.1 400"))
 
 
 def test_closing_ends_open_connections():

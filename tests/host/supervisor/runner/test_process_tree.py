@@ -4,6 +4,7 @@ import signal
 
 import anyio
 import pytest
+from tests.support.waiting import wait_until_async
 
 from handrail.host.sandbox.recipe import Recipe
 
@@ -175,7 +176,7 @@ async def test_cancelling_ends_the_tree_before_the_caller_goes_on(programs, proc
         async with anyio.create_task_group() as group:
             group.start_soon(run)
             await started.wait()
-            assert len(programs.alive()) >= 2
+            await wait_until_async(lambda: len(programs.alive()) >= 2)
             group.cancel_scope.cancel()
 
     assert alive == []

@@ -11,7 +11,7 @@ from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, VisiblePaths
-from handrail.host.supervisor.runner.root_handles import RootHandles
+from handrail.host.supervisor.runner.launch import RootHandles
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_bubblewrap_mounts_what_lies_in_a_root_by_handle(root):
     assert [ready.argv[at] for at in bound] == ["--bind-fd", "--ro-bind-fd"]
     assert [int(ready.argv[at + 1]) for at in bound] == ready.handles
     assert [ready.argv[at + 2] for at in bound] == [root.path, f"{root.path}/.git"]
-    assert ready.aside == recipe.aside
+    assert ready.file_arguments == recipe.file_arguments
 
 
 @pytest.mark.finding("F03")
@@ -108,9 +108,9 @@ def test_a_mount_whose_source_became_another_is_left_out(root, way):
     else:
         os.rename(f"{root.path}/secret", f"{root.path}/.git")
 
-    ready = opened(recipe._replace(closed=(closed,)), root)
+    ready = opened(recipe._replace(denied=(closed,)), root)
 
     assert f"{root.path}/.git" not in ready.argv
     assert "--bind-fd" in ready.argv
-    assert ready.aside == recipe.aside - 3
-    assert ready.argv[ready.aside + 1 :] == ["--", "/bin/true"]
+    assert ready.file_arguments == recipe.file_arguments - 3
+    assert ready.argv[ready.file_arguments + 1 :] == ["--", "/bin/true"]

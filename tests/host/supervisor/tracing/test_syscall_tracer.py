@@ -20,9 +20,9 @@ from handrail.host.supervisor.tracing.write_log import WriteLog
 
 EVERYWHERE = LandlockRules(("/",), ("/",), True, attributes=("/",))
 CONFINED = {
-    "alone": lambda launch, notes: Recipe(launch.argv, launch.env, launch.cwd, notes=notes),
+    "alone": lambda launch, notes: Recipe(launch.argv, launch.env, launch.cwd, write_log=notes),
     "landlock": lambda launch, notes: Recipe(
-        launch.argv, launch.env, launch.cwd, landlock=EVERYWHERE, notes=notes
+        launch.argv, launch.env, launch.cwd, landlock=EVERYWHERE, write_log=notes
     ),
 }
 
@@ -161,7 +161,7 @@ async def test_a_program_that_is_ended_leaves_its_notes(programs, watched):
 async def test_a_program_that_cannot_be_started_is_told_as_ever(programs):
     notes = str(programs.folder / "notes")
     processes = programs.open(
-        lambda launch: Recipe(("/no/such/program",), launch.env, launch.cwd, notes=notes)
+        lambda launch: Recipe(("/no/such/program",), launch.env, launch.cwd, write_log=notes)
     )
 
     with pytest.raises(ProblemRaised):
@@ -185,7 +185,9 @@ async def test_a_program_in_the_sandbox_is_seen_by_its_own_names(programs):
     launch = programs.launch("cd sub; echo x > a; rm ../b; echo y > /tmp/private")
     (programs.folder / "sub").mkdir()
     (programs.folder / "b").write_text("b")
-    confinement = launch.confinement._replace(writable=(str(programs.folder),), notes=str(notes))
+    confinement = launch.confinement._replace(
+        writable=(str(programs.folder),), write_log=str(notes)
+    )
 
     ended = await processes.run(launch._replace(confinement=confinement))
 
@@ -225,7 +227,7 @@ def test_where_we_may_not_look_the_notes_say_so(tmp_path, monkeypatch):
 
 
 def test_a_tracer_that_could_not_begin_says_so(tmp_path):
-    recipe = Recipe(("/bin/true",), {}, "/", notes=str(tmp_path / "notes"))
+    recipe = Recipe(("/bin/true",), {}, "/", write_log=str(tmp_path / "notes"))
     service = start_service(recipe)
 
     service.finish()
@@ -254,7 +256,7 @@ async def test_an_ordinary_user_can_watch_too(programs):
             ["echo x > made; mkdir d; mv made d/moved"],
             folder=str(folder),
             mark=programs.mark,
-            notes=f"{folder}/notes",
+            write_log=f"{folder}/notes",
         )
 
         lines = [json.loads(line) for line in (folder / "notes").read_text().splitlines()]

@@ -7,35 +7,69 @@ question takes that lock, so that an answer never becomes a message to the model
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import sys
+import termios
 import threading
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from handrail.cli.commands.agent.live_terminal import LiveTerminal
+    from handrail.cli.commands.agent.view import RunView
     from handrail.core.approval import ApprovalRequest, Reply
     from handrail.core.ports.machine import Approver
+    from handrail.core.ports.questions import QuestionRequest
 
 _LOOK_S: Final = 0.1
 _TRY_S: Final = 0.003
 _MAX_LINE: Final = 64 * 1024
 
 
-class LineReader:
-    """Lines typed at standard input, in order."""
+class TypedLines:
+    """Lines that were typed and not read yet, in order. `_lines` ends with None."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._read, name="handrail-lines", daemon=True)
-        self._thread.start()
 
     async def next_line(self) -> str | None:
         """The next line without its end, None at the end of input."""
         return await self._lines.get()
+
+    def take_typed(self) -> list[str]:
+        """Remove and return the lines that were typed and not read yet."""
+        taken: list[str] = []
+        while not self._lines.empty():
+            line = self._lines.get_nowait()
+            if line is None:
+                self._lines.put_nowait(None)
+                break
+            taken.append(line)
+        return taken
+
+    async def discard_typed(self) -> None:
+        """Discard what was typed, also what has not arrived here yet."""
+        with contextlib.suppress(termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        self.take_typed()
+
+
+class LineReader(TypedLines):
+    """Lines typed at standard input, in order."""
+
+    # The terminal shows what is typed.
+    echoes = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="handrail-lines", daemon=True)
+        self._thread.start()
 
     def show(self, prompt: str) -> None:
         """Print the prompt."""
@@ -57,15 +91,23 @@ class LineReader:
         """Read again."""
         self._lock.release()
 
+    async def discard_typed(self) -> None:
+        """Discard what was typed, also the lines that the thread is handing over."""
+        await self.pause()
+        try:
+            await asyncio.sleep(0)
+            await super().discard_typed()
+        finally:
+            self.go_on()
+
     def _read(self) -> None:
         descriptor = sys.stdin.fileno()
         while not self._ended.is_set():
             with self._lock:
                 readable, _, _ = select.select([descriptor], [], [], _LOOK_S)
                 # A terminal in line mode is readable once a whole line is there.
-                data = os.read(descriptor, _MAX_LINE) if readable else None
-            if data is not None and not self._put(data):
-                return
+                if readable and not self._put(_read_terminal(descriptor)):
+                    return
             # Lets a question that waits have the lock.
             self._ended.wait(0.01)
 
@@ -82,21 +124,49 @@ class LineReader:
         return bool(data)
 
 
-class PausingApprover:
-    """Asks through another approver while the reader is paused."""
+def _read_terminal(descriptor: int) -> bytes:
+    """What was typed; nothing, which is the end of input, if the terminal is gone."""
+    try:
+        return os.read(descriptor, _MAX_LINE)
+    except OSError:
+        return b""
 
-    def __init__(self, approver: Approver, reader: LineReader) -> None:
+
+class PausingApprover:
+    """Asks through another approver while the reader is paused and the view prints nothing."""
+
+    def __init__(
+        self, approver: Approver, reader: LineReader | LiveTerminal | None, view: RunView
+    ) -> None:
         self._approver = approver
         self._reader = reader
+        self._view = view
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         """Ask the user; the reader goes on afterwards."""
         from handrail.policy.approval.approvers import parse_reply
 
-        await self._reader.pause()
-        try:
+        async with self._paused():
+            return parse_reply(await self._approver.ask(request), self._approver)
+
+    async def ask_questions(self, request: QuestionRequest) -> Any:
+        """Pass a question of the model on; the reader goes on afterwards."""
+        from handrail.engine.approval import AnswersQuestions
+
+        if not isinstance(self._approver, AnswersQuestions):
+            return None
+        async with self._paused():
+            return await self._approver.ask_questions(request)
+
+    @asynccontextmanager
+    async def _paused(self) -> AsyncIterator[None]:
+        if self._reader is not None:
+            await self._reader.pause()
             # The bell: the user may have looked away.
             print("\a", end="", flush=True)
-            return parse_reply(await self._approver.ask(request), self._approver)
-        finally:
-            self._reader.go_on()
+        with self._view.question():
+            try:
+                yield
+            finally:
+                if self._reader is not None:
+                    self._reader.go_on()

@@ -4,31 +4,55 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import messages
+from handrail.cli.commands.agent.session_choice import PICK, choose_session
 from handrail.cli.exit_codes import ExitCode
-from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.parser import Parser, Subparsers, add_command, parse_count, suggest_name
 from handrail.cli.render import output
+from handrail.cli.render.screen import TextStyle, count_noun, one_line
 from handrail.cli.workspace import add_ask_option
 from handrail.core.text.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from handrail.agent.agent import Agent
     from handrail.cli.commands.agent.line_reader import LineReader
+    from handrail.cli.commands.agent.live_terminal import LiveTerminal
+    from handrail.cli.commands.agent.terminal_conversation import TerminalConversation
     from handrail.cli.commands.agent.view import RunView
     from handrail.core.agent_results import AgentResult
+    from handrail.core.ports.subagents import DefinedAgent
     from handrail.engine.runtime import Runtime
     from handrail.models.scripted.script_model import ScriptModel
 
+_MAIN: Final = "main"
 _MAX_STDIN_CHARS: Final = 200_000
+# Offered beside the default tools of the dialect.
+CONVERSATION_TOOLS: Final = (
+    "todo_write",
+    "ask_user",
+    "skill",
+    "subagent",
+    "enter_plan_mode",
+    "exit_plan_mode",
+)
+# Offered if the settings have this table.
+CONFIGURED_TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "web": ("web_fetch", "web_search"),
+    "lsp": ("lsp", "lsp_rename"),
+}
 _EPILOG: Final = """\
 At a terminal this is a conversation: type a task, watch it, type the next one.
 A line typed while the model works reaches it before its next step; Ctrl-C stops
 the task; /help lists commands. With --once, or without a terminal, it ends
 after the task.
+
+The model is offered tools for files, searches and commands. Web and language
+server tools are offered if your settings have a table [web] or [lsp], or with
+--tools web_fetch,web_search,lsp,lsp_rename.
 
 examples:
   handrail run "Fix the failing test" --model anthropic:MODEL
@@ -53,17 +77,19 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="model to use (default: the setting `model`)"
     )
-    parser.add_argument("--agent", metavar="NAME", default="main", help="name of the agent (default: main)")  # fmt: skip
+    parser.add_argument("--agent", metavar="NAME", default=_MAIN, help="agent to run, such as one that you have defined (default: main)")  # fmt: skip
     parser.add_argument("--budget", metavar="LIMITS", help="such as tokens=200k,usd=1,minutes=10,steps=50,calls=200")  # fmt: skip
-    parser.add_argument("--max-steps", metavar="N", type=int, help="limit on model responses per task (default: 50)")  # fmt: skip
+    parser.add_argument("--max-steps", metavar="N", type=parse_count, help="limit on model responses per task (default: the setting `max_steps`, 50)")  # fmt: skip
     going_on = parser.add_mutually_exclusive_group()
     going_on.add_argument("-c", "--continue", dest="go_on", action="store_true", help="continue the newest session of this workspace")  # fmt: skip
-    going_on.add_argument("--resume", metavar="SESSION", help="continue this session, with its unfinished task if there is one")  # fmt: skip
+    going_on.add_argument("--resume", metavar="SESSION", nargs="?", const=PICK, help="continue this session, with its unfinished task if there is one; without SESSION choose one")  # fmt: skip
     parser.add_argument(
         "--once", action="store_true", help="end after the task, also at a terminal"
     )
+    parser.add_argument("--plain", action="store_true", help="at a terminal: plain lines, without a status line and a prompt that stays at the bottom")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="print only the final answer")
     parser.add_argument("--output-schema", metavar="FILE", help="JSON Schema that the final answer must satisfy")  # fmt: skip
+    parser.add_argument("--tools", metavar="NAMES", help="also offer these tools (comma-separated), such as web_fetch")  # fmt: skip
     add_ask_option(parser)
     parser.set_defaults(run=run)
 
@@ -71,8 +97,6 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Run a task, or a conversation; return the exit code of the last task."""
     import asyncio
-
-    from handrail.cli.commands.agent.sessions import choose_session
 
     task = _read_task(options)
     session = choose_session(options)
@@ -86,47 +110,119 @@ def run(options: Namespace) -> int:
 async def _run(
     options: Namespace, task: str | None, session: str, *, interactive: bool
 ) -> ExitCode:
-    from handrail.cli.commands.agent.line_reader import LineReader
-    from handrail.cli.commands.agent.view import RunView
+    import asyncio
 
-    view = RunView()
-    reader = LineReader() if interactive else None
-    try:
-        return await _work(options, task, session, view, reader)
-    finally:
-        if reader is not None:
+    from handrail.agent.budget import Budget
+    from handrail.cli.commands.agent.line_reader import LineReader
+    from handrail.cli.commands.agent.live_terminal import LiveTerminal, is_usable
+    from handrail.cli.commands.agent.run_status import RunStatus
+    from handrail.cli.commands.agent.terminal_conversation import TerminalConversation
+    from handrail.cli.commands.agent.view import RunView
+    from handrail.host.stop_signals import end_by_signal
+
+    model = scripted_model(options.model)
+    if not interactive:
+        running = asyncio.ensure_future(_run_once(options, task, session, RunView(), model))
+        with end_by_signal(running.cancel):
+            return await running
+    status = RunStatus(None if options.budget is None else Budget.parse(options.budget))
+    live = not options.plain and is_usable()
+    reader: LineReader | LiveTerminal = LiveTerminal(status.text) if live else LineReader()
+    talk = TerminalConversation(options, RunView(status=status), reader)
+    with end_by_signal(talk.leave):
+        try:
+            return await _converse(options, task, session, talk, model)
+        finally:
             reader.close()
 
 
-async def _work(
-    options: Namespace, task: str | None, session: str, view: RunView, reader: LineReader | None
+async def _run_once(
+    options: Namespace, task: str | None, session: str, view: RunView, model: ScriptModel | None
 ) -> ExitCode:
-    from handrail.cli.commands.agent.conversation import converse
-    from handrail.cli.commands.agent.instructions import offer_instructions
-
-    async with _open(options, session, reader) as rt:
-        agent = _agent(options, rt, session)
+    async with _open(options, session, view, model, None) as rt:
+        agent = make_agent(options, rt, session)
         if not (options.json or options.quiet):
-            view.line(_heading(options, rt, session))
-        if reader is not None:
-            if not (options.resume or options.go_on):
-                await offer_instructions(rt, options.agent, view, reader)
-            return await converse(agent, rt, view, task, reader, resume=bool(options.resume))
-        result = await _one_task(options, agent, view, task)
-    if options.json:
-        output.print_json(result.to_dict())
-    elif options.quiet:
-        output.print_line(safe_text(result.text))
-    else:
-        view.receipt(result, session)
+            view.text(_heading(options, rt, session), TextStyle.FAINT)
+            await _note_continued(view, agent)
+        result = await _one_task(options, rt, agent, view, task)
+        if options.json:
+            output.print_json(result.to_dict())
+        elif options.quiet:
+            output.print_line(safe_text(result.text))
+        else:
+            await view.receipt(result, agent, rt)
     if result.problem is not None and not options.json:
         output.print_problem(result.problem)
     return TASK_EXIT_CODES[result.status]
 
 
+async def _converse(
+    options: Namespace,
+    task: str | None,
+    session: str,
+    talk: TerminalConversation,
+    model: ScriptModel | None,
+) -> ExitCode:
+    view = talk.view
+    resume, fresh = bool(options.resume), not (options.resume or options.go_on)
+    shown: object = None
+    with talk.interruptible():
+        while True:
+            talk.begin_opening()
+            async with _open(options, session, view, model, talk.reader) as rt:
+                # Fails at once if there is no model.
+                rt.agent_services.resolve_model(None)
+                agent = make_agent(options, rt, session)
+                talk.attach(agent, rt)
+                if rt.session.mode != shown:
+                    first, shown = shown is None, rt.session.mode
+                    view.show_idle(f"mode {shown} · /help lists commands · {talk.model_name}")
+                    view.text(_heading(options, rt, session), TextStyle.FAINT)
+                    if first:
+                        await _note_continued(view, agent)
+                if fresh and not await _offer_instructions(rt, options.agent, view, talk):
+                    task = None
+                code = await talk.run(task, resume=resume)
+            if talk.next_mode is None:
+                return code
+            options.mode, task, resume, fresh = str(talk.next_mode), None, False, False
+
+
+async def _offer_instructions(
+    rt: Runtime, agent: str, view: RunView, talk: TerminalConversation
+) -> bool:
+    """Ask once whether instruction files of the workspace may become part of the system prompt;
+    False if the user pressed Ctrl-C.
+    """
+    from handrail.agent.prompt import read_instructions
+    from handrail.assembly.agent_services import trust_instructions
+    from handrail.cli.commands.agent.terminal_conversation import Interruption
+
+    files = await read_instructions(rt, agent)
+    if not files or await rt.agent_services.trusts(files):
+        return True
+    view.line("This workspace has files that instruct agents:")
+    for file in files:
+        size = count_noun(len(file.text), "character")
+        view.line(f"  {one_line(file.path)}  {size}  sha256 {file.digest[:16]}…")
+    view.text("Use them as instructions, now and until they change?")
+    try:
+        answer = await talk.ask("[yes/no] ")
+    except Interruption:
+        view.line("left out; no task was started")
+        return False
+    if answer.strip().lower() in ("y", "yes"):
+        trust_instructions(Path(rt.session.roots[0]), files)
+    else:
+        view.line("left out")
+    return True
+
+
 async def _one_task(
-    options: Namespace, agent: Agent, view: RunView, task: str | None
+    options: Namespace, rt: Runtime, agent: Agent, view: RunView, task: str | None
 ) -> AgentResult:
+    from handrail.cli.commands.agent.mentions import add_mentioned_files
+
     def listener(event: Any) -> None:
         if options.json:
             output.print_json(event.to_dict())
@@ -136,10 +232,18 @@ async def _one_task(
     if task is None:
         return await agent.resume(on_event=listener)
     schema = None if options.output_schema is None else _read_schema(options.output_schema)
-    return await agent.run(task, output=schema, on_event=listener)
+    note = _print_nothing if options.json or options.quiet else view.note
+    whole = await add_mentioned_files(rt, options.agent, task, note)
+    return await agent.run(whole, output=schema, on_event=listener)
 
 
-def _open(options: Namespace, session: str, reader: LineReader | None) -> Any:
+def _open(
+    options: Namespace,
+    session: str,
+    view: RunView,
+    model: ScriptModel | None,
+    reader: LineReader | LiveTerminal | None,
+) -> Any:
     from handrail.cli.commands.agent.line_reader import PausingApprover
     from handrail.cli.commands.agent.script_answers import ScriptApprover
     from handrail.cli.workspace import choose_approver, is_set, open_session
@@ -149,15 +253,19 @@ def _open(options: Namespace, session: str, reader: LineReader | None) -> Any:
         # Asks where the sandbox of this machine does not enforce enough.
         options.mode = "sandboxed"
     approver = choose_approver(options)
-    if approver is not None and reader is not None:
-        approver = PausingApprover(approver, reader)
-    model = _scripted_model(options.model)
+    if approver is not None:
+        approver = PausingApprover(approver, reader, view)
     if model is not None:
-        approver = ScriptApprover(model, approver)
+        silent = options.json or options.quiet
+        approver = ScriptApprover(model, approver, _print_nothing if silent else view.line)
     return open_session(options, model=model or options.model, approver=approver)
 
 
-def _scripted_model(name: str | None) -> ScriptModel | None:
+def _print_nothing(_: str) -> None:
+    return
+
+
+def scripted_model(name: str | None) -> ScriptModel | None:
     """The model of a script, whose answers to questions are used too; None for any other."""
     if name is None or not name.startswith("script:"):
         return None
@@ -169,26 +277,85 @@ def _scripted_model(name: str | None) -> ScriptModel | None:
     return model if isinstance(model, ScriptModel) else None
 
 
-def _agent(options: Namespace, rt: Runtime, session: str) -> Agent:
-    from handrail.agent.agent import DEFAULT_MAX_STEPS, Agent
+def make_agent(options: Namespace, rt: Runtime, session: str) -> Agent:
+    """Return the agent that the options of `run` describe."""
+    from handrail.agent.agent import Agent
     from handrail.agent.budget import Budget
 
+    defined = _definition(options, rt)
+    budget = None if options.budget is None else Budget.parse(options.budget)
+    if budget is None and defined.budget is not None:
+        budget = Budget(**defined.budget)
     return Agent(
         rt,
+        model=defined.model if options.model is None else None,
         name=options.agent,
-        budget=None if options.budget is None else Budget.parse(options.budget),
-        max_steps=options.max_steps or DEFAULT_MAX_STEPS,
+        instructions=defined.instructions or None,
+        allowed=_offered_tools(options, rt),
+        budget=budget,
+        max_steps=options.max_steps or defined.max_steps,
         session=session,
     )
 
 
-def _heading(options: Namespace, rt: Runtime, session: str) -> str:
-    from handrail.cli.render.screen import TextStyle, one_line, paint
+def main_agent(options: Namespace, rt: Runtime, session: str) -> Agent:
+    """The agent of a session that another program serves, such as a page or an editor."""
+    here = Namespace(**{**vars(options), "agent": _MAIN, "tools": None})
+    return make_agent(here, rt, session)
 
-    model = options.model or "the configured model"
+
+async def read_mentions(rt: Runtime, text: str) -> str:
+    """A task of that agent, with the files that it mentions."""
+    from handrail.cli.commands.agent.mentions import add_mentioned_files
+
+    return await add_mentioned_files(rt, _MAIN, text, output.warn)
+
+
+def _definition(options: Namespace, rt: Runtime) -> DefinedAgent:
+    """How the agent works that --agent names; raises `invalid_arguments` for an unknown name."""
+    from handrail.cli.workspace import load_settings
+    from handrail.core.ports.subagents import DefinedAgent
+
+    if options.agent == _MAIN:
+        return DefinedAgent("")
+    subagents = rt.agent_services.subagents.value
+    types = [one.name for one in subagents.list_types()]
+    known = {_MAIN, *types, *load_settings(options).agents}
+    if options.agent not in known:
+        raise messages.UNKNOWN_AGENT.error(
+            name=options.agent, advice=suggest_name(options.agent, sorted(known)), field="agent"
+        )
+    return subagents.become(options.agent) or DefinedAgent("")
+
+
+def _offered_tools(options: Namespace, rt: Runtime) -> list[str]:
+    """The default tools, those that only a conversation with a user needs, and those that the
+    settings or --tools add.
+    """
+    from handrail.cli.workspace import is_set
+
+    names = [tool["name"] for tool in rt.declare("mcp", agent=options.agent)]
+    names += CONVERSATION_TOOLS
+    for table, tools in CONFIGURED_TOOLS.items():
+        names += tools if is_set(options, table) else ()
+    named = (options.tools or "").split(",")
+    return list(dict.fromkeys([*names, *(name.strip() for name in named if name.strip())]))
+
+
+def _heading(options: Namespace, rt: Runtime, session: str) -> str:
+    from handrail.cli.render.screen import one_line
+
+    model = options.model or rt.agent_services.resolve_model(None).model.name
     scripted = " (scripted)" if str(model).startswith(("script:", "replay:")) else ""
-    text = f"session {session} · {one_line(model)}{scripted} · mode {rt.session.mode}"
-    return paint(text, TextStyle.FAINT)
+    return f"session {session} · {one_line(model)}{scripted} · mode {rt.session.mode}"
+
+
+async def _note_continued(view: RunView, agent: Agent) -> None:
+    """Say which conversation goes on, if it has begun before."""
+    conversation = await agent.load()
+    if conversation.turn_count:
+        title = one_line(str(conversation.state.get("title", "")).partition("\n")[0])
+        view.note(f"continued after {count_noun(conversation.turn_count, 'turn')}: {title}")
 
 
 def _read_task(options: Namespace) -> str | None:

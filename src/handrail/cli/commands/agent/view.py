@@ -1,14 +1,23 @@
 """Shows the events of an agent as they come, as plain lines.
 
 Text of the model keeps a margin, and lines of commands another one, so that neither can be taken
-for a line of Handrail. All of it is escaped character by character, so chunks need no state.
+for a line of Handrail. All of it is escaped character by character, so escaping needs no state.
 """
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
+from handrail.cli.commands.agent.receipt import find_first_change, receipt_lines, undo_command
+from handrail.cli.commands.agent.text_folder import MODEL_MARGIN, TextFolder
 from handrail.cli.render.screen import (
     TextStyle,
     count_noun,
@@ -16,68 +25,243 @@ from handrail.cli.render.screen import (
     paint,
     terminal_width,
     truncate,
+    wrap,
 )
-from handrail.core.text.columns import most_columns, rows
+from handrail.core.call import MAIN_AGENT
+from handrail.core.ports.todos import TodoItem, TodoStatus
+from handrail.core.text.columns import cells
 from handrail.core.text.safe_text import safe_text
+from handrail.tools.builtin import BUILTIN_NAMES
 
 if TYPE_CHECKING:
+    from handrail.agent.agent import Agent
+    from handrail.cli.commands.agent.run_status import RunStatus
     from handrail.core.agent_results import AgentResult
     from handrail.core.events import Event
+    from handrail.core.problems import Problem
+    from handrail.engine.runtime import Runtime
 
-MODEL_MARGIN: Final = "│ "
 _OUTPUT_MARGIN: Final = "  ┆ "
-_MOST_OUTPUT_LINES: Final = 20
-_MOST_CHANGES: Final = 6
+# Of a long output the first lines are shown as they come, and the last ones at the end.
+_FIRST_LINES: Final = 8
+_LAST_LINES: Final = 8
+# A command that runs longer is noted this often.
+_NOTE_S: Final = 10.0
 # The width of the first column of a receipt.
 _LABEL: Final = 10
-_TAB: Final = 8
+_HANGING: Final = 2
+
+
+class CommandOutput:
+    """The output of one call, cut into lines. `asked_s`: how long the user had been asked before."""
+
+    def __init__(self, asked_s: float = 0.0) -> None:
+        self.asked_s = asked_s
+        self._partial = ""
+        self._shown = 0
+        self._hidden = 0
+        self.tail: deque[str] = deque(maxlen=_LAST_LINES)
+        self.noted_s = 0.0
+
+    def add(self, text: str) -> list[str]:
+        """Add a piece of output; return the lines to show now."""
+        *lines, self._partial = (self._partial + text).split("\n")
+        now = lines[: max(_FIRST_LINES - self._shown, 0)]
+        self._shown += len(now)
+        for line in lines[len(now) :]:
+            self._hidden += 1
+            self.tail.append(line)
+        return now
+
+    def end(self) -> Iterator[str]:
+        """The lines to show when the call is over."""
+        if self._partial:
+            yield from self.add("\n")
+        left_out = self._hidden - len(self.tail)
+        if left_out:
+            yield f"… {count_noun(left_out, 'line')} left out"
+        yield from self.tail
+
+
+class HeldOutput(io.StringIO):
+    """Keeps what is to be printed later, folded or not."""
+
+    def __init__(self, *, folds: bool) -> None:
+        super().__init__()
+        self._folds = folds
+
+    def isatty(self) -> bool:
+        """Whether it will be printed to a terminal."""
+        return self._folds
 
 
 class RunView:
     """Prints what happens in a run."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, status: RunStatus | None = None) -> None:
         self._stream = stream or sys.stdout
+        # What a status line would say.
+        self._status = status
+        # How many questions to the user are open, and what is printed to afterwards.
+        self._questions = 0
+        self._printing = self._stream
+        # When the first of them was asked, and how long the user was asked before.
+        self._asked_at, self._asked_s = 0.0, 0.0
         self._at_line_start = True
-        # The column of the next character of the model's text.
-        self._column = 0
-        self._output_lines = 0
-        # The first call of the task that changed a file.
-        self._first_change: str | None = None
+        self._folder = TextFolder()
+        self._outputs: dict[str, CommandOutput] = {}
+        # Tokens of the last request and its answer.
+        self._context_used = 0
+        # The calls of the task that changed files, in the order in which they ended.
+        self._changing: list[str] = []
+        # The subagents at work and their running calls, which are shown in short.
+        self._subagents: set[str] = set()
+        self._their_calls: dict[str, str] = {}
+        # The agent that the user started.
+        self._agent = MAIN_AGENT
 
     def on_event(self, event: Event) -> None:
         """Print an event; unknown ones are ignored."""
+        if self._status is not None:
+            self._status.on_event(event)
         show = getattr(self, f"_on_{event.type}", None)
-        if show is not None:
-            show(event)
-            self._stream.flush()
+        if show is not None and not self._is_detail(event):
+            with self._unless_closed():
+                show(event)
+                self._stream.flush()
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """While a question to the user is open, nothing is printed into it, and time does not count as
+        work; what happens meanwhile is printed afterwards.
+        """
+        if not self._questions:
+            self._end_line()
+            self._printing, self._stream = self._stream, HeldOutput(folds=self._folds())
+            self._asked_at = time.monotonic()
+            if self._status is not None:
+                self._status.begin_wait()
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if not self._questions:
+                self._print_held()
+
+    def _print_held(self) -> None:
+        held, self._stream = self._stream, self._printing
+        self._asked_s += time.monotonic() - self._asked_at
+        if self._status is not None:
+            self._status.end_wait()
+        if isinstance(held, HeldOutput):
+            with self._unless_closed():
+                self._stream.write(held.getvalue())
+                self._stream.flush()
+
+    def _is_detail(self, event: Event) -> bool:
+        """Whether an event is about the work of a subagent and is not shown."""
+        if event.type in _SUBAGENT_EVENTS:
+            return False
+        by_subagent = getattr(event, "agent", None) in self._subagents
+        return by_subagent or getattr(event, "call_id", None) in self._their_calls
+
+    def show_idle(self, text: str) -> None:
+        """Set what the status line says between tasks."""
+        if self._status is not None:
+            self._status.idle = text
+
+    def end_task(self) -> None:
+        """A task is over, however it ended."""
+        if self._status is not None:
+            self._status.end_task()
 
     def line(self, text: str = "") -> None:
         """Print a line of Handrail."""
-        self._end_line()
-        print(text, file=self._stream, flush=True)
+        with self._unless_closed():
+            self._end_line()
+            print(text, file=self._stream, flush=True)
 
-    def receipt(self, result: AgentResult, session: str) -> None:
-        """Print what a task has done: files, verification, usage, how to undo it."""
-        undo = f"handrail undo --since {self._first_change or 'start'} --session {session}"
-        for line in receipt_lines(result, undo):
-            first, *rest = rows(line, terminal_width() - _LABEL) if self._folds() else [line]
-            self.line(first)
-            for more in rest:
-                self.line(" " * _LABEL + more)
+    def note(self, text: str) -> None:
+        """Print a remark about the task."""
+        self.text(text, _FAINT, "  ")
+
+    def problem(self, problem: Problem) -> None:
+        """Print a problem and its hint."""
+        code = problem.code.replace("_", " ")
+        named = problem.message.casefold().startswith(code)
+        self.text(problem.message if named else f"{problem.code}: {problem.message}", TextStyle.BAD)
+        if problem.hint:
+            self.text(f"hint: {problem.hint}")
+
+    def text(self, text: str, style: TextStyle | None = None, indent: str = "") -> None:
+        """Print text of Handrail, wrapped at a terminal. Further rows are indented, because the text may quote
+        the model: no row of a quotation may look like the beginning of a line of Handrail.
+        """
+        joined = " ".join(text.splitlines())
+        wrapped = self._folds() or "COLUMNS" in os.environ
+        room = terminal_width() - _HANGING if wrapped else cells(indent + safe_text(joined)) + 1
+        for number, row in enumerate(wrap(joined, indent, room)):
+            shown = " " * _HANGING + row if number else row
+            self.line(shown if style is None else paint(shown, style))
+
+    def labelled(self, label: str, text: str) -> None:
+        """Print text beside its label, wrapped at a terminal."""
+        label = f"{label:<{_LABEL}}" if len(label) < _LABEL else f"{label} "
+        for row in wrap(text, "", terminal_width() - len(label)) if self._folds() else [text]:
+            self.line(label + row)
+            label = " " * len(label)
+
+    async def receipt(
+        self, result: AgentResult, agent: Agent, rt: Runtime, model: str | None = None
+    ) -> str:
+        """Print what a task of the model (default: that of the runtime) has done: files, verification,
+        usage, how to undo it. Returns from where it is undone: the id of a call, or `start`.
+        """
+        conversation = await agent.load()
+        since = await find_first_change(rt, conversation, self._changing) or "start"
+        undo = undo_command(since, rt.session.id)
+        for line in receipt_lines(result, undo, self._context_share(rt, model)):
+            self.labelled(line[:_LABEL].rstrip(), line[_LABEL:])
+        if queued := len(rt.plan_queue.pending):
+            review = f"handrail plan --session {rt.session.id}"
+            self.labelled("queued", f"{count_noun(queued, 'call')} by plan mode: {review}")
+        return since
+
+    def _context_share(self, rt: Runtime, model: str | None) -> str:
+        """How much of the model's context the conversation fills."""
+        limits = rt.agent_services.resolve_model(model).model.limits
+        share = self._context_used / limits.context_tokens
+        return f" ({share:.0%} of the context)" if self._context_used else ""
 
     def _on_agent_start(self, event: Event) -> None:
-        self._first_change = None
+        facts = event.to_dict()
+        if facts["depth"] == 0:
+            self._changing, self._agent = [], facts["agent"]
+            return
+        self._subagents.add(facts["agent"])
+        self._subagent_line(facts["agent"], f"started: {facts['task']}")
+
+    def _on_agent_end(self, event: Event) -> None:
+        facts = event.to_dict()
+        if facts["agent"] in self._subagents:
+            self._subagents.discard(facts["agent"])
+            used = facts["usage"]["input_tokens"] + facts["usage"]["output_tokens"]
+            self._subagent_line(facts["agent"], f"{facts['status']}, {used:,} tokens")
+
+    def _subagent_line(self, agent: str, text: str) -> None:
+        line = f"  ↳ {one_line(agent)} {one_line(text)}"
+        self.line(paint(truncate(line, terminal_width()), _FAINT))
 
     def _on_file_changed(self, event: Event) -> None:
-        self._first_change = self._first_change or str(event.to_dict()["call_id"])
+        self._changing.append(str(event.to_dict()["call_id"]))
 
     def _on_model_text(self, event: Event) -> None:
         for piece in safe_text(str(event.to_dict()["text"])).splitlines(keepends=True):
             if self._at_line_start:
                 self._stream.write(MODEL_MARGIN)
-                self._column = len(MODEL_MARGIN)
-            self._stream.write(self._fold(piece) if self._folds() else piece)
+                self._folder.begin_line()
+            self._stream.write(self._folder.fold(piece) if self._folds() else piece)
             self._at_line_start = piece.endswith("\n")
 
     def _on_model_retry(self, event: Event) -> None:
@@ -86,91 +270,114 @@ class RunView:
         self.line(paint(f"the request failed ({facts['code']}); trying again in {wait}", _FAINT))
 
     def _on_notification(self, event: Event) -> None:
-        self.line(paint(f"note: {one_line(event.to_dict()['text'])}", TextStyle.CAUTION))
+        self.text(f"note: {event.to_dict()['text']}", TextStyle.CAUTION)
 
     def _on_budget_warning(self, event: Event) -> None:
         facts = event.to_dict()
         text = f"budget: {facts['used']:,.6g} of {facts['limit']:,.6g} {facts['kind']} used"
         self.line(paint(text, TextStyle.CAUTION))
 
+    def _on_todos_changed(self, event: Event) -> None:
+        for item in map(TodoItem.from_dict, event.to_dict()["todos"]):
+            if item.status is TodoStatus.IN_PROGRESS:
+                text = f"  ▸ {one_line(item.active_form or item.content)}"
+                self.line(paint(truncate(text, terminal_width()), TextStyle.CAUTION))
+
     def _on_tool_call_start(self, event: Event) -> None:
-        self._output_lines = 0
-        text = f"• {one_line(event.to_dict()['summary'])}"
+        facts = event.to_dict()
+        if facts["agent"] in self._subagents:
+            self._their_calls[facts["call_id"]] = facts["agent"]
+            self._subagent_line(facts["agent"], f"• {facts['summary']}")
+            return
+        self._outputs[str(facts["call_id"])] = CommandOutput(self._asked_s)
+        text = f"• {one_line(facts['summary'])}"
         self.line(paint(truncate(text, terminal_width()), TextStyle.PLACE))
 
     def _on_tool_call_output(self, event: Event) -> None:
-        for text in str(event.to_dict()["text"]).splitlines():
-            self._output_lines += 1
-            if self._output_lines <= _MOST_OUTPUT_LINES:
-                shown = f"{_OUTPUT_MARGIN}{one_line(text)}"
-                self.line(paint(truncate(shown, terminal_width()), _FAINT))
+        facts = event.to_dict()
+        output = self._outputs.setdefault(str(facts["call_id"]), CommandOutput())
+        for text in output.add(str(facts["text"])):
+            self._output_line(text)
+
+    def _on_tool_call_heartbeat(self, event: Event) -> None:
+        facts = event.to_dict()
+        output = self._outputs.setdefault(str(facts["call_id"]), CommandOutput())
+        elapsed = facts["elapsed_s"] - (self._asked_s - output.asked_s)
+        if not self._questions and elapsed - output.noted_s >= _NOTE_S:
+            output.noted_s = elapsed
+            latest = f": {output.tail[-1]}" if output.tail else ""
+            self._output_line(f"… {facts['tool']} runs for {elapsed:.0f} s{latest}")
 
     def _on_tool_call_end(self, event: Event) -> None:
         facts = event.to_dict()
-        hidden = self._output_lines - _MOST_OUTPUT_LINES
-        if hidden > 0:
-            self.line(paint(f"{_OUTPUT_MARGIN}… {count_noun(hidden, 'more line')}", _FAINT))
-        if facts["status"] not in ("ok", "planned"):
-            reason = facts["code"] or facts["status"]
-            self.line(paint(f"  {facts['tool']}: {reason}", TextStyle.BAD))
+        reason = f": {facts['reason']}" if facts["reason"] else ""
+        if (agent := self._their_calls.pop(facts["call_id"], None)) is not None:
+            if facts["status"] == "refused":
+                refused = f"↳ {agent} {facts['tool']} refused, {facts['code']}{reason}"
+                self.text(refused, TextStyle.BAD, "  ")
+            return
+        output = self._outputs.pop(str(facts["call_id"]), CommandOutput())
+        for text in output.end():
+            self._output_line(text)
+        if facts["status"] == "planned":
+            self.note("not run: it is only planned")
+        elif facts["status"] != "ok":
+            self.text(f"{facts['status']}, {facts['code']}{reason}", TextStyle.BAD, "  ")
+            if facts["code"] == "unknown_tool" and facts["tool"] in BUILTIN_NAMES:
+                self._note_missing_tool(facts["tool"])
+            if facts["code"] == "untrusted" and facts["tool"] in _TRUSTED_WITH:
+                command = _TRUSTED_WITH[facts["tool"]]
+                self.note(f"`{command} show NAME` prints it, `{command} trust NAME` trusts it")
+
+    def _note_missing_tool(self, tool: str) -> None:
+        if self._agent == MAIN_AGENT:
+            self.note(f"`handrail run --tools {tool}` offers it in a new session")
+        else:
+            self.note(
+                f"agent {self._agent} does not have it: `handrail agents` lists what each has"
+            )
+
+    def _on_model_response(self, event: Event) -> None:
+        # The next message begins a line of its own.
+        self._end_line()
+        usage = event.to_dict()["usage"]
+        self._context_used = int(usage["input"]) + int(usage["output"])
+
+    def output_text(self, text: str) -> None:
+        """Print the output of a call; of a long one the first and the last lines."""
+        output = CommandOutput()
+        for line in (*output.add(f"{text.rstrip()}\n"), *output.end()):
+            self._output_line(line)
+
+    def _output_line(self, text: str) -> None:
+        shown = f"{_OUTPUT_MARGIN}{one_line(text)}"
+        self.line(paint(truncate(shown, terminal_width()), _FAINT))
+
+    @contextmanager
+    def _unless_closed(self) -> Iterator[None]:
+        """Stop printing once nobody reads it any more (`handrail run … | head`, a terminal that was
+        closed); the task goes on.
+        """
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.EIO):
+                raise
+            self._stream = io.StringIO()
 
     def _folds(self) -> bool:
         return self._stream.isatty()
 
-    def _fold(self, text: str) -> str:
-        """The text with a margin wherever the terminal would begin a new row by itself: there it
-        could be taken for a line of Handrail.
-        """
-        width, folded = terminal_width(), ""
-        for char in text:
-            if char == "\t":
-                self._column += _TAB - self._column % _TAB
-            else:
-                self._column += most_columns(char)
-            if self._column > width and char != "\n":
-                folded += f"\n{MODEL_MARGIN}"
-                self._column = _TAB if char == "\t" else len(MODEL_MARGIN) + most_columns(char)
-            folded += char
-        return folded
-
     def _end_line(self) -> None:
         if not self._at_line_start:
-            self._stream.write("\n")
+            self._stream.write(self._folder.take_word() + "\n")
             self._at_line_start = True
 
 
 _FAINT: Final = TextStyle.FAINT
-
-
-def receipt_lines(result: AgentResult, undo: str) -> list[str]:
-    """The receipt of a task, in at most four lines."""
-    report, usage = result.report, result.usage
-    lines = []
-    if report.changes:
-        shown = [one_line(path) for path in report.changes[:_MOST_CHANGES]]
-        more = len(report.changes) - len(shown)
-        listed = ", ".join(shown) + (f" and {more} more" if more else "")
-        lines.append(f"changed   {listed}")
-    else:
-        lines.append("changed   nothing")
-    lines.append(f"verified  {_verified(result)}")
-    money = "" if usage.usd is None else f", {usage.usd:.4f} USD"
-    about = "about " if usage.estimated else ""
-    lines.append(
-        f"used      {about}{usage.tokens:,} tokens, {count_noun(usage.requests, 'request')}, "
-        f"{count_noun(usage.calls, 'call')}{money}"
-    )
-    if report.changes:
-        lines.append(f"undo      {undo}")
-    return lines
-
-
-def _verified(result: AgentResult) -> str:
-    runs = result.report.verified
-    if not runs:
-        return "no tests were run"
-    last = runs[-1]
-    command = one_line(last.command)
-    if last.is_current:
-        return f"{command} passed"
-    return f"not since the last change: {command} passed, {last.state}"
+# The command that trusts what a call wanted to use.
+_TRUSTED_WITH: Final = {"skill": "handrail skills", "subagent": "handrail agents"}
+# What is shown of subagents beside questions.
+_SUBAGENT_EVENTS: Final = (
+    *("agent_start", "agent_end", "tool_call_start", "tool_call_end", "file_changed"),
+)

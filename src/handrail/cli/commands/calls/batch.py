@@ -12,7 +12,8 @@ from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode, results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.cli.workspace import add_ask_option, collect_if_due
+from handrail.cli.workspace import add_ask_option, collect_if_due, new_call_id, open_session
+from handrail.core.names.store_location import MEMORY
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def run(options: Namespace) -> int:
 async def _run(
     options: Namespace, lines: Sequence[BatchLine]
 ) -> tuple[list[ToolResult], bool, str | None]:
-    from handrail.cli.workspace import open_session
     from handrail.core.results import Status, ToolResult
 
     async with open_session(options) as rt:
@@ -94,8 +94,6 @@ async def _run(
 
 
 async def _plan(options: Namespace, calls: Sequence[Mapping[str, Any]]) -> Ordering:
-    from handrail.cli.workspace import MEMORY, open_session
-
     options.store = MEMORY
     async with open_session(options) as rt:
         return rt.plan(calls)
@@ -154,8 +152,6 @@ def _invalid_line(reason: str) -> Problem:
 
 
 def _calls(lines: Sequence[BatchLine]) -> list[dict[str, Any]]:
-    from handrail.cli.workspace import new_call_id
-
     batch = new_call_id()
     return [
         {"id": f"{batch}.{number}", **line}

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode, results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.cli.workspace import add_ask_option, collect_if_due
+from handrail.cli.workspace import (
+    add_ask_option,
+    choose_approver,
+    collect_if_due,
+    new_call_id,
+    open_session,
+)
 
 if TYPE_CHECKING:
     from handrail.cli.render.status_line import StatusLine
     from handrail.core.approval import ApprovalRequest, Reply
     from handrail.core.ports.machine import Approver
+    from handrail.core.ports.questions import QuestionRequest
     from handrail.core.results import ToolResult
 
 _EPILOG: Final = """\
@@ -37,6 +44,10 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         "arguments", metavar="ARGUMENT", nargs="*", default=[], help="name=value, or JSON"
     )
     add_ask_option(parser)
+    parser.add_argument(
+        "--images", metavar="DIR",
+        help="save the images of the result in this directory; with --json, - adds them as base64",
+    )  # fmt: skip
     parser.add_argument("--id", help="id of the call; a repeated id returns the recorded result")
     parser.set_defaults(run=run)
 
@@ -46,10 +57,9 @@ def run(options: Namespace) -> int:
     import asyncio
 
     from handrail.cli.render.status_line import LiveOutputPrinter, StatusLine
-    from handrail.cli.workspace import choose_approver
 
     arguments = read_arguments(options.arguments)
-    chosen = choose_approver(options)
+    chosen = choose_approver(options, single_call=True)
     live = None if options.json else LiveOutputPrinter()
     status = live or StatusLine()
     approver = _AskOnceApprover(chosen, status) if chosen is not None else None
@@ -58,14 +68,17 @@ def run(options: Namespace) -> int:
     finally:
         status.clear()
     result = done.result
+    images = list(_describe_images(result, options.images))
     if options.json:
-        output.print_json(result.to_dict())
+        output.print_json({**result.to_dict(), **({"images": images} if images else {})})
     elif done.aborted:
-        output.warn("aborted: the run was ended; nothing was changed")
-    elif approver is not None and approver.declined and not result.ok:
-        output.warn("denied: you declined; nothing was changed")
+        output.warn("aborted: nothing was changed")
+    elif approver is not None and approver.refusal is not None and not result.ok:
+        output.warn(f"denied: {_describe_refusal(approver.refusal)}; nothing was changed")
     else:
         print_result(result if live is None else live.unprinted(result))
+        for image in images:
+            output.print_text(_image_line(image))
     print_summary(done.summary, as_json=options.json)
     sys.stdout.flush()
     collect_if_due(options)
@@ -101,6 +114,44 @@ def print_result(result: ToolResult) -> None:
         output.print_problem(result.problem)
 
 
+def _describe_refusal(reply: Reply) -> str:
+    """Who declined, and why."""
+    from handrail.cli.render.screen import one_line
+    from handrail.host.terminal.approval_queue import VIA
+
+    said = "declined in another terminal" if reply.via == VIA else "you declined"
+    return said if reply.reason is None else f"{said}: {one_line(reply.reason)}"
+
+
+def _describe_images(result: ToolResult, target: str | None) -> Iterator[dict[str, Any]]:
+    """The images of a result: type and size, and the file that each was saved to or, for the target
+    "-", its bytes as base64. Raises `invalid_arguments` if the directory cannot be written.
+    """
+    import base64
+
+    for number, image in enumerate(result.images, 1):
+        about: dict[str, Any] = {"media_type": image.media_type, "bytes": len(image.data)}
+        if target == "-":
+            about["data"] = base64.b64encode(image.data).decode("ascii")
+        elif target is not None:
+            ending = image.media_type.rpartition("/")[2]
+            file = Path(target).expanduser() / f"{result.call_id}-{number}.{ending}"
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(image.data)
+            except OSError as error:
+                raise messages.IMAGES_NOT_SAVED.error(path=target, error=error) from error
+            about["file"] = str(file)
+        yield about
+
+
+def _image_line(about: Mapping[str, Any]) -> str:
+    from handrail.cli.render.screen import format_size, one_line
+
+    saved = f"saved as {one_line(about['file'])}" if "file" in about else "--images DIR saves it"
+    return f"[{about['media_type']}, {format_size(about['bytes'])}: {saved}]"
+
+
 def print_summary(summary: str | None, *, as_json: bool) -> None:
     """Print the summary of a dry run; on standard error if the output is JSON."""
     from handrail.core.text.safe_text import safe_text
@@ -126,12 +177,12 @@ def _result_text(result: ToolResult) -> str:
 
 
 class _AskOnceApprover:
-    """Asks at the terminal, without the answer "always"; `declined` is set by a "no"."""
+    """Asks the user, without the answer "always"; `refusal` is the reply of one who says no."""
 
     def __init__(self, approver: Approver, status: StatusLine) -> None:
         self._approver = approver
         self._status = status
-        self.declined = False
+        self.refusal: Reply | None = None
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         from dataclasses import replace
@@ -142,8 +193,18 @@ class _AskOnceApprover:
         once = replace(request, always=None)
         with self._status.hidden():
             reply = parse_reply(await self._approver.ask(once), self._approver)
-        self.declined = reply.answer == "no"
+        self.refusal = reply if reply.answer == "no" else None
         return reply
+
+    async def ask_questions(self, request: QuestionRequest) -> Any:
+        """Pass a question of the model on."""
+        from handrail.engine.approval import AnswersQuestions
+
+        approver: object = self._approver
+        if not isinstance(approver, AnswersQuestions):
+            return None
+        with self._status.hidden():
+            return await approver.ask_questions(request)
 
 
 class _CallRun(NamedTuple):
@@ -160,10 +221,9 @@ async def _call(
     approver: _AskOnceApprover | None,
     status: StatusLine,
 ) -> _CallRun:
-    from handrail.cli.workspace import new_call_id, open_session
-
     async with open_session(options, approver=approver) as rt:
-        rt.subscribe(status.on_event)
+        if status.active:
+            rt.subscribe(status.on_event)
         result = await rt.call(
             options.tool, arguments, id=new_call_id() if options.id is None else options.id
         )

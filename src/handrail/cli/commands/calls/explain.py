@@ -68,7 +68,7 @@ def run(options: Namespace) -> int:
         output.print_json({**analysis.to_dict(), "verdict": _verdict_row(fate)})
         return 0
     for line in _render(analysis, f"in mode {fate.mode.value}: {_verdict_text(fate)}"):
-        output.print_line(line)
+        output.print_text(line)
     return 0
 
 

@@ -14,8 +14,8 @@ from handrail.cli.render import output
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handrail.core.dead_letters import DeadLetter
-    from handrail.engine.recording.dead_letters import DeadLetters
+    from handrail.core.failed_calls import FailedCall
+    from handrail.engine.recording.failed_call_retry import FailedCalls
 
 _EPILOG: Final = """\
 actions:
@@ -70,7 +70,7 @@ async def _act(options: Namespace) -> int:
     return 0
 
 
-async def _retry(letters: DeadLetters, number: int, options: Namespace) -> int:
+async def _retry(letters: FailedCalls, number: int, options: Namespace) -> int:
     from handrail.cli.commands.calls.call import print_result
 
     result = await letters.retry(number)
@@ -78,18 +78,18 @@ async def _retry(letters: DeadLetters, number: int, options: Namespace) -> int:
         output.print_json(result.to_dict())
     else:
         print_result(result)
-        output.print_line(f"failed call {number} is now {(await letters.get(number)).state.value}")
+        output.print_text(f"failed call {number} is now {(await letters.get(number)).state.value}")
     return results_exit_code([result])
 
 
-def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:
+def _list(letters: Sequence[FailedCall], options: Namespace) -> None:
     from handrail.cli.render.screen import one_line, table, truncate
 
     if options.json:
         for letter in letters:
             output.print_json(letter.to_dict())
     elif not letters:
-        output.print_line("no failed calls")
+        output.print_text("no failed calls")
     else:
         rows = [
             (
@@ -102,10 +102,10 @@ def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:
             for one in letters
         ]
         for line in table(rows, ("id", "state", "attempts", "tool", "error")):
-            output.print_line(line)
+            output.print_text(line)
 
 
-def _show(letter: DeadLetter, options: Namespace) -> None:
+def _show(letter: FailedCall, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line
 
     if options.json:
@@ -120,7 +120,7 @@ def _show(letter: DeadLetter, options: Namespace) -> None:
         ("call", f"{letter.call_id} of session {letter.session}, agent {letter.agent}"),
         ("workspace", letter.workspace),
     ):
-        output.print_line(one_line(f"{name:10} {value}"))
+        output.print_text(one_line(f"{name:10} {value}"))
 
 
 def _attempts_text(times: int) -> str:

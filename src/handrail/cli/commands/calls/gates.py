@@ -23,10 +23,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the gates and print their feedback; return 1 if a required gate failed.
-
-    Raises `invalid_arguments` if there are none.
-    """
+    """Run the gates and print their feedback; 1 if one failed. Raises `invalid_arguments`."""
     import asyncio
 
     from handrail.cli.workspace import open_session
@@ -50,6 +47,6 @@ def run(options: Namespace) -> int:
 def _print_results(results: Sequence[GateResult]) -> None:
     for one in results:
         word = "passed" if one.passed else "FAILED" if one.required else "failed, not required"
-        output.print_line(f"{one.name}: {word}")
+        output.print_text(f"{one.name}: {word}")
         if not one.passed:
-            output.print_line(one.feedback)
+            output.print_text(one.feedback)

@@ -109,4 +109,5 @@ def _state(job: Job) -> str:
 
 
 def _job_row(job: Job) -> dict[str, object]:
-    return {**job._asdict(), "state": job.state.value}
+    connections = [one._asdict() for one in job.connections]
+    return {**job._asdict(), "state": job.state.value, "connections": connections}

@@ -11,7 +11,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from handrail.core.results import ToolResult
     from handrail.engine.runtime import Runtime
@@ -109,43 +109,56 @@ def _leave(rt: Runtime, options: Namespace) -> None:
 
 
 def _show(rt: Runtime, options: Namespace) -> None:
-    from handrail.cli.render.screen import colour_diff
-
-    items = rt.plan_queue.items()
-    if not options.json:
+    if options.json:
+        _print_items(rt.plan_queue.items(), options)
+        return
+    session = f" --session {options.session}" if options.session else ""
+    for line in plan_lines(rt):
+        output.print_line(line)
+    if rt.plan_queue.pending:
         output.print_line(
-            f"plan mode is {'on' if rt.planning.active else 'off'}{_pending_text(rt)}"
+            f"`handrail plan approve{session}` runs them, `handrail plan reject{session}` discards them"
         )
-        text = rt.planning.text
-        if text.strip():
-            output.print_line("plan written by the model:")
-            for line in colour_diff(text.rstrip()):
-                output.print_line(f"  │ {line}")
-    _print_items(items, options)
-    if not items and not options.json:
-        output.print_line("nothing is queued")
 
 
-def _pending_text(rt: Runtime) -> str:
-    count = len(rt.plan_queue.pending)
-    if not count:
-        return ""
+def plan_lines(rt: Runtime) -> Iterator[str]:
+    """Whether plan mode is on, the plan that the model wrote, and the queued calls. No part of what the
+    model wrote begins in the first column.
+    """
+    from handrail.cli.render.screen import colour_diff, fold_coloured
+
+    count, items = len(rt.plan_queue.pending), rt.plan_queue.items()
     queued = "1 call is queued" if count == 1 else f"{count} calls are queued"
-    return f"; {queued}: `handrail plan approve` or `handrail plan reject`"
+    yield f"plan mode is {'on' if rt.planning.active else 'off'}" + (f"; {queued}" * bool(count))
+    text = rt.planning.text
+    if text.strip():
+        yield "plan written by the model:"
+        for line in colour_diff(text.rstrip()):
+            yield from fold_coloured(f"  │ {line}")
+    for item in items:
+        yield from _item_lines(item)
+    if not items:
+        yield "nothing is queued"
 
 
 def _print_items(items: Sequence[PlanItem], options: Namespace) -> None:
-    from handrail.cli.render.screen import colour_diff, one_line
-
     for item in items:
         if options.json:
             output.print_json(item.to_dict())
             continue
-        ended = f", {item.outcome}" if item.outcome else ""
-        line = f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})"
-        output.print_line(one_line(line))
-        if item.problem is not None:
-            output.print_line(one_line(f"    problem: {item.problem}"))
-        if item.pending and item.preview:
-            for shown in colour_diff(item.preview.rstrip("\n")):
-                output.print_line(f"    {shown}")
+        for line in _item_lines(item):
+            output.print_line(line)
+
+
+def _item_lines(item: PlanItem) -> Iterator[str]:
+    from handrail.cli.render.screen import colour_diff, fold_coloured, one_line
+
+    ended = f", {item.outcome}" if item.outcome else ""
+    yield from fold_coloured(
+        one_line(f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})")
+    )
+    if item.problem is not None:
+        yield from fold_coloured(one_line(f"    problem: {item.problem}"))
+    if item.pending and item.preview:
+        for line in colour_diff(item.preview.rstrip("\n")):
+            yield from fold_coloured(f"    {line}")

@@ -59,14 +59,15 @@ def run(options: Namespace) -> int:
 
 
 async def _tools(options: Namespace) -> list[dict[str, Any]]:
-    from handrail.cli.workspace import MEMORY, open_session
+    from handrail.cli.workspace import open_session
+    from handrail.core.names.store_location import MEMORY
     from handrail.dialects.known import find_vocabulary
 
     options.store = MEMORY
     opening = open_session(options)
     async with opening as rt:
         names = find_vocabulary(opening.settings.dialect)
-        wanted = [_canonical_name(rt, names, options.tool)] if options.tool else None
+        wanted = [_offered_name(rt, names, options.tool)] if options.tool else None
         if options.format:
             return rt.declare(options.format, allowed=wanted)
         return list(_tool_rows(rt, names, wanted))
@@ -96,14 +97,14 @@ def _tool_rows(
             yield about
 
 
-def _canonical_name(rt: Runtime, names: Vocabulary, given: str) -> str:
-    """Return the canonical name of an offered tool; raises `unknown_tool` or `unavailable`."""
+def _offered_name(rt: Runtime, names: Vocabulary, given: str) -> str:
+    """Return the name if it means an offered tool; raises `unknown_tool` or `unavailable`."""
     view = names.resolve(given)
     name = view.tool if view is not None else given
     shown = [tool.name for tool in rt.registry.list_all() if tool.shown(rt.session)]
     if name in shown:
-        return name
-    if rt.registry.has_tool(name):
+        return given
+    if rt.registry.find(name) is not None:
         raise messages.TOOL_DISABLED.error(name=name)
     from difflib import get_close_matches
 

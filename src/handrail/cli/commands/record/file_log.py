@@ -20,7 +20,7 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
     """Print the changes of the file, or below the folder, newest first."""
     from itertools import islice
 
-    from handrail.cli.workspace import open_record
+    from handrail.cli.workspace import open_record, read_session_name
     from handrail.history.undo.file_revert import path_spellings
     from handrail.history.undo.recorded_changes import list_changes
     from handrail.store.records.traces import iter_traces, list_openings
@@ -32,7 +32,11 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
         files.close()
     with open_record(place) as db:
         folders = current_folders(list_openings(db), place.root)
-        changes = list_changes(iter_traces(db), session=options.session)
+        session, talk = read_session_name(db, options.session)
+        changes = list_changes(iter_traces(db), session=session)
+        if talk is not None:
+            own = f"{talk}."
+            changes = (one for one in changes if one.session == talk or one.call_id.startswith(own))
         wanted = (one for one in changes if _is_under(one.path, paths))
         found = list(islice(_in_this_folder(wanted, folders), options.limit))
     if options.json:
@@ -55,7 +59,7 @@ def open_files(options: Namespace, place: Workspace) -> LocalFiles:
 def current_folders(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
     """Return the folders that calls were made in, relative to this one."""
     from handrail.history.workspace_match import WorkspaceFolder, WorkspaceFolders
-    from handrail.host.state.folder_identity import folder_identity
+    from handrail.host.state.identities import folder_identity
 
     return WorkspaceFolders(openings, WorkspaceFolder(str(root), folder_identity(str(root))))
 
@@ -80,25 +84,26 @@ def _in_this_folder(changes: Any, folders: WorkspaceFolders) -> Any:
 def _print_table(
     found: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]
 ) -> None:
-    from handrail.cli.render.screen import TextStyle, format_time, one_line, table, truncate
+    from handrail.cli.render.screen import TextStyle, column_times, one_line, table, truncate
 
     if not found:
         output.print_line(f"no recorded changes of {one_line(paths[0])}")
         return
     several = any(one.path not in paths for one, _ in found)
+    times = column_times([one.at_ns for one, _ in found])
     rows = [
         (
-            format_time(one.at_ns),
+            at,
             one_line(one.call_id),
             f"{truncate(one_line(one.session), 20)}:{one.turn}",
             one_line(one.tool),
             one_line(one.operation),
-            *([one_line(one.path)] if several else ()),
             _state(one, where),
+            *([one_line(one.path)] if several else ()),
         )
-        for one, where in found
+        for at, (one, where) in zip(times, found, strict=True)
     ]
-    heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", *(["FILE"] if several else ()), "STATE")
+    heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE", *(["FILE"] if several else ()))
     for line in table(rows, heads, {"undone": TextStyle.FAINT}):
         output.print_line(line)
 

@@ -86,7 +86,7 @@ def _run_all(options: Namespace, days: float) -> int:
     for place in _all_workspaces():
         name = place.root.name
         if not options.json:
-            output.print_line(f"{one_line(name)}:")
+            output.print_text(f"{one_line(name)}:")
         try:
             freed = collect_garbage(place, days, dry_run=bool(options.dry_run))
         except ProblemRaised as raised:
@@ -157,7 +157,7 @@ def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpa
         file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
     if not dry_run and texts:
         DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
-    contents = _free_contents(place, before_ns, dry_run=dry_run)
+    contents = free_contents(place, before_ns, dry_run=dry_run)
     left = _sweep_leftovers(place, before_ns, dry_run=dry_run)
     letters = _purge_failed_calls(place, dry_run=dry_run)
     freed = FreedSpace(
@@ -217,14 +217,14 @@ def _sweep_leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tupl
     return *swept["quarantine"], *swept["jobs"], swept["tmp"].bytes
 
 
-def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
+def free_contents(place: Workspace, before_ns: int = 0, *, dry_run: bool) -> int:
     """Delete file contents that no recorded call references, and pack the others.
 
     A dry run counts calls as deleted if their payloads would be deleted.
     """
     from handrail.cli.workspace import open_record
     from handrail.host.state.blobs import DirectoryBlobs
-    from handrail.host.state.process_identity import may_still_run
+    from handrail.host.state.identities import may_still_run
     from handrail.store.records.purge import exclusive_access
     from handrail.store.records.traces import promised_contents, running_owners
 
@@ -250,33 +250,34 @@ def print_freed(freed: FreedSpace) -> None:
     age = f"{freed.older_than_days:g} days"
     commands = freed.quarantined + freed.jobs + freed.temporary_bytes
     if freed.letters:
-        output.print_line(f"{verb} {count_noun(freed.letters, 'closed failed call')}")
+        output.print_text(f"{verb} {count_noun(freed.letters, 'closed failed call')}")
     if freed.copy_bytes:
-        output.print_line(f"{verb} {format_size(freed.copy_bytes)} of unused copies for undo")
+        output.print_text(f"{verb} {format_size(freed.copy_bytes)} of unused copies for undo")
     dropped = freed.payloads or freed.texts or freed.content_bytes or commands or freed.copy_bytes
     if not dropped:
-        output.print_line(f"nothing is older than {age}")
+        output.print_text(f"nothing is older than {age}")
         return
-    output.print_line(
+    output.print_text(
         f"{verb} {count_noun(freed.payloads, 'payload')} ({format_size(freed.payload_bytes)}) and "
         f"{count_noun(freed.texts, 'oversized text')} ({format_size(freed.text_bytes)}) older than {age}"
     )
     if commands:
-        output.print_line(
+        output.print_text(
             f"{verb} {count_noun(freed.quarantined, 'quarantined file')} "
             f"({format_size(freed.quarantine_bytes)}), {count_noun(freed.jobs, 'ended job')} "
             f"({format_size(freed.job_bytes)}), {format_size(freed.temporary_bytes)} of temporary files"
         )
     if freed.content_bytes > 0:
         would = "would use" if freed.dry_run else "use"
-        output.print_line(f"stored file contents {would} {format_size(freed.content_bytes)} less")
+        output.print_text(f"stored file contents {would} {format_size(freed.content_bytes)} less")
     if freed.file_bytes > 0:
-        output.print_line(
+        output.print_text(
             f"the store is {format_size(freed.file_bytes)} smaller; its hash chain is intact"
         )
     if not freed.erased:
-        output.print_line(
-            "another process is reading the store; the deleted data is erased when it ends"
+        output.print_text(
+            "the deleted data stays in the files of the store until no process reads it any more;"
+            " in PostgreSQL until the server has overwritten it"
         )
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.parser import Parser, Subparsers, add_command, parse_count
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from handrail.cli.workspace import Workspace
     from handrail.core.ports.records import CallRecord
+    from handrail.store.sql import SqlConnection
 
 _LAST: Final = "last"
 _POLL_S: Final = 0.3
@@ -37,11 +34,12 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         type=_parse_turn,
         help="list the calls of one turn: last, number or session:number",
     )
+    parser.add_argument("--agent", metavar="NAME", help="list only the calls of this agent")
     parser.add_argument(
         "-n",
         "--limit",
         metavar="N",
-        type=_parse_count,
+        type=parse_count,
         default=20,
         help="maximum number of rows (default: 20)",
     )
@@ -55,7 +53,7 @@ def run(options: Namespace) -> int:
     """Print the newest calls first, as a table or as JSON objects."""
     from handrail.cli.commands.record.file_log import print_file_history
     from handrail.cli.render.screen import one_line
-    from handrail.cli.workspace import find_workspace, open_record
+    from handrail.cli.workspace import find_workspace, open_record, read_session_name
     from handrail.store.records.calls import list_calls
 
     place = find_workspace(options)
@@ -69,8 +67,11 @@ def run(options: Namespace) -> int:
         print_file_history(options, place)
         return 0
     with open_record(place) as db:
-        session, number = _chosen_turn(db, options)
-        calls = list_calls(db, session, None, options.limit, None, turn=number)
+        name, number = _chosen_turn(db, options)
+        session, talk = read_session_name(db, name)
+        calls = list_calls(
+            db, session, None, options.limit, None, number, options.agent, conversation=talk
+        )
     if options.json:
         for call in calls:
             output.print_json(call_json(call))
@@ -83,33 +84,27 @@ def _follow(options: Namespace, place: Workspace) -> int:
     """Print the calls that end from now on, until the user interrupts."""
     import time
 
-    from handrail.cli.workspace import open_record
+    from handrail.cli.workspace import open_record, read_session_name
+    from handrail.store.changes import ChangeWatcher
     from handrail.store.records.calls import list_calls
 
-    started_ns, seen = time.time_ns(), list[int]()
+    started_ns, seen = time.time_ns(), tuple[int, ...]()
+    watcher = ChangeWatcher(place.home.store)
     printed: set[tuple[str, str, int]] = set()
     try:
         while True:
-            state = _file_state(place.home.store)
+            state = watcher.stamp()
             if state != seen and place.recorded:
                 seen = state
                 with open_record(place) as db:
-                    calls = list_calls(db, options.session, None, _MAX_FOLLOWED, None)
+                    session, talk = read_session_name(db, options.session)
+                    calls = list_calls(db, session, None, _MAX_FOLLOWED, None, conversation=talk)
                 _print_ended(calls, started_ns, printed, as_json=options.json)
-            time.sleep(_POLL_S)
+            watcher.wait(_POLL_S)
     except KeyboardInterrupt:
         return 0
-
-
-def _file_state(store: str) -> list[int]:
-    """Return sizes and times of the files of a store, which differ after every write."""
-    files = [Path(store), Path(f"{store}-wal")]
-    return [
-        part
-        for one in files
-        if one.is_file()
-        for part in (one.stat().st_size, one.stat().st_mtime_ns)
-    ]
+    finally:
+        watcher.close()
 
 
 def _print_ended(
@@ -140,7 +135,7 @@ def call_json(call: CallRecord) -> dict[str, Any]:
 
     ended = None if call.completed_ns is None else iso_utc(call.completed_ns)
     return {
-        **asdict(call),
+        **call._asdict(),
         "requested_at": iso_utc(call.requested_ns),
         "completed_at": ended,
     }
@@ -148,12 +143,13 @@ def call_json(call: CallRecord) -> dict[str, Any]:
 
 def print_calls(calls: Sequence[CallRecord]) -> None:
     """Print the calls as a table, newest first."""
-    from handrail.cli.render.screen import TextStyle, table
+    from handrail.cli.render.screen import TextStyle, column_times, table
 
     if not calls:
         output.print_line("no calls")
         return
-    rows = [_cells(call) for call in calls]
+    times = column_times([call.requested_ns for call in calls])
+    rows = [(at, *_cells(call)[1:]) for at, call in zip(times, calls, strict=True)]
     heads = ("TIME", "CALL", "TURN", "TOOL", "STATUS", "ARGUMENTS")
     styles = {
         "failed": TextStyle.BAD,
@@ -171,35 +167,10 @@ def _cells(call: CallRecord) -> tuple[str, ...]:
         format_time(call.requested_ns),
         one_line(call.call_id),
         f"{truncate(one_line(call.session), 20)}:{call.turn}",
-        one_line(tool_name(call)),
-        one_line(call_status(call)),
+        one_line(call.tool),
+        one_line(call.status),
         arguments_line(call),
     )
-
-
-def tool_name(call: CallRecord) -> str:
-    """Return the canonical name of the tool; "redo" for an undo call that redoes."""
-    done = call.completed or {}
-    if is_redo(call):
-        return "redo"
-    return str(call.requested.get("tool") or done.get("tool") or "(purged)")
-
-
-def is_redo(call: CallRecord) -> bool:
-    """Return whether the call is `undo` with `redo` set."""
-    arguments = call.requested.get("arguments")
-    if call.requested.get("tool") != "undo" or not isinstance(arguments, dict):
-        return False
-    return arguments.get("redo") is True
-
-
-def call_status(call: CallRecord) -> str:
-    """Return the status of the call."""
-    if "repeats" in call.requested:
-        return "repeated"
-    if call.completed is None:
-        return "unfinished"
-    return str(call.completed.get("status") or "(purged)")
 
 
 def arguments_line(call: CallRecord) -> str:
@@ -213,7 +184,7 @@ def arguments_line(call: CallRecord) -> str:
         # Sliced first: escaping a large value would be slow.
         f"{one_line(key)}={truncate(one_line(str(value)[:100]), 60)}"
         for key, value in {**arguments, **reverted_calls(call)}.items()
-        if not (key == "redo" and is_redo(call))
+        if not (key == "redo" and call.redoes)
     )
 
 
@@ -228,13 +199,16 @@ def reverted_calls(call: CallRecord) -> dict[str, str]:
     return {name: ", ".join(map(str, data[name]))} if name in data else {}
 
 
-def _chosen_turn(db: Connection, options: Namespace) -> tuple[str | None, int | None]:
+def _chosen_turn(db: SqlConnection, options: Namespace) -> tuple[str | None, int | None]:
     """Return session and number of the turn to list; None means any."""
+    from handrail.cli.workspace import read_session_name
     from handrail.store.records.calls import list_calls
 
     if options.turn == _LAST:
-        newest = list_calls(db, options.session, None, 1, None)
-        return (newest[0].session, newest[0].turn) if newest else (options.session, None)
+        session, talk = read_session_name(db, options.session)
+        newest = list_calls(db, session, None, 1, None, conversation=talk)
+        name = talk or (newest[0].session if newest else options.session)
+        return name, newest[0].turn if newest else None
     session, number = options.turn or (None, None)
     return options.session or session, number
 
@@ -246,9 +220,3 @@ def _parse_turn(text: str) -> tuple[str | None, int] | str:
     if not number.isdecimal() or len(number) > 15:
         raise ArgumentTypeError(f"{text!r} is not a turn: use last, a number, or session:number")
     return session if colon else None, int(number)
-
-
-def _parse_count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)

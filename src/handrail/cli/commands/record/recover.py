@@ -5,6 +5,7 @@ Every command that opens the workspace does this first.
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
     from handrail.cli.render.recovery import EarlierRecovery
     from handrail.core.ports.processes import Job
-    from handrail.history.recovery.recovered_call import RecoveredCall
-import os
+    from handrail.history.recovered_call import RecoveredCall
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -63,7 +63,7 @@ def _relocate(options: Namespace) -> None:
         raise messages.MOVED_FROM_WITH_STORE.error()
     relocate_state(Path(options.moved_from).expanduser(), workspace_directory(options))
     if not options.json:
-        output.print_line(f"this workspace now uses the record of {options.moved_from}")
+        output.print_text(f"this workspace now uses the record of {options.moved_from}")
 
 
 def _print_recovered(found: Sequence[RecoveredCall]) -> None:
@@ -71,9 +71,9 @@ def _print_recovered(found: Sequence[RecoveredCall]) -> None:
     from handrail.cli.render.screen import one_line
 
     if not found:
-        output.print_line("nothing to recover")
+        output.print_text("nothing to recover")
     for one in found:
-        output.print_line(
+        output.print_text(
             one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{recovery_hints(one)}")
         )
 
@@ -83,10 +83,10 @@ def _print_earlier(earlier: Sequence[EarlierRecovery]) -> None:
     from handrail.cli.render.screen import one_line
 
     if earlier:
-        output.print_line("recovered earlier, within the last day:")
+        output.print_text("recovered earlier, within the last day:")
     for one, stands in earlier:
         how = recovery_hints(one, stands=stands)
-        output.print_line(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
+        output.print_text(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
 
 
 def _print_jobs(jobs: Sequence[Job]) -> None:
@@ -96,9 +96,9 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
         known = (
             "is still running" if job.state == "running" else "is lost: its exit was not observed"
         )
-        output.print_line(one_line(f"job {job.id} {known}: {job.command}"))
+        output.print_text(one_line(f"job {job.id} {known}: {job.command}"))
     if jobs:
-        output.print_line("`handrail jobs` shows the output of jobs and stops them")
+        output.print_text("`handrail jobs` shows the output of jobs and stops them")
 
 
 async def _recover(
@@ -109,7 +109,7 @@ async def _recover(
 
     opening = open_session(options)
     # This command prints recovered calls itself.
-    opening.hears = None
+    opening.on_recovered = None
     async with opening as rt:
         jobs = [job for job in await rt.jobs.list() if job.state in ("running", "lost")]
         return rt.recovered, await recent_recoveries(rt, str(workspace_directory(options))), jobs
@@ -137,7 +137,7 @@ def relocate_state(old: Path, root: Path) -> Path:
 
 def _check_same_folder(store: Path, old: str, root: Path) -> None:
     from handrail.history.workspace_match import workspace_folder
-    from handrail.host.state.folder_identity import folder_identity
+    from handrail.host.state.identities import folder_identity
     from handrail.store.records.traces import list_openings
     from handrail.store.sqlite.connection import open_read_only
 

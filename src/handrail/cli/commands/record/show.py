@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli import messages
@@ -11,11 +12,10 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from handrail.cli.workspace import Workspace
     from handrail.core.ports.records import CallRecord
-    from handrail.history.call_diffs import FileDiff
+    from handrail.history.call_diffs import CallDiffs, FileDiff
+    from handrail.store.sql import SqlConnection
 
 _MOST_OF_ONE_ID = 10
 
@@ -35,13 +35,14 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Print the record of a call; raises `not_found` for an unknown id."""
     from handrail.cli.commands.record.log import call_json
-    from handrail.cli.workspace import find_workspace, open_record
+    from handrail.cli.workspace import find_workspace, open_record, read_session_name
     from handrail.store.records.calls import list_calls
 
     place = find_workspace(options)
     with open_record(place) as db:
         most = _MOST_OF_ONE_ID if options.call_id else 1
-        calls = list_calls(db, options.session, options.call_id, most, None)
+        session, talk = read_session_name(db, options.session)
+        calls = list_calls(db, session, options.call_id, most, None, conversation=talk)
         diffs = [_diffs(options, place, db, call) for call in calls]
     if not calls:
         what = f"call {options.call_id!r}" if options.call_id else "call"
@@ -58,33 +59,47 @@ def run(options: Namespace) -> int:
 
 
 def _diffs(
-    options: Namespace, place: Workspace, db: sqlite3.Connection, call: CallRecord
+    options: Namespace, place: Workspace, db: SqlConnection, call: CallRecord
 ) -> list[FileDiff]:
     """Return the diffs of a call, from the stored contents."""
-    from handrail.cli.commands.record.file_log import open_files
-    from handrail.history.call_diffs import CallDiffs
     from handrail.history.undo.recorded_changes import CallKey
-    from handrail.host.state.blobs import DirectoryBlobs
-    from handrail.store.records.traces import list_traces, load_contents
 
     if call.intent is None or call.completed is None:
         return []
+    with open_diffs(options, place, db) as again:
+        return again.diffs(CallKey(call.session, call.call_id))
+
+
+@contextmanager
+def open_diffs(options: Namespace, place: Workspace, db: SqlConnection) -> Iterator[CallDiffs]:
+    """Open the stored contents of recorded changes."""
+    from handrail.cli.commands.record.file_log import open_files
+    from handrail.history.call_diffs import CallDiffs
+    from handrail.host.state.blobs import DirectoryBlobs
+    from handrail.store.records.calls import find_completed
+    from handrail.store.records.traces import list_traces, load_contents
+
     blobs = None if place.home.blobs is None else DirectoryBlobs(place.home.blobs)
     files = open_files(options, place)
     try:
-        again = CallDiffs(list_traces(db), lambda row: load_contents(db, row), blobs, files)
-        return again.diffs(CallKey(call.session, call.call_id))
+        yield CallDiffs(
+            list_traces(db),
+            lambda row: load_contents(db, row),
+            blobs,
+            files,
+            lambda key: find_completed(db, key.session, key.call_id),
+        )
     finally:
         files.close()
 
 
 def render_call(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
     """Yield the record as lines of text."""
-    from handrail.cli.commands.record.log import call_status, reverted_calls, tool_name
+    from handrail.cli.commands.record.log import reverted_calls
     from handrail.cli.render.screen import TextStyle, format_time, one_line, paint
 
     asked, done = call.requested, call.completed or {}
-    yield paint(f"{one_line(tool_name(call))}: {one_line(call_status(call))}", TextStyle.HEADING)
+    yield paint(f"{one_line(call.tool)}: {one_line(call.status)}", TextStyle.HEADING)
     facts = {
         "call": call.call_id,
         "session": f"{call.session}, turn {call.turn}",
@@ -170,7 +185,7 @@ def _diff_section(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
     for one in sorted(diffs, key=lambda one: has_no_lines(one.diff or "")):
         # The text of an edit already contains its diff.
         if one.diff is None:
-            yield f"{one_line(one.path)}: a stored content was deleted"
+            yield f"{one_line(one.path)}: {one.reason}"
         elif one.diff not in f"{text}\n":
             yield ""
             yield from colour_diff(one.diff.removesuffix("\n"))

@@ -39,6 +39,7 @@ def add_selection_options(parser: ArgumentParser, *, since: bool) -> None:
     which.add_argument("--path", metavar="FILE", help="the last change of a file")
     if since:
         which.add_argument("--since", metavar="WHEN", help="all changes since then")
+        which.add_argument("--agent", metavar="ID", help="all changes of a subagent and those below it")  # fmt: skip
     parser.add_argument(
         "--force",
         action="store_true",
@@ -100,6 +101,7 @@ async def _undo(options: Namespace) -> ToolResult:
         try:
             if options.redo:
                 return await rt.redo(options.call, on_event=line.on_event, **named)
-            return await rt.undo(options.call, since=options.since, on_event=line.on_event, **named)
+            named |= {"since": options.since, "agent": options.agent}
+            return await rt.undo(options.call, on_event=line.on_event, **named)
         finally:
             line.clear()

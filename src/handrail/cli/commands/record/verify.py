@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from handrail.cli.parser import Parser, Subparsers, add_command
@@ -36,7 +35,7 @@ def run(options: Namespace) -> int:
     refuse_session(options, "the chains of all sessions are checked together")
     found = verify(find_workspace(options).home.store, options.anchor)
     if options.json:
-        output.print_json(asdict(found))
+        output.print_json(found._asdict())
     else:
         print_integrity(found)
     return 1 if found.broken or found.anchored is False else 0
@@ -47,24 +46,24 @@ def print_integrity(found: Integrity) -> None:
     from handrail.cli.render.screen import count_noun, one_line
 
     for line in _verdict(found):
-        output.print_line(line)
+        output.print_text(line)
     if found.purged_payloads:
-        output.print_line(
+        output.print_text(
             f"{count_noun(found.purged_payloads, 'payload')} deleted by gc; their rows are intact"
         )
     if found.missing_payloads:
         missing = count_noun(found.missing_payloads, "payload")
-        output.print_line(
+        output.print_text(
             f"{missing} missing for an unknown reason, from before deletions were recorded"
         )
     if found.open_sessions:
-        output.print_line(f"not closed: {', '.join(map(one_line, found.open_sessions))}")
-    output.print_line(f"head {found.head}")
+        output.print_text(f"not closed: {', '.join(map(one_line, found.open_sessions))}")
+    output.print_text(f"head {found.head}")
     if found.anchored is None and not found.broken:
-        output.print_line(
-            "to detect a rewritten or replaced record later, store the head elsewhere and"
+        output.print_text(
+            "to detect a rewritten or replaced record later, store the head elsewhere and pass it to "
+            "`handrail verify --anchor`"
         )
-        output.print_line("pass it to `handrail verify --anchor`")
 
 
 def _verdict(found: Integrity) -> Iterator[str]:

@@ -15,11 +15,13 @@ from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
+    from handrail.cli.commands.setup.model_questions import ModelAnswers
     from handrail.config.layers.load import LoadedSettings, ProjectClaim
     from handrail.config.layers.sources import SettingSource
 
 _ACTIONS: Final = ("show", "check", "init")
 _TABLE_EXAMPLES: Final = {
+    "budget": ["# [budget]", "# tokens = 500_000", "# minutes = 30"],
     "permissions": [
         "# [permissions]",
         '# allow = ["run_command(make test:*)"]',
@@ -30,7 +32,8 @@ _TABLE_EXAMPLES: Final = {
 _EPILOG: Final = """\
 show          print every setting, its value, and the file and line that set it
 check FILE    check a file and report the line and key of each error
-init          write a settings file with every setting as a comment: your own,
+init          ask about the model, if this is a terminal, and write a settings
+              file with every setting as a comment: your own,
               or the one that --config names"""
 
 
@@ -78,38 +81,69 @@ def _init(options: Namespace) -> int:
     file = config_file(options.config).expanduser()
     if file.exists():
         raise messages.CONFIG_EXISTS.error(path=str(file))
+    answers = _ask_model(options)
     try:
         if not options.dry_run:
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with file.open("x", encoding="utf-8") as writing:
-                writing.write(settings_template())
+                writing.write(settings_template(answers))
     except OSError as error:
         raise messages.CONFIG_NOT_WRITTEN.error(path=str(file), error=error.strerror) from error
     if options.json:
         output.print_json({"file": str(file), "written": not options.dry_run})
     else:
         verb = "would write" if options.dry_run else "wrote"
-        output.print_line(f"{verb} {one_line(file)}; `handrail config check FILE` checks changes")
+        output.print_text(f"{verb} {one_line(file)}; `handrail config check FILE` checks changes")
+        for line in answers.next_steps() if answers else ():
+            output.print_text(line)
     return ExitCode.DONE
 
 
-def settings_template() -> str:
-    """Return a TOML file with every setting, its description and its default as a comment."""
+def _ask_model(options: Namespace) -> ModelAnswers | None:
+    """Ask about the model at a terminal; None without one, or if the user wants none."""
+    import sys
+
+    if options.json or options.dry_run or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    from handrail.cli.commands.setup.model_questions import ask_model
+
+    try:
+        return ask_model(input, output.print_line)
+    except EOFError:
+        output.print_line()
+        return None
+
+
+def settings_template(answers: ModelAnswers | None = None) -> str:
+    """Return a TOML file with every setting, its description and its default as a comment; the
+    model that the user chose is set.
+    """
+    from dataclasses import fields
+
     from handrail.config.model import Settings
+    from handrail.config.validation import dump_settings
 
     lines = [
         "# Settings of Handrail for this user. To change one, remove the # before it.",
         "# docs/configuration.md explains them; `handrail config show` prints what is in force.",
     ]
-    tables = ["permissions", "guardrails", "hooks", "agents", "programs"]
-    for name, field in Settings.model_fields.items():
+    described = {field.name: field.metadata["description"] for field in fields(Settings)}
+    defaults = dump_settings(Settings())
+    # A table follows the plain settings, as TOML demands; JSON has another form of it.
+    tables = [name for name, value in defaults.items() if isinstance(value, dict) and value]
+    tables += ["guardrails", "hooks", "agents", "programs"]
+    for name, value in defaults.items():
         if name not in tables:
-            value = field.get_default(call_default_factory=True)
             shown = "..." if value is None else json.dumps(value, ensure_ascii=False)
-            lines += ["", *_comment(str(field.description)), f"# {name} = {shown}"]
+            line = f"# {name} = {shown}"
+            if name == "model" and answers is not None:
+                line = f"model = {json.dumps(answers.name, ensure_ascii=False)}"
+            lines += ["", *_comment(described[name]), line]
     for name in tables:
-        lines += ["", *_comment(str(Settings.model_fields[name].description))]
+        lines += ["", *_comment(described[name])]
         lines += _TABLE_EXAMPLES.get(name, [f"# [{name}]"])
+    if answers is not None and answers.table is not None:
+        lines += ["", *answers.settings_lines()]
     return "\n".join([*lines, ""])
 
 
@@ -141,7 +175,9 @@ def _show(options: Namespace, loaded: LoadedSettings) -> None:
 
 
 def _rows(loaded: LoadedSettings) -> Iterator[dict[str, Any]]:
-    values = loaded.settings.model_dump(mode="json")
+    from handrail.config.validation import dump_settings
+
+    values = dump_settings(loaded.settings)
     for key, value in values.items():
         below = {
             name: source.to_dict()
@@ -171,6 +207,12 @@ def _parts(loaded: LoadedSettings) -> Iterator[tuple[str, Any, SettingSource]]:
             yield name, one, loaded.sources.get(name, loaded.sources[row["setting"]])
 
 
+def setting_rows(loaded: LoadedSettings, root: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the value and the source of each setting; not escaped."""
+    for name, value, source in _parts(loaded):
+        yield name, _text(value), source_text(source, root)
+
+
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     from handrail.config.files.document import dotted
     from handrail.config.layers.merge import leaves
@@ -180,6 +222,7 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _ignored_lines(loaded: LoadedSettings, root: Path) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, one_line, paint
+    from handrail.config.layers.load import ClaimStatus
 
     if not loaded.ignored:
         return
@@ -187,18 +230,23 @@ def _ignored_lines(loaded: LoadedSettings, root: Path) -> Iterator[str]:
     yield paint("ignored: these settings in project files are not in effect", TextStyle.CAUTION)
     for claim in loaded.ignored:
         yield f"  {one_line(claim_text(claim, root))}  ({claim.status})"
-    yield "`handrail trust` shows what trusting these files would enable"
+    if any(claim.status is ClaimStatus.UNTRUSTED for claim in loaded.ignored):
+        yield "`handrail trust` shows what trusting these files would enable"
 
 
 def claim_text(claim: ProjectClaim, root: Path) -> str:
     """Format a claim with its source; not escaped."""
-    return f"{claim.key} = {_text(claim.value)}  {source_text(claim.source, root)}"
+    from handrail.config.validation import dump_value
+
+    return f"{claim.key} = {_text(dump_value(claim.value))}  {source_text(claim.source, root)}"
 
 
 def claim_row(claim: ProjectClaim) -> dict[str, Any]:
     """Return a claim as JSON."""
-    source = claim.source.to_dict()
-    return {"key": claim.key, "value": claim.value, "source": source, "why": claim.status.value}
+    from handrail.config.validation import dump_value
+
+    value, source = dump_value(claim.value), claim.source.to_dict()
+    return {"key": claim.key, "value": value, "source": source, "why": claim.status.value}
 
 
 def source_text(source: SettingSource, root: Path) -> str:

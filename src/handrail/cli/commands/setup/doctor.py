@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
         output.print_json(report)
     else:
         for line in render_report(report):
-            output.print_line(line)
+            output.print_text(line)
     return 1 if report["problems"] else 0
 
 
@@ -72,6 +72,7 @@ def build_report(place: Workspace, options: Namespace) -> dict[str, Any]:
         "kernel": _kernel(),
         "programs": _programs(roots, problems),
         "commands": _commands(place, options, problems),
+        "language_servers": _language_servers(roots, options),
         "config": _config(options.config, problems),
         "state": _state(place),
         "store": _store(place, problems),
@@ -168,6 +169,42 @@ def _commands(
     return found
 
 
+def _language_servers(roots: Sequence[Path], options: Namespace) -> list[dict[str, Any]]:
+    """Return every known language server; an empty list if they are off."""
+    from handrail.assembly.calls import server_catalog
+    from handrail.cli.workspace import load_settings
+
+    try:
+        settings = load_settings(options)
+    except (ProblemRaised, OSError):
+        # `_directories` reports this error.
+        return []
+    catalog = server_catalog(settings.lsp, [str(root) for root in roots])
+    if catalog is None or not settings.commands:
+        return []
+    return [
+        {
+            "name": program.spec.name,
+            "state": "not used" if program.path is None else "available",
+            "path": program.path,
+            "version": "" if program.path is None else _server_version(program.path),
+            "reason": program.reason,
+        }
+        for program in catalog.all()
+    ]
+
+
+def _server_version(path: str) -> str:
+    """Return what a program prints as its version, with access to nothing else; "" if nothing."""
+    from handrail.host.processes import spawn
+
+    try:
+        ended = spawn.run_now([path, "--version"], feed=b"", deadline_s=5.0, max_bytes=4096)
+    except OSError:
+        return ""
+    return ended.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
+
+
 async def _version(root: Path, path: str) -> str:
     from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
@@ -214,15 +251,17 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from handrail.cli.workspace import open_record
-    from handrail.store.records.purge import measure_store
+    from handrail.core.names.store_location import shown_location
+    from handrail.store.records.purge import measure_record
 
-    about: dict[str, Any] = {"path": place.home.store, "exists": place.recorded}
-    if not place.recorded:
+    location, exists = place.home.store, place.recorded
+    about: dict[str, Any] = {"path": shown_location(location), "exists": exists}
+    if not exists:
         return about
     try:
         with open_record(place) as db:
             about["schema_version"] = db.execute("PRAGMA user_version").fetchone()[0]
-            about.update(asdict(measure_store(db, place.home.store)))
+            about.update(asdict(measure_record(location, db)))
     except ProblemRaised as raised:
         problems.append(raised.problem)
     return about
@@ -269,6 +308,7 @@ def render_report(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _section(
         "confinement of commands (measured, with network access off)", _command_rows(report)
     )
+    yield from _section("language servers", _server_rows(report["language_servers"]))
     config = report["config"]
     yield from _section(
         "stored data",
@@ -298,13 +338,11 @@ def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, one_line, paint
 
     yield paint(title, TextStyle.HEADING)
+    # Two blanks follow the longest name: wrapped lines continue below what they separate.
+    width = 1 + max(11, *map(len, facts))
     for name, fact in facts.items():
-        yield f"  {name.replace('_', ' '):<{_label_width(facts)}} {one_line(fact)}"
+        yield f"  {name.replace('_', ' '):<{width}} {one_line(fact)}"
     yield ""
-
-
-def _label_width(facts: Mapping[str, Any]) -> int:
-    return max(12, *(len(name) for name in facts))
 
 
 def _command_rows(report: Mapping[str, Any]) -> dict[str, str]:
@@ -312,6 +350,17 @@ def _command_rows(report: Mapping[str, Any]) -> dict[str, str]:
 
     found = report["commands"]
     return {"commands": "disabled"} if found is None else doctor_rows(found)
+
+
+def _server_rows(servers: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    if not servers:
+        return {"servers": "switched off"}
+    rows = {}
+    for one in servers:
+        version = f", {one['version']}" if one["version"] else ""
+        known = f"{one['state']}{version}: "
+        rows[one["name"]] = known + (one["path"] or one["reason"])
+    return rows
 
 
 def _program_rows(name: str, program: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -326,7 +375,7 @@ def _program_rows(name: str, program: Mapping[str, Any] | None) -> dict[str, Any
 
 def _state_rows(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> dict[str, str]:
     from handrail.cli.render.screen import format_size
-    from handrail.cli.workspace import MEMORY
+    from handrail.core.names.store_location import MEMORY
 
     if state is None:
         in_memory = store["path"] == MEMORY

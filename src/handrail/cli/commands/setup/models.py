@@ -57,8 +57,8 @@ def _list(options: Namespace) -> int:
         return ExitCode.DONE
     _print_table(rows)
     if settings.model is None:
-        output.print_line()
-        output.print_line("no model is chosen: set `model` in your settings, or pass --model")
+        output.print_text()
+        output.print_text("no model is chosen: set `model` in your settings, or pass --model")
     return ExitCode.DONE
 
 
@@ -88,13 +88,13 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         (
             one_line(f"{row['name']} *" if row["chosen"] else row["name"]),
             row["wire"],
-            one_line(row["base_url"]),
             one_line(_key_text(row)),
+            one_line(row["base_url"]),
         )
         for row in rows
     ]
-    for line in table(cells, ("model", "format", "address", "key")):
-        output.print_line(line)
+    for line in table(cells, ("model", "format", "key", "address")):
+        output.print_text(line)
 
 
 def _key_text(row: Mapping[str, Any]) -> str:
@@ -154,7 +154,7 @@ async def _ask(source: Any, name: str) -> dict[str, Any]:
             elif isinstance(event, MessageDone):
                 report |= {"ok": True, "finish": event.finish, "text": event.message.text[:500]}
     except ModelFailed as failed:
-        report |= {"code": failed.code, "reason": failed.message}
+        report |= {"code": failed.code, "reason": failed.message, "hint": failed.hint}
     limits = model.limits
     known = {"context_tokens": limits.context_tokens, "context_known": limits.context_known}
     return {**report, **known, "scripted": resolved.scripted}
@@ -165,12 +165,14 @@ def _print_report(report: Mapping[str, Any]) -> None:
 
     kind = " (scripted)" if report["scripted"] else ""
     if not report["ok"]:
-        output.print_line(
+        output.print_text(
             one_line(f"{report['model']}{kind}: {report['code']}: {report['reason']}")
         )
+        if report["hint"]:
+            output.warn_titled("hint", report["hint"])
         return
-    output.print_line(one_line(f"{report['model']}{kind}: answered in {report['seconds']} s"))
-    output.print_line(one_line(f"  said: {report['text']}"))
+    output.print_text(one_line(f"{report['model']}{kind}: answered in {report['seconds']} s"))
+    output.print_text(one_line(f"  said: {report['text']}"))
     tokens = f"{report['input_tokens']} in, {report['output_tokens']} out"
     said = "" if report["context_known"] else " (assumed: set context_tokens if it is another)"
-    output.print_line(f"  tokens: {tokens}; context {report['context_tokens']:,}{said}")
+    output.print_text(f"  tokens: {tokens}; context {report['context_tokens']:,}{said}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from handrail.config.model import Settings
 
 _MOST_COUNTED: Final = 500
-_MEANINGS: Final = {
+MODE_MEANINGS: Final = {
     "default": "reads run, changes need approval",
     "confirm-all": "every call needs approval",
     "accept-edits": "reads and edits inside the workspace run",
@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
         output.print_json(facts)
     else:
         for line in render_overview(facts):
-            output.print_line(line)
+            output.print_text(line)
     return ExitCode.RECORD_UNUSABLE if facts["store"]["problem"] else ExitCode.DONE
 
 
@@ -68,6 +68,7 @@ def collect_facts(place: Workspace, settings: Settings) -> dict[str, Any]:
         "commands": _commands(place, settings),
         "store": _store(place, problem),
         "last_session": last,
+        "model": settings.model,
     }
 
 
@@ -111,7 +112,7 @@ def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"workspace  {one_line(facts['workspace'])}"
     for directory in facts["directories"]:
         yield f"           {one_line(directory)}"
-    yield f"mode       {facts['mode']}: {_MEANINGS[facts['mode']]}"
+    yield f"mode       {facts['mode']}: {MODE_MEANINGS[facts['mode']]}"
     if facts["dialect"] != "canonical":
         yield f"dialect    {one_line(facts['dialect'])}"
     yield ""
@@ -135,7 +136,7 @@ def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
         )
     yield ""
     yield paint("next", TextStyle.HEADING)
-    proposed = _suggestions(Path(facts["workspace"]))
+    proposed = _suggestions(Path(facts["workspace"]), facts["model"])
     room = max(len(words) for words in proposed)
     for words, about in proposed.items():
         yield f"  {words:<{room}}  {paint(about, TextStyle.FAINT)}"
@@ -152,11 +153,14 @@ def _command_rows(commands: Mapping[str, Any] | None) -> Iterator[tuple[str, str
         yield "problem", commands["problem"]["message"]
 
 
-def _suggestions(root: Path) -> dict[str, str]:
+def _suggestions(root: Path, model: str | None) -> dict[str, str]:
     file = _sample_file(root)
     call = "list_files" if file is None else f"read_file path={file}"
+    choose = {} if model else {"handrail config init": "choose a model"}
     return {
-        "handrail demo": "run a scripted session on a sample project",
+        "handrail demo": "watch a scripted model repair a sample project",
+        **choose,
+        "handrail run": "give a model a task in this workspace",
         "handrail tools": "list the tools",
         f"handrail call {call}": "make one call",
         "handrail log": "list recent calls",
@@ -183,12 +187,21 @@ def _sample_file(root: Path) -> str | None:
 
 
 def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
-    from handrail.store.records.purge import file_bytes
+    from handrail.cli.workspace import open_record
+    from handrail.core.names.store_location import is_store_url, shown_location
+    from handrail.store.opening import measure_size
+    from handrail.store.sqlite.connection import file_bytes
 
+    location, size = place.home.store, 0
+    if is_store_url(location):
+        with open_record(place) as db:
+            size = measure_size(location, db)
+    elif place.recorded:
+        size = file_bytes(location)
     return {
-        "path": place.home.store,
+        "path": shown_location(location),
         "exists": place.recorded,
-        "bytes": file_bytes(place.home.store) if place.recorded else 0,
+        "bytes": size,
         "problem": problem.to_dict() if problem else None,
     }
 

@@ -89,14 +89,17 @@ def run(options: Namespace) -> int:
         return 0
     check_mcp_installed()
     import asyncio
+    import gc
 
     from handrail.cli.workspace import workspace_as_given
 
+    # What Python sets; the command line collects garbage less often.
+    gc.set_threshold(700, 10, 10)
     root = workspace_as_given(options)
     if options.http is not None:
         return asyncio.run(_serve_http(options, root))
     _refuse_http_options(options)
-    from handrail.mcp.server.serve import serve_stdio
+    from handrail.mcp.server.stdio import serve_stdio
 
     if sys.stdin.isatty():
         output.warn("waiting for an MCP client on standard input; stop with Ctrl-D")
@@ -139,10 +142,8 @@ def check_mcp_installed() -> None:
 
 def server_config(options: Namespace, root: Path) -> ServerConfig:
     """Build the server configuration of one workspace; raises if settings are invalid."""
-    import time
-
+    from handrail.assembly.approver import queue_approver
     from handrail.cli.workspace import collect_if_due, load_settings
-    from handrail.host.terminal.approval_queue import QueueApprover
     from handrail.mcp.server.config import ServerConfig
 
     output.install_log_handler()
@@ -150,7 +151,7 @@ def server_config(options: Namespace, root: Path) -> ServerConfig:
     settings = load_settings(here)
     return ServerConfig(
         tidy=lambda: collect_if_due(here),
-        fallback=QueueApprover(root, time.time_ns),
+        fallback=queue_approver(root, options.store),
         open=_opener(options, root, settings.directories),
         tools=_tools(options.tools, settings.dialect),
         read_only=options.read_only,
@@ -186,7 +187,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
             directories=[*further, *directories] if directories else None,
             tools=own,
         )
-        opening.hears = warn_recovered
+        opening.on_recovered = warn_recovered
         return opening
 
     return opens
@@ -226,20 +227,27 @@ def _import_file(file: Path) -> ModuleType:
 
 
 def _tools(given: str | None, dialect: str) -> list[str] | None:
-    """Return the canonical names of the tools given with --tools."""
+    """Return the tools given with --tools, by the names of the dialect."""
     if given is None:
         return None
     from handrail.dialects.known import find_vocabulary
 
     vocabulary = find_vocabulary(dialect)
     names = [name.strip() for name in given.split(",") if name.strip()]
-    views = [vocabulary.resolve(name) for name in names]
-    return [view.tool if view else name for view, name in zip(views, names, strict=True)]
+    found: list[str] = []
+    for name in names:
+        view = vocabulary.resolve(name)
+        if view is None or vocabulary.shows(view):
+            found.append(name if view is None else view.name)
+        else:
+            found += [shown.name for shown in vocabulary.views(view.tool)]
+    return found
 
 
 async def _serve_http(options: Namespace, root: Path) -> int:
-    from handrail.mcp.server.http import PATH, HttpAccess, listen, serve_http, server_url
-    from handrail.mcp.server.tokens import APPROVALS, CALLS, load_tokens, token_file
+    from handrail.host.http_serving import listen, server_url
+    from handrail.mcp.server.guard import APPROVALS, CALLS, load_tokens, token_file
+    from handrail.mcp.server.http import PATH, HttpAccess, serve_http
 
     if options.session is not None:
         raise messages.NO_SHARED_SESSION.error(field="session")
@@ -253,8 +261,8 @@ async def _serve_http(options: Namespace, root: Path) -> int:
         output.print_line(f"token for calls: in {token_file(CALLS)}")
         output.print_line(f"token for approvals: in {token_file(APPROVALS)}")
         sys.stdout.flush()
-        door = HttpAccess(tokens, options.allow_host, options.allow_origin)
-        await serve_http(offers, door, listening)
+        access = HttpAccess(tokens, options.allow_host, options.allow_origin)
+        await serve_http(offers, access, listening)
     return 0
 
 

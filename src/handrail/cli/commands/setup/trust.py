@@ -10,9 +10,9 @@ import os
 import select
 import termios
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.cli import messages
 from handrail.cli.commands.setup.config import claim_row, claim_text, load_layers
@@ -22,14 +22,14 @@ from handrail.cli.render import output
 
 if TYPE_CHECKING:
     from handrail.config.layers.load import LoadedSettings, ProjectClaim
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
+    from handrail.core.ports.skills import SkillSummary
+    from handrail.core.ports.subagents import AgentSummary
     from handrail.host.processes.helpers.bundled import HelperProgram
 
 
 _TERMINAL: Final = "/dev/tty"
+_USUAL_WIDTH: Final = 80
+_NARROWEST: Final = 20
 _QUESTION: Final = "Trust these files until they change? [y/n] "
 _RUNS: Final = ("hooks", "guardrails", "programs")
 
@@ -82,7 +82,7 @@ def _ask_and_record(root: Path, loaded: LoadedSettings, *, as_json: bool) -> int
     if as_json:
         output.print_json(_report(root, loaded, trusted=yes))
     else:
-        output.print_line("trusted until these files change" if yes else "not trusted")
+        output.print_text("trusted until these files change" if yes else "not trusted")
     return ExitCode.DONE if yes else ExitCode.REFUSED
 
 
@@ -91,15 +91,15 @@ def _print_trust(root: Path, loaded: LoadedSettings, *, trusted: bool, as_json: 
         output.print_json(_report(root, loaded, trusted=trusted))
         return
     for line in _lines(root, loaded):
-        output.print_line(line)
+        output.print_text(line)
     if loaded.digest is None:
-        output.print_line("this workspace has no settings files; there is nothing to trust")
+        output.print_text("this workspace has no settings files; there is nothing to trust")
     elif trusted:
-        output.print_line("trusted until these files change; `handrail trust --revoke` ends it")
+        output.print_text("trusted until these files change; `handrail trust --revoke` ends it")
     elif not _untrusted_claims(loaded):
-        output.print_line("nothing here needs trust")
+        output.print_text("nothing here needs trust")
     else:
-        output.print_line("not trusted")
+        output.print_text("not trusted")
 
 
 def _lines(root: Path, loaded: LoadedSettings) -> Iterator[str]:
@@ -144,25 +144,57 @@ def _print_revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
     if as_json:
         output.print_json({"workspace": str(root), "revoked": revoked})
     else:
-        output.print_line("trust ended" if revoked else "nothing was trusted here")
+        output.print_text("trust ended" if revoked else "nothing was trusted here")
     return 0
 
 
-def ask_at_terminal(lines: list[str], question: str) -> bool:
-    """Print the lines on the terminal, even if standard output is redirected, and wait for y
-    or n. Raises `needs_approval` without a terminal.
-    """
-    from handrail.cli.workspace import choose_approver
+class DefinitionTrust(NamedTuple):
+    """How the user trusts one definition of a project: `until` says when that ends."""
 
-    if choose_approver() is None:
-        raise messages.TRUST_NEEDS_A_TERMINAL.error()
-    terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    command: str
+    kind: str
+    until: str
+    grant: Callable[[Path, str], None]
+    revoke: Callable[[Path], bool]
+
+    def change(self, action: str, one: AgentSummary | SkillSummary, details: Iterable[str]) -> int:
+        """Revoke the trust, or ask for it at the terminal after the details."""
+        if action == "revoke":
+            self.revoke(Path(one.path))
+            output.print_line(f"{one.name} is no longer trusted")
+            return ExitCode.DONE
+        if not one.trusted:
+            commands = (f"{self.command} trust {one.name}", f"{self.command} show {one.name}")
+            question = f"Trust this {self.kind} until {self.until}? [y/n] "
+            if not ask_at_terminal([*details, ""], question, *commands):
+                output.print_line("not trusted")
+                return ExitCode.REFUSED
+            self.grant(Path(one.path), one.digest)
+        output.print_line(f"{one.name} is trusted until {self.until}")
+        return ExitCode.DONE
+
+
+def ask_at_terminal(
+    lines: list[str], question: str, command: str = "trust", show: str = "trust --show"
+) -> bool:
+    """Print the lines on the terminal, folded, even if standard output is redirected, and wait for
+    y or n. Raises `needs_approval` without a terminal, naming the `command` to type at one and the
+    command that only shows the lines.
+    """
+    from handrail.cli.render.screen import fold_line
+
+    terminal = open_terminal()
+    if terminal is None:
+        raise messages.TRUST_NEEDS_A_TERMINAL.error(command=command, show=show)
     try:
-        _write_all(terminal, "\n".join(lines))
+        # A terminal of unknown size reports zero.
+        width = max(os.get_terminal_size(terminal).columns or _USUAL_WIDTH, _NARROWEST)
+        folded = [row for line in lines for row in fold_line(line, width)]
+        write_all(terminal, "\n".join(folded))
         while True:
             # Discard what was typed before the question.
             termios.tcflush(terminal, termios.TCIFLUSH)
-            _write_all(terminal, question)
+            write_all(terminal, question)
             select.select([terminal], [], [])
             line = os.read(terminal, 1024)
             match line.decode("utf-8", "replace").strip().lower():
@@ -176,7 +208,17 @@ def ask_at_terminal(lines: list[str], question: str) -> bool:
         os.close(terminal)
 
 
-def _write_all(terminal: int, text: str) -> None:
+def open_terminal() -> int | None:
+    """A descriptor of the user's terminal; None if there is none."""
+    from handrail.cli.workspace import choose_approver
+
+    if choose_approver() is None:
+        return None
+    return os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+
+
+def write_all(terminal: int, text: str) -> None:
+    """Write text to the terminal."""
     data = text.encode("utf-8", "backslashreplace")
     while data:
         data = data[os.write(terminal, data) :]
@@ -201,10 +243,10 @@ def trust_programs(
     if as_json:
         output.print_json({"workspace": str(root), "programs": [_row(one) for one in changed]})
     elif not changed:
-        output.print_line("no helper program has changed")
+        output.print_text("no helper program has changed")
     else:
         for one in changed:
-            output.print_line(one_line(_line(one)))
+            output.print_text(one_line(_line(one)))
     unused = any(one.problem is not None for one in changed)
     return ExitCode.REFUSED if unused else ExitCode.DONE
 

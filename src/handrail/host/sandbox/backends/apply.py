@@ -8,14 +8,30 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
+import select
 import struct
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from handrail.host.processes import landlock, seccomp
-from handrail.host.sandbox.backends import rulesets
-from handrail.host.sandbox.backends.landlock_grants import OpenTree
-from handrail.host.sandbox.recipe import Recipe
+from handrail.host.sandbox.backends.landlock_grants import (
+    AccessRight,
+    GrantSet,
+    Listing,
+    OpenTree,
+    is_listed_alike,
+)
+from handrail.host.sandbox.recipe import LandlockRules, Recipe
+
+_MOUNTS: Final = "/proc/self/mountinfo"
+# Device and inode of each path; None if there is nothing.
+_Seen = tuple[tuple[int, int] | None, ...]
+# And the grants, where they had to be opened to be known.
+_Wanted = tuple[_Seen, tuple[tuple[AccessRight, str], ...] | None]
 
 
 def restrict_thread(recipe: Recipe, open_top: OpenTree | None = None) -> None:
@@ -25,7 +41,7 @@ def restrict_thread(recipe: Recipe, open_top: OpenTree | None = None) -> None:
     """
     rules = recipe.landlock
     # First, while the thread may still open every granted path.
-    if rules is not None and not rulesets.enter_ruleset(rules, open_top):
+    if rules is not None and not enter_ruleset(rules, open_top):
         raise OSError(errno.ENOSYS, "the kernel refused the Landlock rules")
     if recipe.drop_capabilities:
         drop_capabilities()
@@ -77,3 +93,99 @@ def clear_capabilities() -> None:
 @cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
+
+
+class _CachedRuleset(NamedTuple):
+    rules: LandlockRules
+    seen: _Wanted
+    listings: Mapping[str, Listing | None]
+    handle: int
+
+    def is_current(self, rules: LandlockRules, seen: _Seen) -> bool:
+        """Whether these rules would be made again from the same inodes."""
+        return self.rules == rules and self.seen[0] == seen and is_listed_alike(self.listings)
+
+
+def enter_ruleset(rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
+    """Restrict the calling thread for good; `open_top` opens trees. False: the kernel refused."""
+    return _last.enter(rules, open_top)
+
+
+class RulesetCache:
+    """The last ruleset. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._made: _CachedRuleset | None = None
+        self._mounts: select.poll | None = None
+        self._lock = threading.Lock()
+
+    def enter(self, rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
+        """See `enter_ruleset`."""
+        with self._lock:
+            # Before making rules: a path replaced meanwhile then differs at the next call.
+            mounted, seen = self._mounted(), _look(rules)
+            if self._made is not None and not mounted and self._made.is_current(rules, seen):
+                return landlock.enter(self._made.handle)
+            grants = GrantSet(rules, open_top) if rules.denied_parents else None
+            try:
+                wanted = seen, None if grants is None else grants.inodes
+                made = self._made
+                if made is None or mounted or made.rules != rules or made.seen != wanted:
+                    made = self._make(rules, wanted, grants or GrantSet(rules, open_top))
+                elif grants is not None:
+                    made = self._made = made._replace(listings=grants.listings)
+                return made is not None and landlock.enter(made.handle)
+            finally:
+                if grants is not None:
+                    grants.close()
+
+    def _make(self, rules: LandlockRules, seen: _Wanted, grants: GrantSet) -> _CachedRuleset | None:
+        if self._made is not None:
+            os.close(self._made.handle)
+            self._made = None
+        try:
+            handle = landlock.make_ruleset(
+                grants.handles(AccessRight.READ),
+                grants.handles(AccessRight.WRITE),
+                grants.handles(AccessRight.LIST),
+                network=rules.network,
+            )
+        finally:
+            grants.close()
+        if handle is not None:
+            self._made = _CachedRuleset(rules, seen, grants.listings, handle)
+        return self._made
+
+    def _mounted(self) -> bool:
+        """Whether anything was mounted or unmounted since the last call. An unmounted file system
+        takes its rules with it, and the next one may have equal inode numbers.
+        """
+        if self._mounts is None:
+            with suppress(OSError):
+                handle = os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+                self._mounts = select.poll()
+                self._mounts.register(handle, select.POLLPRI)
+            return True
+        return bool(self._mounts.poll(0))
+
+
+_last: Final = RulesetCache()
+
+
+def _look(rules: LandlockRules) -> _Seen:
+    return (
+        *_identities(rules.read, os.stat),
+        *_identities(rules.write, os.lstat),
+    )
+
+
+def _identities(paths: tuple[str, ...], look: Callable[[str], os.stat_result]) -> _Seen:
+    seen: list[tuple[int, int] | None] = []
+    for path in paths:
+        try:
+            found = look(path)
+        except OSError:
+            seen.append(None)
+        else:
+            seen.append((found.st_dev, found.st_ino))
+    return tuple(seen)

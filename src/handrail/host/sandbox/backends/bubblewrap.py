@@ -38,7 +38,7 @@ _APART: Final = (
 
 # Each mount costs a fraction of a millisecond, growing with their number. Beyond this, the paths
 # nearest to the top are mounted; the others are repaired afterwards, like missing ones.
-_MOST_HELD: Final = 200
+_MAX_READ_ONLY: Final = 200
 # Likewise for hidden paths; but these cannot be repaired afterwards, so more are a gap.
 MAX_HIDDEN_PATHS: Final = 100
 
@@ -47,11 +47,12 @@ class _MountKind(Enum):
     SHOWN = "--ro-bind-try"
     WRITABLE = "--bind-try"
     EMPTY = "--tmpfs"
-    NOTHING = "--ro-bind"
-    SEALED = "--remount-ro"
+    NULL_DEVICE = "--ro-bind"
+    EMPTY_READ_ONLY = "--remount-ro"
     LINK = "--symlink"
     PROCESSES = "--proc"
     DEVICES = "--dev"
+    DEVICE = "--dev-bind"
 
 
 class _Mount(NamedTuple):
@@ -111,11 +112,11 @@ class BubblewrapBackend:
             cwd="/",
             filter=code,
             own_pids=True,
-            aside=len(options),
+            file_arguments=len(options),
             binds=tuple(_binds(mounted, 1 + len(apart), shared_mounts.roots))
             if self.by_handle
             else (),
-            closed=tuple(_inodes(wanted.withheld)),
+            denied=tuple(_inodes(wanted.denied_reads)),
         )
 
     def _mounts(self, launch: Launch, shared_mounts: SharedMounts) -> _Mounts:
@@ -125,6 +126,8 @@ class BubblewrapBackend:
         mounts["/var/run"] = _Mount(_MountKind.LINK, "/run")
         mounts |= {path: _shown(path) for path in shared_mounts.places.read}
         mounts["/dev"] = _Mount(_MountKind.DEVICES)
+        for path, node in shared_mounts.devices.items():
+            mounts[path] = _Mount(_MountKind.DEVICE, node)
         mounts["/proc"] = (
             _Mount(_MountKind.PROCESSES) if self.own_proc else _Mount(_MountKind.SHOWN, "/proc")
         )
@@ -134,31 +137,34 @@ class BubblewrapBackend:
         mounts |= {path: _shown(path) for path in _readable(wanted, shared_mounts.places.read)}
         mounts |= _alias_links(shared_mounts, mounts)
         mounts |= {root: _shown(root) for root in shared_mounts.roots}
+        for copy in wanted.copies:
+            mounts[copy.root] = _Mount(_MountKind.WRITABLE, copy.path)
+            mounts |= {path: _Mount(_MountKind.SHOWN, path) for path in copy.shared}
         writable = [path for path in map(real_path, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in writable}
         read_only = _read_only(wanted, writable)
         mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in _pins(read_only, writable)}
         mounts |= {path: _Mount(_MountKind.SHOWN, path) for path in read_only}
-        masked = (*wanted.hidden, *wanted.withheld[:MAX_HIDDEN_PATHS], *shared_mounts.hidden)
+        masked = (*wanted.hidden, *wanted.denied_reads[:MAX_HIDDEN_PATHS], *shared_mounts.hidden)
         hidden = list(_visible(masked, mounts))
         for path in hidden:
-            mounts |= _held(path, mounts)
-        mounts |= {path: _mask(path) for path in hidden}
-        if wanted.withheld:
+            mounts |= _parents_of_hidden(path, mounts)
+        mounts |= {path: _hiding_mount(path) for path in hidden}
+        if wanted.denied_reads:
             # There is nothing to mount on in an empty directory.
             empty = frozenset(hidden)
             mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
-        return mounts | _sealed(mounts)
+        return mounts | _tmp_parents(mounts)
 
-    def unhidden(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
+    def hiding_gap(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
         """Why some denied paths are not hidden; None if all are."""
         del shared_mounts
-        number = len(confinement.withheld)
+        number = len(confinement.denied_reads)
         if number <= MAX_HIDDEN_PATHS:
             return None
         return f"{number:,} denied paths exist, and at most {MAX_HIDDEN_PATHS} can be hidden"
 
-    def held(self, confinement: Confinement) -> tuple[str, ...]:
+    def enforced_read_only(self, confinement: Confinement) -> tuple[str, ...]:
         """The resolved read-only paths that are mounted read-only."""
         writable = [path for path in map(real_path, confinement.writable) if _there(path)]
         return tuple(_read_only(confinement, writable))
@@ -167,7 +173,7 @@ class BubblewrapBackend:
 def _arguments(mounts: _Mounts) -> Iterator[str]:
     for path in sorted(mounts, key=_depth):
         mount = mounts[path]
-        if mount.how is _MountKind.SEALED:
+        if mount.how is _MountKind.EMPTY_READ_ONLY:
             yield from ("--tmpfs", path)
         yield from (mount.how.value, *([mount.source] if mount.source else []), path)
         if mount.how is _MountKind.PROCESSES:
@@ -203,10 +209,10 @@ def _shown(path: str) -> _Mount:
     return _Mount(_MountKind.SHOWN, path) if real == path else _Mount(_MountKind.LINK, real)
 
 
-def _mask(path: str) -> _Mount:
+def _hiding_mount(path: str) -> _Mount:
     if os.path.isdir(path):  # noqa: PTH112 - called for every hidden path of every command
-        return _Mount(_MountKind.SEALED)
-    return _Mount(_MountKind.NOTHING, os.devnull)
+        return _Mount(_MountKind.EMPTY_READ_ONLY)
+    return _Mount(_MountKind.NULL_DEVICE, os.devnull)
 
 
 def _alias_links(shared_mounts: SharedMounts, mounts: _Mounts) -> _Mounts:
@@ -238,7 +244,7 @@ def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
 
 
 def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
-    return sorted(_within(wanted.read_only, writable), key=_depth)[:_MOST_HELD]
+    return sorted(_within(wanted.read_only, writable), key=_depth)[:_MAX_READ_ONLY]
 
 
 def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
@@ -280,7 +286,7 @@ def _lies_in(path: str, empty: Collection[str]) -> bool:
     return False
 
 
-def _held(hidden: str, mounts: _Mounts) -> _Mounts:
+def _parents_of_hidden(hidden: str, mounts: _Mounts) -> _Mounts:
     """The directories leading to a hidden path, as mount points: renamed, they would reveal it."""
     holders: _Mounts = {}
     folder = hidden.rpartition("/")[0]
@@ -291,7 +297,7 @@ def _held(hidden: str, mounts: _Mounts) -> _Mounts:
     return holders if above is not None and above.how is _MountKind.WRITABLE else {}
 
 
-def _sealed(mounts: _Mounts) -> _Mounts:
+def _tmp_parents(mounts: _Mounts) -> _Mounts:
     """Directories leading to a mount below /tmp. The private /tmp outlives this program, so a link
     planted there would redirect the mounts of the next one.
     """

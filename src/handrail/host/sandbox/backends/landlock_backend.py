@@ -12,10 +12,10 @@ from typing import Final
 
 from handrail.core.ports.processes import Confinement, Launch
 from handrail.host.files.roots import real_path
+from handrail.host.messages import HIDDEN_PATH_MOVED
 from handrail.host.processes import landlock
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter
-from handrail.host.sandbox.messages import HIDDEN_PATH_MOVED
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, list_except
 
@@ -32,14 +32,12 @@ class LandlockBackend:
     name = "landlock"
 
     def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
-        """The recipe for a launch, as far as Landlock can confine it. Raises `stale` if a path to
-        hide was moved meanwhile.
-        """
+        """The recipe for a launch. Raises `stale` if a path to hide was moved meanwhile."""
         wanted = launch.confinement
         hidden = _hidden(wanted, shared_mounts)
         writable = _writable(wanted)
         readable = _readable(wanted, shared_mounts, writable)
-        withheld = [path for path in wanted.withheld if not is_inside_any(path, writable)]
+        withheld = [path for path in wanted.denied_reads if not is_inside_any(path, writable)]
         if withheld and len(_granted(readable, (*hidden, *withheld))) > _MOST_GRANTS:
             withheld = []
         return Recipe(
@@ -59,21 +57,19 @@ class LandlockBackend:
             drop_capabilities=True,
         )
 
-    def unhidden(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
+    def hiding_gap(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
         """Why some denied paths are not hidden; None if all are."""
         writable = _writable(confinement)
-        if any(is_inside_any(path, writable) for path in confinement.withheld):
+        if any(is_inside_any(path, writable) for path in confinement.denied_reads):
             return "Landlock cannot hide a part of what a command may write"
-        hidden = (*_hidden(confinement, shared_mounts), *confinement.withheld)
+        hidden = (*_hidden(confinement, shared_mounts), *confinement.denied_reads)
         if len(_granted(_readable(confinement, shared_mounts, writable), hidden)) > _MOST_GRANTS:
             return "there are too many files next to the denied ones for Landlock to hide them"
         return None
 
 
 def _has_proxy(wanted: Confinement) -> bool:
-    """Whether TCP sockets are allowed, which the rules and the filter keep from connecting. Rules
-    for TCP came with ABI 4.
-    """
+    """Whether TCP sockets are allowed but cannot connect; needs Landlock ABI 4."""
     return bool(wanted.hosts) and not wanted.network and landlock.abi() >= _ABI_WITH_TCP
 
 
@@ -100,10 +96,10 @@ def _rules(
         tuple(read),
         tuple(write),
         network,
-        closed=tuple(closed),
-        ways=tuple(above_hidden | above_withheld),
+        denied=tuple(closed),
+        denied_parents=tuple(above_hidden | above_withheld),
         # Not the directories above paths that are invisible anyway.
-        listed=tuple(one for one in above_withheld if one not in above_hidden),
+        listable=tuple(one for one in above_withheld if one not in above_hidden),
     )
 
 
@@ -138,8 +134,6 @@ def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:
 
 
 def _elsewhere(launch: Launch, temporary: str) -> dict[str, str]:
-    """Environment variables that direct caches and temporary files to writable paths, since /tmp
-    and the home are closed.
-    """
+    """Environment variables that direct caches and temporary files to writable paths."""
     caches = {} if "XDG_CACHE_HOME" in launch.env else {"XDG_CACHE_HOME": f"{temporary}/cache"}
     return {"TMPDIR": temporary, **caches}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Final, NamedTuple
@@ -23,6 +23,8 @@ _LISTING: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST: Final = 20_000
 
 
+# Name and inode of each entry of a directory, in order.
+Listing = list[tuple[str, int]]
 # Opens a tree by its path, for stat only; raises OSError.
 OpenTree = Callable[[str], int]
 
@@ -81,10 +83,12 @@ class GrantSet:
     def __init__(self, rules: LandlockRules, open_top: OpenTree | None = None) -> None:
         """Open everything, trees by `open_top`; raises OSError if there are too many."""
         self._open_top = open_top or open_without_links
-        self._closed = frozenset(rules.closed)
-        self._ways = frozenset(rules.ways)
-        self._listed = frozenset(rules.listed)
+        self._closed = frozenset(rules.denied)
+        self._ways = frozenset(rules.denied_parents)
+        self._listed = frozenset(rules.listable)
         self._all: list[PathGrant] = []
+        # What was in the directories that are granted entry by entry.
+        self.listings: dict[str, Listing | None] = {}
         try:
             self._take(rules.read, AccessRight.READ)
             self._take(rules.write, AccessRight.WRITE)
@@ -114,9 +118,9 @@ class GrantSet:
             except OSError:
                 # Missing, or a link, whose target is granted separately or not at all.
                 continue
-            self._grant(handle, right)
+            self._grant(handle, right, top)
 
-    def _grant(self, handle: int, right: AccessRight) -> None:
+    def _grant(self, handle: int, right: AccessRight, path: str) -> None:
         """Grant what a descriptor refers to, as far as allowed; takes ownership of the descriptor."""
         info = os.fstat(handle)
         inode = inode_key(info)
@@ -127,25 +131,27 @@ class GrantSet:
             self._keep(PathGrant(handle, right, inode))
             return
         try:
-            self._enter(handle, right)
+            self._enter(handle, right, path)
         finally:
             if right is AccessRight.READ and inode in self._listed:
                 self._keep(PathGrant(handle, AccessRight.LIST, inode))
             else:
                 os.close(handle)
 
-    def _enter(self, folder: int, right: AccessRight) -> None:
+    def _enter(self, folder: int, right: AccessRight, path: str) -> None:
+        self.listings[path] = None
         try:
             listing = os.open(".", _LISTING, dir_fd=folder)
         except OSError:
             return
         try:
-            for name in sorted(os.listdir(listing)):  # noqa: PTH208 - by handle
+            found = self.listings[path] = _list_entries(listing)
+            for name, _ in found:
                 try:
                     below = os.open(name, _NAME, dir_fd=listing)
                 except OSError:
                     continue
-                self._grant(below, right)
+                self._grant(below, right, f"{path}/{name}")
         finally:
             os.close(listing)
 
@@ -153,6 +159,29 @@ class GrantSet:
         self._all.append(grant)
         if len(self._all) > _MOST:
             raise OSError(errno.E2BIG, "too many files lie beside what is hidden")
+
+
+def is_listed_alike(listings: Mapping[str, Listing | None]) -> bool:
+    """Whether these directories have the entries that they had. An entry that was replaced has
+    another inode.
+    """
+    return all(known is not None and _list_path(path) == known for path, known in listings.items())
+
+
+def _list_path(path: str) -> Listing | None:
+    try:
+        handle = os.open(path, _LISTING | os.O_NOFOLLOW)
+        try:
+            return _list_entries(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        return None
+
+
+def _list_entries(handle: int) -> Listing:
+    with os.scandir(handle) as entries:
+        return sorted([(entry.name, entry.inode()) for entry in entries])
 
 
 @cache

@@ -195,9 +195,7 @@ def _process_jumps(machine: _SyscallNumbers) -> list[FilterLine]:
 
 
 def _process_lines() -> list[FilterLine]:
-    """Allow limits and priorities of the calling process (0) and its group, of no other and not of
-    all processes of the user.
-    """
+    """Allow limits and priorities of the calling process (0) and its group only."""
     lines = [
         FilterLine(LOAD_WORD, _argument(0), name="limit"),
         FilterLine(JUMP_IF_EQUAL, 0, to="allow"),
@@ -215,9 +213,7 @@ def _process_lines() -> list[FilterLine]:
 
 
 def _file_ioctl_lines() -> list[FilterLine]:
-    """Deny ioctls of file systems except those that only read: an open file is enough for them,
-    also one opened for reading.
-    """
+    """Deny ioctls of file systems that write: a file opened for reading is enough for them."""
     return [
         *(FilterLine(JUMP_IF_EQUAL, number, to="allow") for number in _READING_IOCTLS),
         FilterLine(JUMP_IF_EQUAL, _FAT_SET_ATTRIBUTES, to="deny"),

@@ -7,6 +7,8 @@ touched.
 from __future__ import annotations
 
 import os
+import select
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -14,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.host.sandbox.probe import run_probe
 from handrail.host.sandbox.probe.stale_probes import (
     PREFIX,
     SHARED,
@@ -23,7 +24,9 @@ from handrail.host.sandbox.probe.stale_probes import (
     remove_stale_probes,
 )
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.runner.launch import OutputPipes, StartedProgram
+from handrail.host.supervisor.runner.launch import OutputPipes, StartedProgram, start_program
+
+_MAX_BYTES: Final = 1 << 20
 
 _CONTENT: Final = "probe"
 _MOMENT_S: Final = 0.5
@@ -109,9 +112,7 @@ class ProbeFixture(NamedTuple):
 
 @contextmanager
 def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
-    """Create the fixture, and remove it at the end; raises OSError if the machine does not allow
-    it.
-    """
+    """Create the fixture, and remove it at the end; raises OSError."""
     remove_stale_probes()
     with ExitStack() as ends:
         top = create_probe_dir(ends)
@@ -133,7 +134,7 @@ def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         ends.callback(os.close, null)
         recipe = Recipe((sleep, _sleep_seconds(mark)), {"HANDRAIL_PROBE": mark}, "/")
-        victim = ends.enter_context(run_probe.start_probe_program(recipe, OutputPipes(null, null)))
+        victim = ends.enter_context(start_probe_program(recipe, OutputPipes(null, null)))
         yield ProbeFixture(top, mark, victim, sockets, _attributes(top))
 
 
@@ -203,3 +204,54 @@ def _command_line(entry: Path) -> str:
         return (entry / "cmdline").read_text("utf-8", "replace") if entry.name.isdigit() else ""
     except OSError:
         return ""
+
+
+class ProbeOutput(NamedTuple):
+    """The result of a probe program; `exit_code` is None if it exceeded its time."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+
+
+def run_probe_program(recipe: Recipe, *, deadline_s: float) -> ProbeOutput:
+    """Run a program to its end or deadline; raises OSError if it cannot start."""
+    # Files, because pipes would have to be drained.
+    stdout, stderr = _memory(), _memory()
+    try:
+        with start_probe_program(recipe, OutputPipes(stdout, stderr)) as started:
+            code = _wait(started, deadline_s)
+        return ProbeOutput(code, _content(stdout), _content(stderr))
+    finally:
+        os.close(stdout)
+        os.close(stderr)
+
+
+@contextmanager
+def start_probe_program(recipe: Recipe, outputs: OutputPipes) -> Iterator[StartedProgram]:
+    """Run a program during the `with` block; its process group is killed at the end."""
+    started = start_program(recipe, outputs)
+    try:
+        yield started
+    finally:
+        if started.process.poll() is None:
+            os.killpg(started.process.pid, signal.SIGKILL)
+            started.process.wait()
+        started.release()
+
+
+def _wait(started: StartedProgram, deadline_s: float) -> int | None:
+    end = os.pidfd_open(started.process.pid)
+    try:
+        ready, _, _ = select.select([end], [], [], deadline_s)
+    finally:
+        os.close(end)
+    return started.process.wait() if ready else None
+
+
+def _memory() -> int:
+    return os.memfd_create("handrail-trial", os.MFD_CLOEXEC)
+
+
+def _content(handle: int) -> bytes:
+    return os.pread(handle, _MAX_BYTES, 0)

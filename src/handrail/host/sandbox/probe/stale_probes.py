@@ -17,7 +17,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from handrail.host.sandbox.temp_dirs import UNLOCKED, create_locked_directory
+from handrail.host.files.locked_directory import UNLOCKED, create_locked_directory
 
 PREFIX: Final = "handrail-probe-"
 SHARED: Final = "/dev/shm"  # noqa: S108 - shared memory has no other place
@@ -35,9 +35,7 @@ def create_probe_dir(ends: ExitStack) -> Path:
 
 
 def create_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
-    """A new locked file in shared memory, removed by `ends`; nothing where there is no shared
-    memory. Raises OSError.
-    """
+    """A new locked file in shared memory, if there is any; `ends` removes it. Raises OSError."""
     folder = os.path.dirname(path)  # noqa: PTH120 - a string in, a string out
     if not os.path.isdir(folder):  # noqa: PTH112 - likewise
         return

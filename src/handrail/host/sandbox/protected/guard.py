@@ -1,14 +1,14 @@
-"""Protected names around a command: recorded before it, restored after it.
-
-The sandbox mounts existing names read-only where it can; this repairs the rest, on every backend.
-What a command created is not deleted but moved to a quarantine in the state directory.
+"""Keeps protected names as they are: the paths that a sandbox mounts read-only, and what is restored
+after a command, in rounds, until nothing differs.
 """
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from handrail.core.names.protected_names import NameTable
 from handrail.host.files.root_identity import RootHandle
@@ -20,7 +20,145 @@ from handrail.host.sandbox.protected.baseline import (
 )
 from handrail.host.sandbox.protected.name_table import AllowedPaths, CommandAllowances
 from handrail.host.sandbox.protected.observe import ProtectedObserver
-from handrail.host.sandbox.protected.repair import ProtectedRepair
+from handrail.host.sandbox.protected.quarantine import Quarantine
+from handrail.host.sandbox.protected.restore import EntryRestorer
+from handrail.host.sandbox.protected.tampering import BaselineComparison, ProtectedChange
+
+# Each round can reveal further changes, such as those in a directory that was unreadable before.
+_ROUNDS: Final = 20
+_MOST_UNCHECKED: Final = 10
+
+
+class _RootRepair(NamedTuple):
+    view: RootBaseline
+    restore: EntryRestorer
+    compare: BaselineComparison
+
+
+class ProtectedRepair:
+    """The repair after one command."""
+
+    def __init__(
+        self,
+        observer: ProtectedObserver,
+        snapshot: ProtectedBaseline,
+        directory: Path,
+        held: Collection[str],
+    ) -> None:
+        self._observer = observer
+        self._snapshot = snapshot
+        self._held = held
+        self._repaired: dict[str, RepairedEntry] = {}
+        self._quarantine = Quarantine(directory)
+        tops = [view.top for view in snapshot.views]
+        self._sides = [
+            self._side(view, EntryRestorer(view, tops, observer.images, self._quarantine))
+            for view in snapshot.views
+        ]
+
+    def run(self) -> list[RepairedEntry]:
+        """Restore everything possible; returns what had changed."""
+        try:
+            self._rounds()
+        finally:
+            self._quarantine.close()
+        unchecked = list(self._snapshot.unchecked)[:_MOST_UNCHECKED]
+        return [
+            *(_checked(one) for one in self._repaired.values()),
+            *(RepairedEntry(path, "unchecked", None, restored=False) for path in unchecked),
+        ]
+
+    def _rounds(self) -> None:
+        found, last = list(self._differences()), list[tuple[_RootRepair, ProtectedChange]]()
+        for _ in range(_ROUNDS):
+            if not found or found == last:
+                break
+            # Moved directories are moved back first; only then new entries can be told from moved
+            # ones.
+            if not self._bring_all_back(found):
+                for side, one in found:
+                    self._repair_entry(side, one)
+            found, last = list(self._differences()), found
+        for side, one in found:
+            self._note(side, one, None, restored=False)
+
+    def _side(self, view: RootBaseline, restore: EntryRestorer) -> _RootRepair:
+        prefix = view.top.prefix
+        held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
+        allowed = self._snapshot.allowed
+        return _RootRepair(
+            view, restore, BaselineComparison(view, self._observer, allowed, held, restore)
+        )
+
+    def _differences(self) -> Iterator[tuple[_RootRepair, ProtectedChange]]:
+        for side in self._sides:
+            scan = self._observer.after(side.view, self._snapshot)
+            for one in side.compare.differences(scan):
+                yield side, one
+
+    def _bring_all_back(self, found: Sequence[tuple[_RootRepair, ProtectedChange]]) -> bool:
+        brought = [self._bring_back(side, one) for side, one in found]
+        return any(brought)
+
+    def _bring_back(self, side: _RootRepair, one: ProtectedChange) -> bool:
+        if one.what not in ("removed", "replaced"):
+            return False
+        for rel in path_prefixes(one.rel):
+            if rel not in side.view.held or not self._is_away(side, rel, one.rel):
+                continue
+            try:
+                kept = side.restore.bring_back(rel)
+            except OSError:
+                continue
+            self._note(side, one, kept)
+            return True
+        return False
+
+    def _is_away(self, side: _RootRepair, rel: str, wanted: str) -> bool:
+        """Whether a directory's path is missing or leads to something else."""
+        info = side.view.top.lstat_beneath(rel)
+        if info is None or not stat.S_ISDIR(info.st_mode):
+            return True
+        return rel == wanted and side.restore.moved_to(rel) not in (None, (side.view.top, rel))
+
+    def _repair_entry(self, side: _RootRepair, one: ProtectedChange) -> None:
+        try:
+            if one.what == "created" or one.rel not in side.view.entries:
+                self._note(side, one, side.restore.take_away(one.rel))
+            else:
+                self._put_back(side, one)
+        except OSError:
+            self._note(side, one, None, restored=False)
+
+    def _put_back(self, side: _RootRepair, one: ProtectedChange) -> None:
+        self._note(side, one, side.restore.put_back(one.rel))
+        if one.what == "changed":
+            return
+        for rel in side.view.beneath(one.rel):
+            # These directories had more entries than are recorded.
+            whole = rel not in side.view.git and rel not in side.view.cut
+            try:
+                if rel != one.rel:
+                    side.restore.put_back(rel)
+            except OSError:
+                whole = False
+            if not whole:
+                self._note(side, one, None, restored=False)
+
+    def _note(
+        self, side: _RootRepair, one: ProtectedChange, kept: str | None, *, restored: bool = True
+    ) -> None:
+        path = side.view.absolute(one.rel)
+        repaired = self._repaired.get(path)
+        if repaired is not None:
+            kept, restored = kept or repaired.kept, restored and repaired.restored
+            one = one._replace(what=repaired.what)
+        self._repaired[path] = RepairedEntry(path, one.what, kept, restored)
+
+
+def _checked(one: RepairedEntry) -> RepairedEntry:
+    """Without the quarantine path of an entry that was moved back from there."""
+    return one if one.kept is None or os.path.lexists(one.kept) else one._replace(kept=None)
 
 
 class ProtectedState:

@@ -14,15 +14,12 @@ from handrail.host.files.root_identity import RootHandle
 from handrail.host.files.roots import LOOK_IN, READ, real_path
 from handrail.host.sandbox.protected.baseline import (
     BaselineEntry,
+    FileImage,
+    ImageCache,
     ProtectedBaseline,
     RootBaseline,
     path_prefixes,
-)
-from handrail.host.sandbox.protected.images import FileImage, ImageCache, unread
-from handrail.host.sandbox.protected.listing import (
-    ListingResult,
-    ProtectedHit,
-    ProtectedListings,
+    unread,
 )
 from handrail.host.sandbox.protected.name_table import (
     BARE,
@@ -31,7 +28,12 @@ from handrail.host.sandbox.protected.name_table import (
     CommandAllowances,
     ProtectedNameTable,
 )
-from handrail.host.sandbox.protected.scan import ProtectedScan
+from handrail.host.sandbox.protected.scan import (
+    ListingResult,
+    ProtectedHit,
+    ProtectedListings,
+    ProtectedScan,
+)
 
 _POINTER: Final = b"gitdir:"
 _LONGEST: Final = 4096

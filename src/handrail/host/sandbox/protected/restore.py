@@ -12,14 +12,19 @@ import stat
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Final
 
 from handrail.core.plan import temp_name
 from handrail.host.files.directory import exchange, rename_new
 from handrail.host.files.root_identity import RootHandle, lstat_at
 from handrail.host.files.roots import LOOK_IN
-from handrail.host.sandbox.protected.baseline import BaselineEntry, RootBaseline, path_prefixes
-from handrail.host.sandbox.protected.images import ImageCache
+from handrail.host.sandbox.protected.baseline import (
+    BaselineEntry,
+    ImageCache,
+    RootBaseline,
+    path_prefixes,
+)
 from handrail.host.sandbox.protected.quarantine import (
     Quarantine,
     handle_path,
@@ -31,40 +36,34 @@ _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLO
 _ENTER: Final = LOOK_IN | os.O_NOFOLLOW
 
 
+@dataclass(eq=False)
 class EntryRestorer:
     """Restores entries of one root; entries in the way are moved to the quarantine."""
 
-    def __init__(
-        self,
-        view: RootBaseline,
-        tops: Sequence[RootHandle],
-        images: ImageCache,
-        quarantine: Quarantine,
-    ) -> None:
-        self._view = view
-        self._tops = tops
-        self._images = images
-        self._quarantine = quarantine
+    view: RootBaseline
+    tops: Sequence[RootHandle]
+    images: ImageCache
+    quarantine: Quarantine
 
     def taken_by_others(self) -> AbstractSet[str]:
         """The entries that the repair of another command has moved away since: they appeared while
         that command ran, and must not be restored.
         """
-        taken = self._quarantine.taken_by_others()
+        taken = self.quarantine.taken_by_others()
         return {
             rel
-            for rel, seen in self._view.entries.items()
+            for rel, seen in self.view.entries.items()
             if (seen.info.st_dev, seen.info.st_ino) in taken
         }
 
     def take_away(self, rel: str) -> str:
         """Move an entry to the quarantine; returns its path there. Raises OSError."""
         with self._parent(rel, make=False) as (handle, name):
-            return self._quarantine.take(handle, name)
+            return self.quarantine.take(handle, name)
 
     def put_back(self, rel: str) -> str | None:
         """Restore one entry; returns the quarantine path of the command's version. Raises OSError."""
-        seen = self._view.entries[rel]
+        seen = self.view.entries[rel]
         with self._parent(rel, make=True) as (handle, name), writable_folder(handle):
             if stat.S_ISDIR(seen.info.st_mode):
                 return self._put_folder(handle, name, seen.info)
@@ -77,7 +76,7 @@ class EntryRestorer:
                 # An entry that cannot be restored must not stay as it is either: it could be
                 # executed.
                 if lstat_at(handle, name) is not None:
-                    self._quarantine.take(handle, name)
+                    self.quarantine.take(handle, name)
                 raise
             return self._switch(handle, temp, name)
 
@@ -87,7 +86,7 @@ class EntryRestorer:
         Returns the quarantine path of the entry in its place, if there was one. Raises OSError;
         FileNotFoundError if the directory is in no root.
         """
-        held = self._view.held[rel]
+        held = self.view.held[rel]
         at = self.moved_to(rel)
         if at is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -102,20 +101,18 @@ class EntryRestorer:
             with writable_folder(source), writable_folder(handle):
                 os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
                 in_the_way = lstat_at(handle, name) is not None
-                kept = self._quarantine.take(handle, name) if in_the_way else None
+                kept = self.quarantine.take(handle, name) if in_the_way else None
                 rename_new(handle, temp, name)
             return kept
 
     def moved_to(self, rel: str) -> tuple[RootHandle, str] | None:
-        """The current place of a held directory, in a root or the quarantine; None if it is
-        elsewhere.
-        """
-        held = self._view.held.get(rel)
+        """The current place of a held directory in a root or the quarantine, or None."""
+        held = self.view.held.get(rel)
         path = handle_path(held) if held is not None else None
         if path is None:
             return None
-        aside = self._quarantine.top
-        for top in (*self._tops, aside) if aside is not None else self._tops:
+        aside = self.quarantine.top
+        for top in (*self.tops, aside) if aside is not None else self.tops:
             base = handle_path(top.handle)
             if base is not None and path.startswith(f"{base.rstrip('/')}/"):
                 return top, path[len(base.rstrip("/")) + 1 :]
@@ -124,7 +121,7 @@ class EntryRestorer:
     @contextmanager
     def _parent(self, rel: str, *, make: bool) -> Iterator[tuple[int, str]]:
         """Open the directory of an entry; yields it with the entry's name."""
-        handle = os.dup(self._view.top.handle)
+        handle = os.dup(self.view.top.handle)
         try:
             for above in path_prefixes(rel)[:-1]:
                 below = self._enter(handle, above, make=make)
@@ -139,9 +136,9 @@ class EntryRestorer:
         info = lstat_at(handle, name)
         if make and (info is None or not stat.S_ISDIR(info.st_mode)):
             if info is not None:
-                self._quarantine.take(handle, name)
-            seen = self._view.entries.get(rel)
-            like = seen.info if seen is not None else self._view.ways.get(rel)
+                self.quarantine.take(handle, name)
+            seen = self.view.entries.get(rel)
+            like = seen.info if seen is not None else self.view.ways.get(rel)
             with writable_folder(handle):
                 _make_folder(handle, name, like)
         return os.open(name, _ENTER, dir_fd=handle)
@@ -149,7 +146,7 @@ class EntryRestorer:
     def _put_folder(self, handle: int, name: str, like: os.stat_result) -> str | None:
         info, kept = lstat_at(handle, name), None
         if info is not None and not stat.S_ISDIR(info.st_mode):
-            kept = self._quarantine.take(handle, name)
+            kept = self.quarantine.take(handle, name)
             info = None
         if info is None:
             _make_folder(handle, name, like)
@@ -160,7 +157,7 @@ class EntryRestorer:
     def _write(self, handle: int, temp: str, seen: BaselineEntry) -> None:
         if seen.image is None:
             raise OSError(errno.ENOTSUP, "neither a file nor a link")
-        parts = self._images.parts(seen.image)
+        parts = self.images.parts(seen.image)
         if stat.S_ISLNK(seen.info.st_mode):
             os.symlink(b"".join(parts), temp, dir_fd=handle)
             return
@@ -181,8 +178,8 @@ class EntryRestorer:
             rename_new(handle, temp, name)
             return None
         if exchange(handle, temp, name):
-            return self._quarantine.take(handle, temp, name)
-        kept = self._quarantine.take(handle, name)
+            return self.quarantine.take(handle, temp, name)
+        kept = self.quarantine.take(handle, name)
         rename_new(handle, temp, name)
         return kept
 

@@ -100,9 +100,7 @@ class BaselineComparison:
                 yield ProtectedChange(rel, "created")
 
     def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:
-        """Whether the sandbox made this change impossible. A file with hard links can be changed
-        by another name.
-        """
+        """Whether the sandbox made this change impossible; hard links have other names."""
         by_another = what == "changed" and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
         return not by_another and _is_inside(rel, self._read_only)
 

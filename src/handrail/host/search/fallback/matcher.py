@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.machine import GrepMode, GrepQuery
 from handrail.host.search.decode import PIECE
-from handrail.host.search.fallback.budget import SearchBudget
+from handrail.host.search.fallback.tree_walk import SearchBudget
 from handrail.host.search.limits import MAX_HITS, MAX_LINE, cut_line
-from handrail.host.search.query import bad_pattern, understands_crlf
+from handrail.host.search.results import bad_pattern, understands_crlf
 
 # More bytes than this are more characters than are shown.
 _ENOUGH: Final = 4 * MAX_LINE + 4

@@ -12,20 +12,23 @@ import anyio.to_thread
 
 from handrail.core.places import Kind
 from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
-from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
+from handrail.host.denials.denied_paths import Inode, InodeSet, inode_number
 from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text, read_all
-from handrail.host.search.fallback.budget import SearchBudget
 from handrail.host.search.fallback.matcher import FileMatches, Matcher
-from handrail.host.search.fallback.tree_walk import FileWalk, WalkedFile
-from handrail.host.search.filters import PathFilter, path_filter
-from handrail.host.search.globs import expand, pattern
-from handrail.host.search.query import check_place, unknown_type
-from handrail.host.search.results import found_counts, found_files, found_lines, newest_first
-from handrail.host.search.search_engine import SearchEngine
+from handrail.host.search.fallback.tree_walk import FileWalk, SearchBudget, WalkedFile
+from handrail.host.search.filters import PathFilter, expand, path_filter, pattern
+from handrail.host.search.results import (
+    check_place,
+    found_counts,
+    found_files,
+    found_lines,
+    newest_first,
+    unknown_type,
+)
+from handrail.host.search.search_engine import SearchEngine, grep_text
 from handrail.host.search.search_roots import SearchRoot, open_file, open_roots
-from handrail.host.search.text_search import grep_text
 
 _GLOBS: Final = {
     "c": "*.[chH] *.[chH].in *.cats",

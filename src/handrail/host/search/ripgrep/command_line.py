@@ -7,14 +7,13 @@ none of them can be taken for an option.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from handrail.core.places import Kind, Place
 from handrail.core.ports.machine import FilesQuery, GrepMode, GrepQuery
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.limits import MAX_LINE
-from handrail.host.search.query import understands_crlf
+from handrail.host.search.results import understands_crlf
 
 # A line of more bytes has more characters than are shown.
 _MAX_COLUMNS: Final = 4 * MAX_LINE + 4
@@ -75,7 +74,7 @@ def reread_command(query: GrepQuery, operands: Sequence[str]) -> list[str]:
     """Arguments that search exactly these files, in this order. Whether a file matches is printed
     as a count, so that each record ends where a name cannot.
     """
-    counts = replace(query, mode=GrepMode.COUNT) if query.mode is GrepMode.FILES else query
+    counts = query._replace(mode=GrepMode.COUNT) if query.mode is GrepMode.FILES else query
     first = ("--max-count=1",) if query.mode is GrepMode.FILES else ()
     arguments = [*_matching(counts), *first, "--threads=1", "--no-ignore"]
     return [*arguments, "-e", query.pattern, "--", *operands]

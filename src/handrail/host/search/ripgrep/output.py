@@ -71,9 +71,7 @@ def grep_answer(
     ended: HelperResult,
     note: str | None = None,
 ) -> GrepFound:
-    """The result of a content search that the kernel confined to the root; `note` says what was
-    left out deliberately.
-    """
+    """The result of a content search that the kernel confined; `note`: what was left out."""
     if query.mode is GrepMode.CONTENT:
         return _lines_answer(root, query.place, _asked(query, allowed), ended, note)
     if query.mode is GrepMode.COUNT:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 import anyio.to_thread
 
 from handrail.core.ports.machine import GrepFound, GrepMode, GrepQuery
-from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
+from handrail.host.denials.denied_paths import Inode, InodeSet, inode_number
 from handrail.host.processes.spawn import HelperResult
 from handrail.host.search import limits
 from handrail.host.search.decode import binary_behind, contains_nul

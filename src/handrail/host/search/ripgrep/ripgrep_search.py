@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,26 +15,25 @@ import anyio.to_thread
 
 from handrail.core.places import Kind, Place
 from handrail.core.ports.machine import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
-from handrail.host.denials.denied_inodes import InodeSet
+from handrail.host.denials.denied_paths import InodeSet
 from handrail.host.denials.search_filter import ReadDenyView
 from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text
 from handrail.host.search.filters import PathFilter, path_filter
 from handrail.host.search.messages import RIPGREP_FAILED
-from handrail.host.search.query import bad_pattern, check_place, unknown_type
+from handrail.host.search.results import bad_pattern, check_place, unknown_type
 from handrail.host.search.ripgrep.command_line import WalkOptions, files_command, grep_command
 from handrail.host.search.ripgrep.output import candidates, files_answer, grep_answer, run_notes
 from handrail.host.search.ripgrep.parse import pattern_error, unreadable_files
 from handrail.host.search.ripgrep.reread import reread
-from handrail.host.search.search_engine import SearchEngine
+from handrail.host.search.search_engine import SearchEngine, grep_text
 from handrail.host.search.search_roots import (
     SearchRoot,
     open_directory,
     open_roots,
     repository_above,
 )
-from handrail.host.search.text_search import grep_text
 
 
 class SearchSlots:
@@ -173,7 +171,7 @@ class RipgrepSearch(SearchEngine):
         self, root: SearchRoot, query: GrepQuery, allowed: PathFilter, view: ReadDenyView
     ) -> GrepFound:
         """Candidates by name, then their content through checked handles."""
-        wide = replace(query, mode=GrepMode.FILES, before=0, after=0)
+        wide = query._replace(mode=GrepMode.FILES, before=0, after=0)
         named = await self._run_grep(root, wide, allowed)
         rels = await anyio.to_thread.run_sync(candidates, query, allowed, named)
         found = await reread(root, query, rels, view.inodes, self._run_on, self._deadline_s)

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from handrail.host import messages
 from handrail.host.sandbox.recipe import PROXY_PORT
-from handrail.host.supervisor import messages
 from handrail.host.supervisor.proxy.connect_proxy import ConnectProxy
 from handrail.host.supervisor.tracing.call_mediator import CallAnswer, signed
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory, load_libc

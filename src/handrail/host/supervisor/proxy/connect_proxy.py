@@ -6,18 +6,29 @@ a name that changes its address meanwhile leads nowhere else.
 
 from __future__ import annotations
 
-import ipaddress
+import re
 import select
 import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
-from handrail.core.names.hosts import HostList
+from handrail.core.names.hosts import HostList, split_host
+from handrail.core.names.web_urls import is_public_address
 from handrail.core.ports.processes import Connection
-from handrail.host.supervisor import messages
-from handrail.host.supervisor.proxy.http_head import BadRequest, ProxyRequest, read_request
+from handrail.host import messages
+
+MAX_HEAD: Final = 32 << 10
+_END: Final = b"\r\n\r\n"
+_LINE: Final = re.compile(rb"([A-Z]{1,20}) ([!-~]{1,8192}) HTTP/1\.[01]")
+# Servers disagree about anything else: a name before a blank, a line that goes on, a lone line end.
+_FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
+_HTTP_PORT: Final = 80
+_HTTPS_PORT: Final = 443
+# Meant for the proxy, or set by it.
+_DROPPED: Final = (b"proxy-", b"connection:", b"host:", b"keep-alive:")
 
 _PATIENCE_S: Final = 30.0
 _MOST_CLIENTS: Final = 64
@@ -25,17 +36,6 @@ _MOST_CLIENTS: Final = 64
 _MOST_RECORDS: Final = 200
 _CHUNK: Final = 1 << 16
 _BACKLOG: Final = 64
-
-# Addresses of IPv4 as a gateway of an IPv6 network translates them.
-_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
-# Further ways to write an address of IPv4 (compatible, translated, local translation, 6to4), and
-# addresses of a site; not all versions of Python know them.
-_LOCAL: Final = tuple(
-    map(
-        ipaddress.IPv6Network,
-        ("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "2002::/16", "fec0::/10"),
-    )
-)
 
 Resolve = Callable[[str, int], Sequence[str]]
 
@@ -131,7 +131,7 @@ class ConnectProxy:
         except (OSError, UnicodeError) as error:
             return messages.HOST_NOT_RESOLVED.format(error=error)
         if not self._allowed.names(host, port):
-            addresses = [one for one in addresses if _is_public(one)]
+            addresses = [one for one in addresses if is_public_address(one)]
         if not addresses:
             return messages.HOST_IS_LOCAL
         for address in addresses:
@@ -166,16 +166,6 @@ class ConnectProxy:
                 self._records.setdefault(record)
 
 
-def _is_public(text: str) -> bool:
-    """Whether an address belongs neither to this machine nor to its network."""
-    address = ipaddress.ip_address(text)
-    if isinstance(address, ipaddress.IPv6Address) and address in _TRANSLATED:
-        address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if any(address in network for network in _LOCAL):
-        return False
-    return address.is_global and not address.is_multicast
-
-
 def _addresses(host: str, port: int) -> list[str]:
     found: Any = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [entry[4][0] for entry in found]
@@ -185,3 +175,59 @@ def _answer(status: str, text: str) -> bytes:
     body = f"handrail: {text}\n".encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body
+
+
+class BadRequest(Exception):
+    """The request cannot be understood."""
+
+
+class ProxyRequest(NamedTuple):
+    """Where a request goes. `head` is sent to the host first; empty for CONNECT. `rest` follows."""
+
+    host: str
+    port: int
+    tunnel: bool
+    head: bytes
+    rest: bytes
+
+
+def read_request(client: socket.socket) -> ProxyRequest:
+    """Read and parse a head. Raises BadRequest, OSError."""
+    data = b""
+    while _END not in data:
+        chunk = client.recv(MAX_HEAD)
+        data += chunk
+        if not chunk or len(data) > MAX_HEAD:
+            raise BadRequest("the head of the request is incomplete")
+    head, _, rest = data.partition(_END)
+    first, *fields = head.split(b"\r\n")
+    line = _LINE.fullmatch(first)
+    if line is None:
+        raise BadRequest("the request line is invalid")
+    if not all(map(_FIELD.fullmatch, fields)):
+        raise BadRequest("a header field is invalid")
+    method, target = line[1], line[2].decode("ascii")
+    try:
+        if method == b"CONNECT":
+            host, port = split_host(target)
+            return ProxyRequest(host, port or _HTTPS_PORT, True, b"", rest)
+        return _plain(method, target, fields, rest)
+    except ValueError as error:
+        raise BadRequest(f"the target is invalid: {error}") from error
+
+
+def _plain(method: bytes, target: str, fields: list[bytes], rest: bytes) -> ProxyRequest:
+    """A request in absolute form, as the host expects it, for this one exchange."""
+    url = urlsplit(target)
+    if url.scheme.lower() != "http" or not url.netloc:
+        raise ValueError("an absolute http:// URL or CONNECT is needed")
+    host, port = split_host(url.netloc)
+    path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    kept = [one for one in fields if not one.lower().startswith(_DROPPED)]
+    head = [
+        b"%s %s HTTP/1.1" % (method, path.encode("ascii")),
+        b"Host: %s" % url.netloc.encode("ascii"),
+        *kept,
+        b"Connection: close",
+    ]
+    return ProxyRequest(host, port or _HTTP_PORT, False, b"\r\n".join(head) + _END, rest)

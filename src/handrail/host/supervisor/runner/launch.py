@@ -7,22 +7,124 @@ bubblewrap ends.
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.ports.processes import Connection
+from handrail.host.files.root_identity import RootHandle, is_in_place
+from handrail.host.files.roots import LOOK, LOOK_IN, Opener, choose_opener
 from handrail.host.sandbox.backends.apply import restrict_thread
+from handrail.host.sandbox.backends.landlock_grants import inode_key, open_without_links
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
-from handrail.host.supervisor.runner.root_handles import ResolvedLaunch, RootHandles
 from handrail.host.supervisor.tracing.syscall_tracer import (
     deny_attribute_calls,
     has_service,
     start_service,
 )
+
+# Bubblewrap's options for a mount by path and by descriptor.
+_BY_HANDLE: Final = {"--bind-try": "--bind-fd", "--ro-bind-try": "--ro-bind-fd"}
+
+
+class ResolvedLaunch(NamedTuple):
+    """A recipe with opened paths: arguments, working directory, descriptors to pass on, and how
+    many arguments after the first are read from a file.
+    """
+
+    argv: list[str]
+    cwd: str
+    handles: list[int]
+    file_arguments: int
+
+
+class RootHandles:
+    """The roots of one runtime; without any, every path is used by name."""
+
+    def __init__(self, roots: Sequence[RootHandle] = ()) -> None:
+        self._roots = sorted(roots, key=lambda root: -len(root.path))
+
+    @contextmanager
+    def open(self, recipe: Recipe) -> Iterator[ResolvedLaunch]:
+        """Open what a program starts from. Raises OSError; ESTALE if a root was moved or replaced."""
+        for root in self._roots:
+            if not is_in_place(root):
+                raise OSError(errno.ESTALE, "it was moved or replaced", root.path)
+        handles: list[int] = []
+        try:
+            cwd = self._directory(recipe.cwd)
+            if cwd is not None:
+                handles.append(cwd)
+            argv = self._bind(recipe, handles)
+            yield ResolvedLaunch(
+                argv,
+                recipe.cwd if cwd is None else f"/proc/self/fd/{cwd}",
+                handles[cwd is not None :],
+                recipe.file_arguments - (len(recipe.argv) - len(argv)),
+            )
+        finally:
+            for handle in handles:
+                os.close(handle)
+
+    def open_top(self, path: str) -> int:
+        """Open a path for stat only, following no link, beneath a root's handle. Raises OSError."""
+        found = self._beneath(path, LOOK)
+        return open_without_links(path) if found is None else found
+
+    def _directory(self, path: str) -> int | None:
+        """Open a directory in a root; None if it lies in no root."""
+        try:
+            return self._beneath(path, LOOK_IN)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise OSError(error.errno, error.strerror, path) from error
+        # The path leads through a link, whose target must lie in a root too.
+        found = self._beneath(os.path.realpath(path), LOOK_IN)
+        if found is None:
+            raise OSError(errno.EXDEV, "it leads out of the workspace", path)
+        return found
+
+    def _bind(self, recipe: Recipe, handles: list[int]) -> list[str]:
+        """The arguments, with mounts by descriptor where possible; missing paths are left out."""
+        if not self._roots or not recipe.binds:
+            return list(recipe.argv)
+        argv: list[str] = []
+        last = 0
+        for at in recipe.binds:
+            argv += recipe.argv[last:at]
+            last = at + 3
+            how, source, target = recipe.argv[at:last]
+            try:
+                handle = self._beneath(source, LOOK)
+            except OSError:
+                continue
+            if handle is None:
+                argv += (how, source, target)
+                continue
+            handles.append(handle)
+            if inode_key(os.fstat(handle)) not in recipe.denied:
+                argv += (_BY_HANDLE[how], str(handle), target)
+        return [*argv, *recipe.argv[last:]]
+
+    def _beneath(self, path: str, flags: int) -> int | None:
+        """Open a path in a root without following links; None if it lies in no root."""
+        for root in self._roots:
+            top = root.path.rstrip("/")
+            if path == root.path or path.startswith(f"{top}/"):
+                rel = os.fsencode(path[len(top) :].strip("/"))
+                return self._opener(root.handle, rel or b".", flags)
+        return None
+
+    @cached_property
+    def _opener(self) -> Opener:
+        return choose_opener()
+
 
 # The descriptor on which a program reports its last directory.
 REPORT_HANDLE: Final = 9
@@ -30,9 +132,7 @@ _NOWHERE: Final = RootHandles()
 
 
 class StartedProgram(NamedTuple):
-    """A running program. `release` ends the thread that started it. `connections` returns what it
-    asked its proxy for.
-    """
+    """A running program. `release` ends its thread; `connections`: its requests to the proxy."""
 
     process: subprocess.Popen[bytes]
     release: Callable[[], None]
@@ -140,15 +240,15 @@ class _StarterThread(threading.Thread):
 def _popen(
     recipe: Recipe, ready: ResolvedLaunch, outputs: OutputPipes, stdin: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    argv, aside = list(ready.argv), ready.aside
+    argv, in_file = list(ready.argv), ready.file_arguments
     memory: list[int] = []
     try:
         if recipe.hands_filter_over:
             memory.append(memory_file(recipe.filter))
             argv[argv.index(FILTER_HANDLE)] = str(memory[0])
-        if aside:
-            memory.append(memory_file(_words(argv[1 : aside + 1])))
-            argv[1 : aside + 1] = ("--args", str(memory[-1]))
+        if in_file:
+            memory.append(memory_file(_words(argv[1 : in_file + 1])))
+            argv[1 : in_file + 1] = ("--args", str(memory[-1]))
         handed = [*memory, *ready.handles, *([] if outputs.report is None else [REPORT_HANDLE])]
         return subprocess.Popen(
             argv,

@@ -9,25 +9,27 @@ import fcntl
 import gc
 import os
 import resource
-import shutil
 import signal
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from handrail.host.files.root_identity import RootHandle
 from handrail.host.supervisor.runner import process_tree
-from handrail.host.supervisor.runner.event_loop import EventLoop, SignalPipe
-from handrail.host.supervisor.runner.root_handles import RootHandles
-from handrail.host.supervisor.runner.run_requests import run_background, run_foreground
+from handrail.host.supervisor.runner.launch import RootHandles
+from handrail.host.supervisor.runner.process_tree import EventLoop, SignalPipe
+from handrail.host.supervisor.runner.run_requests import (
+    run_background,
+    run_channel,
+    run_foreground,
+)
 from handrail.host.supervisor.runner.runner_process import Runner
 from handrail.host.supervisor.wire import FrameKind
 
-_SWEEP_S: Final = 0.02
+_ORPHANS_S: Final = 0.02
 _KILLING_S: Final = 5.0
 _MB: Final = 1 << 20
 _FIRST_ROOT: Final = 64
@@ -38,28 +40,31 @@ def main(arguments: list[str]) -> None:
     runtime's pid, a memory limit or 0, a directory to remove at the end or "", a file to lock or
     "", and for each root its descriptor and path.
     """
-    handle, pid, memory_mb, scratch, sign, *roots = arguments
+    handle, pid, memory_mb, scratch, lock_file, *roots = arguments
     pairs = zip(roots[::2], roots[1::2], strict=True)
     root_handles = RootHandles([_moved_up(int(one), path) for one, path in pairs])
     control = socket.socket(fileno=int(handle))
     control.set_inheritable(False)
     control.setblocking(False)
     # Locked first: if the lock is free after the runtime has ended, no program can follow.
-    held = _lock(sign) if sign else -1
+    lock_handle = _lock(lock_file) if lock_file else -1
     if os.getppid() != int(pid):
         return
     runtime = os.pidfd_open(int(pid))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if int(memory_mb):
         resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb) * _MB, int(memory_mb) * _MB))
-    process_tree.become_subreaper("handrail-warden")
+    process_tree.become_subreaper("handrail-superv")
     # Existing objects stay shared with every runner while unchanged.
     gc.freeze()
-    SupervisorProcess(control, runtime, held, root_handles).serve()
+    SupervisorProcess(control, runtime, lock_handle, root_handles).serve()
     if scratch:
+        # Loaded only now: the first program waits for what this process imports.
+        import shutil
+
         shutil.rmtree(scratch, ignore_errors=True)
-    if sign:
-        Path(sign).unlink(missing_ok=True)
+    if lock_file:
+        Path(lock_file).unlink(missing_ok=True)
 
 
 def _moved_up(handle: int, path: str) -> RootHandle:
@@ -69,8 +74,8 @@ def _moved_up(handle: int, path: str) -> RootHandle:
     return RootHandle(path, moved)
 
 
-def _lock(sign: str) -> int:
-    handle = os.open(sign, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def _lock(lock_file: str) -> int:
+    handle = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     fcntl.flock(handle, fcntl.LOCK_SH)
     return handle
 
@@ -79,12 +84,12 @@ class SupervisorProcess:
     """Forks runners until the runtime ends; stays until the last runner has ended."""
 
     def __init__(
-        self, control: socket.socket, runtime: int, held: int, root_handles: RootHandles
+        self, control: socket.socket, runtime: int, lock_handle: int, root_handles: RootHandles
     ) -> None:
-        """`held` stays locked while a program runs that is not kept; see `orphans`."""
+        """`lock_handle` stays locked while a program runs that is not kept; see `killed_runtimes`."""
         self._control = control
         self._runtime = runtime
-        self._held = held
+        self._lock_handle = lock_handle
         self._root_handles = root_handles
         self._signals = SignalPipe(signal.SIGCHLD)
         self._loop = EventLoop()
@@ -98,16 +103,16 @@ class SupervisorProcess:
         """Run until the runtime and all runners have ended."""
         orphans = False
         while self._runners or orphans or not self._closing:
-            self._loop.turn(time.monotonic() + _SWEEP_S if orphans else None)
-            orphans = self._sweep()
+            self._loop.turn(time.monotonic() + _ORPHANS_S if orphans else None)
+            orphans = self._end_orphans()
             if self._closing and not orphans:
-                self._let_go()
+                self._release_lock()
 
-    def _let_go(self) -> None:
+    def _release_lock(self) -> None:
         """Release the lock; each runner holds it until its program has ended."""
-        held, self._held = self._held, -1
-        if held >= 0:
-            os.close(held)
+        lock_handle, self._lock_handle = self._lock_handle, -1
+        if lock_handle >= 0:
+            os.close(lock_handle)
 
     def _on_control(self) -> None:
         try:
@@ -131,7 +136,7 @@ class SupervisorProcess:
     def _on_signals(self) -> None:
         self._signals.take()
 
-    def _sweep(self) -> bool:
+    def _end_orphans(self) -> bool:
         """Reap children and kill what a killed runner left; whether more may be left."""
 
         def ended(pid: int, exit_code: int) -> None:
@@ -154,11 +159,13 @@ class SupervisorProcess:
             self._control.close()
             self._signals.close()
             connection = socket.socket(fileno=handle)
-            run_runner(connection, self._runtime, self._let_go, self._root_handles)
+            run_runner(connection, self._runtime, self._release_lock, self._root_handles)
             code = 0
         finally:
             # Never continue in the supervisor's code, whatever happened.
             if code:
+                import traceback
+
                 traceback.print_exc(file=sys.stderr)
                 sys.stderr.flush()
             os._exit(code)
@@ -170,15 +177,15 @@ def run_runner(
     let_go: Callable[[], None],
     root_handles: RootHandles | None = None,
 ) -> None:
-    """Serve requests until the runtime ends. The lock is released for kept jobs, which recovery
-    does not wait for.
-    """
+    """Serve requests until the runtime ends; for kept jobs the lock is released."""
     runner = Runner(connection, runtime, root_handles or RootHandles())
-    while (request := runner.next_request()) is not None:
+    while not runner.leaves and (request := runner.next_request()) is not None:
         if request.kind is FrameKind.JOB:
+            runner.leaves = True
             if request.header["job"]["kept"]:
                 let_go()
             run_background(runner, request)
-            return
-        if not run_foreground(runner, request):
-            return
+        elif request.kind is FrameKind.OPEN:
+            run_channel(runner, request)
+        else:
+            run_foreground(runner, request)

@@ -16,8 +16,8 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from handrail.host.supervisor.runner import process_tree
-from handrail.host.supervisor.runner.event_loop import EventLoop
 from handrail.host.supervisor.runner.launch import StartedProgram
+from handrail.host.supervisor.runner.process_tree import EventLoop
 
 Sink = Callable[[memoryview], None]
 
@@ -79,9 +79,7 @@ class RunningProgram:
         self._cancelled = True
 
     def watch(self, timeout_s: float | None, each_turn: Callable[[], float | None]) -> ProgramExit:
-        """Supervise the program to its end. `each_turn` is called often and returns when it must
-        be called again at the latest.
-        """
+        """Supervise the program to its end; `each_turn` returns when it must be called again."""
         deadline = None if timeout_s is None else self._begun + timeout_s
         try:
             gone = self._reap()
@@ -105,9 +103,7 @@ class RunningProgram:
         return ExitReason.CANCELLED if self._cancelled else ExitReason.TIMED_OUT
 
     def _end(self, each_turn: Callable[[], float | None]) -> int:
-        """End all processes that are left; the number of them besides the first, as far as
-        counted.
-        """
+        """End all processes that are left; how many they were besides the first."""
         others = {member.pid for member in process_tree.members(at_most=process_tree.MANY)} - {
             self.pid
         }
@@ -163,6 +159,13 @@ class OutputSinks:
         self._loop.add(reading, lambda: self._on_ready(reading))
         return writing
 
+    def adopt(self, handle: int, sink: Sink) -> None:
+        """Read a descriptor that the caller opened, and close it at the end."""
+        os.set_blocking(handle, False)
+        self._sinks[handle] = sink
+        self._wide.add(handle)
+        self._loop.add(handle, lambda: self._on_ready(handle))
+
     def close(self) -> None:
         """Read what is left in the pipes, and close them."""
         for handle in list(self._sinks):
@@ -182,6 +185,11 @@ class OutputSinks:
             count = os.readv(handle, [self._buffer])
         except BlockingIOError:
             return 0
+        except OSError as error:
+            # A terminal that no program has open any more.
+            if error.errno != errno.EIO:
+                raise
+            count = 0
         if not count:
             self._forget(handle)
             return 0

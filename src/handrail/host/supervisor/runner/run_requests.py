@@ -1,31 +1,46 @@
-"""How a runner serves requests: one program for a call, or one background job."""
+"""How a runner serves requests: one program for a call, or one background job, and their output."""
 
 from __future__ import annotations
 
 import os
+import resource
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from handrail.core.ports.processes import Job, JobState
+from handrail.core.ports.processes import Connection, Job, JobState
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.supervisor import job_records
-from handrail.host.supervisor.job_output import JobOutputWriter
-from handrail.host.supervisor.runner.capture import LiveOutput, OutputCapture, SpillTarget
+from handrail.host.supervisor.job_records import JobOutputWriter
+from handrail.host.supervisor.runner.job_input import JobInput
 from handrail.host.supervisor.runner.launch import OutputPipes, memory_file
-from handrail.host.supervisor.runner.program import ExitReason, OutputSinks, ProgramExit
+from handrail.host.supervisor.runner.program import (
+    ExitReason,
+    OutputSinks,
+    ProgramExit,
+    RunningProgram,
+)
 from handrail.host.supervisor.runner.runner_process import Runner
-from handrail.host.supervisor.wire import Frame, FrameKind, decode_recipe
+from handrail.host.supervisor.wire import FrameKind, WireFrame, decode_recipe
+
+# A result shows at most 30,000 characters of up to four bytes, a third of them from the end.
+HEAD_BYTES: Final = 128 * 1024
+TAIL_BYTES: Final = 64 * 1024
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Live output: at most this much per stream, at most this often.
+_LIVE_BYTES: Final = 64 * 1024
+_LIVE_EVERY_S: Final = 0.05
 
 # A path is at most half as long.
 _MAX_REPORT: Final = 8192
 
 
-def run_foreground(runner: Runner, request: Frame) -> bool:
-    """Run a program to its end; whether the runner can serve another request."""
+def run_foreground(runner: Runner, request: WireFrame) -> None:
+    """Run a program to its end."""
     wanted = request.header
-    hearing = _CallOutput(
+    hearing = _ProgramOutput(
         SpillTarget(*wanted["spill"]) if wanted["spill"] is not None else None,
         LiveOutput(runner.channel.offer) if wanted["live"] else None,
     )
@@ -38,17 +53,51 @@ def run_foreground(runner: Runner, request: Frame) -> bool:
         recipe = decode_recipe(wanted["recipe"], request.body[:split], runner.recipe)
         program = runner.start(recipe, outputs)
         if program is None:
-            return True
+            return
         outcome = runner.watch(wanted["timeout_s"], hearing.each_turn)
     finally:
         sinks.close()
     header, body = hearing.result_frame(outcome)
     header["connections"] = program.connections()
-    runner.channel.send(FrameKind.ENDED, header, body)
-    return not outcome.survivors
+    runner.leaves = bool(outcome.survivors)
+    runner.answer(FrameKind.ENDED, header, body)
 
 
-class _CallOutput:
+def run_channel(runner: Runner, request: WireFrame) -> None:
+    """Run a program whose stdin and stdout the runtime holds. Only stderr is read here."""
+    stdin, stdout = runner.channel.take_handles()
+    memory_mb = request.header["memory_mb"]
+    if memory_mb:
+        # The limit cannot be lifted again.
+        runner.leaves = True
+        _limit_data(memory_mb << 20)
+    hearing = _ProgramOutput(None, LiveOutput(runner.channel.offer))
+    sinks = runner.sinks()
+    try:
+        outputs = OutputPipes(stdout, sinks.open(hearing.on_stderr), None, stdin)
+        recipe = decode_recipe(request.header["recipe"], request.body, runner.recipe)
+        program = runner.start(recipe, outputs)
+        if program is None:
+            return
+        runner.channel.send(FrameKind.STARTED, {"pid": program.pid})
+        outcome = runner.watch(request.header["timeout_s"], hearing.each_turn)
+    finally:
+        sinks.close()
+    header, body = hearing.result_frame(outcome)
+    header["connections"] = program.connections()
+    runner.leaves = runner.leaves or bool(outcome.survivors)
+    runner.answer(FrameKind.ENDED, header, body)
+
+
+def _limit_data(size: int) -> None:
+    """Limit the data of this process, and of all that it starts."""
+    # Unlike the address space, of which some runtimes reserve far more than they use.
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    size = size if hard == resource.RLIM_INFINITY else min(size, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+class _ProgramOutput:
     """The output of a program and its reported directory."""
 
     def __init__(self, room: SpillTarget | None, live: LiveOutput | None) -> None:
@@ -61,7 +110,7 @@ class _CallOutput:
         """Pipes that lead here."""
         return OutputPipes(
             sinks.open(self._on_stdout),
-            sinks.open(self._on_stderr),
+            sinks.open(self.on_stderr),
             sinks.open(self._on_report) if reports else None,
         )
 
@@ -97,7 +146,8 @@ class _CallOutput:
         if self._live is not None:
             self._live.take("stdout", data)
 
-    def _on_stderr(self, data: memoryview) -> None:
+    def on_stderr(self, data: memoryview) -> None:
+        """Take more of what the program wrote to stderr."""
         self._stderr.take(data)
         if self._live is not None:
             self._live.take("stderr", data)
@@ -115,6 +165,8 @@ def _directory(report: bytearray) -> str | None:
     return os.fsdecode(path)
 
 
+# How often the connections of a running job are written.
+_CONNECTIONS_S: Final = 1.0
 _STATES: Final = {
     ExitReason.ENDED: JobState.EXITED,
     ExitReason.TIMED_OUT: JobState.TIMED_OUT,
@@ -122,7 +174,7 @@ _STATES: Final = {
 }
 
 
-def run_background(runner: Runner, request: Frame) -> None:
+def run_background(runner: Runner, request: WireFrame) -> None:
     """Run a job to its end. The runner ends with the job, so that its pid identifies the job."""
     wanted = request.header
     place = Path(wanted["place"])
@@ -130,10 +182,17 @@ def run_background(runner: Runner, request: Frame) -> None:
     runner.keeps = wanted["job"]["kept"]
     segments = JobOutputWriter(place)
     sinks = runner.sinks()
-    writing = sinks.open(segments.take)
-    # One pipe for both streams keeps their order.
-    outputs = OutputPipes(writing, os.dup(writing))
-    program = runner.start(decode_recipe(wanted["recipe"], request.body, runner.recipe), outputs)
+    entry = None
+    if wanted["input"] == "none":
+        writing = sinks.open(segments.take)
+        # One pipe for both streams keeps their order.
+        outputs = OutputPipes(writing, os.dup(writing))
+    else:
+        entry = JobInput(place, runner.loop, terminal=wanted["input"] == "terminal")
+        outputs = entry.outputs(sinks, segments.take)
+        runner.on_input_closed = entry.close
+    recipe = decode_recipe(wanted["recipe"], request.body, runner.recipe)
+    program = runner.start(recipe, outputs)
     if program is None:
         return
     record = _record(wanted["job"], program.pid)
@@ -142,19 +201,58 @@ def run_background(runner: Runner, request: Frame) -> None:
         runner.channel.send(FrameKind.STARTED, {"pid": program.pid})
     except OSError as error:
         program.cancel()
-        runner.channel.send(
+        runner.answer(
             FrameKind.FAILED, {"errno": error.errno, "text": error.strerror, "name": str(place)}
         )
-    outcome = runner.watch(wanted["timeout_s"])
+    writer = _ConnectionWriter(place, record, program) if recipe.hosts else None
+    steps = [one.each_turn for one in (writer, entry) if one is not None]
+    outcome = runner.watch(wanted["timeout_s"], lambda: _earliest(step() for step in steps))
     sinks.close()
+    if entry is not None:
+        entry.release()
     segments.close()
     job = record.job._replace(
-        state=_STATES[outcome.why], exit_code=outcome.exit_code, ended_at=time.time(), pid=None
+        state=_STATES[outcome.why],
+        exit_code=outcome.exit_code,
+        ended_at=time.time(),
+        pid=None,
+        connections=_connections(program),
     )
     # If the final record cannot be written, readers see the job as lost.
     with suppress(OSError):
         job_records.write_record(place, record._replace(job=job))
-    runner.channel.send(FrameKind.ENDED, {"survivors": outcome.survivors})
+    runner.answer(FrameKind.ENDED, {"survivors": outcome.survivors})
+
+
+def _earliest(times: Iterable[float | None]) -> float | None:
+    return min((one for one in times if one is not None), default=None)
+
+
+class _ConnectionWriter:
+    """Writes the connections of a running job to its record, soon after they were asked for."""
+
+    def __init__(self, place: Path, record: job_records.JobRecord, program: RunningProgram) -> None:
+        self._place = place
+        self._record = record
+        self._program = program
+        self._written = 0
+        self._due = time.monotonic() + _CONNECTIONS_S
+
+    def each_turn(self) -> float:
+        """Write what is new if it is time for that; returns when to call again."""
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + _CONNECTIONS_S
+            found = _connections(self._program)
+            if len(found) > self._written:
+                self._written = len(found)
+                job = self._record.job._replace(connections=found)
+                with suppress(OSError):
+                    job_records.write_record(self._place, self._record._replace(job=job))
+        return self._due
+
+
+def _connections(program: RunningProgram) -> tuple[Connection, ...]:
+    return tuple(Connection(*one) for one in program.connections())
 
 
 def _record(fields: dict[str, str | bool], pid: int) -> job_records.JobRecord:
@@ -165,3 +263,127 @@ def _record(fields: dict[str, str | bool], pid: int) -> job_records.JobRecord:
         raise RuntimeError("this process is not in /proc")
     # A job that has already ended gets an identity that no process has.
     return job_records.JobRecord(job, program or runner._replace(pid=pid, start=-1), runner)
+
+
+class SpillTarget(NamedTuple):
+    """The directory for the full text of a long stream, and its size limit."""
+
+    directory: str
+    max_bytes: int
+
+
+class OutputCapture:
+    """One stream of one program."""
+
+    def __init__(self, name: str, room: SpillTarget | None) -> None:
+        self._name = name
+        self._room = room
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+        self._file = -1
+        self._saved: str | None = None
+        self._saved_bytes = 0
+
+    def take(self, data: memoryview) -> None:
+        """Append output."""
+        free = HEAD_BYTES - len(self._head)
+        self._total += len(data)
+        if free > 0:
+            self._head += data[:free]
+            data = data[free:]
+        if not data:
+            return
+        if self._total > HEAD_BYTES + TAIL_BYTES:
+            self._spill(data)
+        if len(data) >= TAIL_BYTES:
+            self._tail[:] = data[-TAIL_BYTES:]
+            return
+        self._tail += data
+        # Not on every call: cutting the front copies the rest.
+        if len(self._tail) > 4 * TAIL_BYTES:
+            del self._tail[:-TAIL_BYTES]
+
+    def close(self) -> tuple[dict[str, Any], bytes]:
+        """The fields of `Captured` as a header, and head and tail as one body."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        tail = self._tail[-TAIL_BYTES:]
+        kept = max(self._saved_bytes, len(self._head)) + len(tail)
+        header = {
+            "head": len(self._head),
+            "total": self._total,
+            "saved": self._saved,
+            "dropped": max(self._total - kept, 0),
+        }
+        return header, bytes(self._head + tail)
+
+    def _spill(self, data: memoryview) -> None:
+        if self._room is None:
+            return
+        if self._saved is None and not self._open(self._room.directory):
+            self._room = None
+            return
+        self._write(data)
+
+    def _open(self, directory: str) -> bool:
+        path = Path(directory, f"{os.urandom(4).hex()}-{self._name}.txt")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(path, _CREATE, 0o600)
+        except OSError:
+            return False
+        self._saved = str(path)
+        # Until now head and tail held everything.
+        self._write(memoryview(self._head))
+        self._write(memoryview(self._tail))
+        return True
+
+    def _write(self, data: memoryview) -> None:
+        if self._file < 0 or self._room is None:
+            return
+        data = data[: self._room.max_bytes - self._saved_bytes]
+        with suppress(OSError):
+            while data:
+                written = os.write(self._file, data)
+                self._saved_bytes += written
+                data = data[written:]
+            return
+        # Disk full: the file keeps what was written, without a hole.
+        os.close(self._file)
+        self._file = -1
+
+
+class LiveOutput:
+    """Output for a live view: a few updates per second, the rest is skipped."""
+
+    def __init__(self, send: Callable[[str, bytes, int], bool]) -> None:
+        self._send = send
+        self._waiting: dict[str, bytearray] = {}
+        self._skipped: dict[str, int] = {}
+        self._next = 0.0
+
+    def take(self, stream: str, data: memoryview) -> None:
+        """Buffer output for the next update, up to the limit."""
+        waiting = self._waiting.setdefault(stream, bytearray())
+        free = _LIVE_BYTES - len(waiting)
+        if free > 0:
+            waiting += data[:free]
+        if len(data) > free:
+            self._skipped[stream] = self._skipped.get(stream, 0) + len(data) - max(free, 0)
+
+    def due(self) -> float | None:
+        """When `flush` should be called next; None if nothing is buffered."""
+        return self._next if self._waiting else None
+
+    def flush(self, now: float) -> None:
+        """Send the buffered output if an update is due."""
+        if now < self._next or not self._waiting:
+            return
+        self._next = now + _LIVE_EVERY_S
+        for stream, data in self._waiting.items():
+            skipped = self._skipped.pop(stream, 0)
+            if not self._send(stream, bytes(data), skipped):
+                self._skipped[stream] = skipped + len(data)
+        self._waiting.clear()

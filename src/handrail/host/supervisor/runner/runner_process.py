@@ -1,7 +1,7 @@
 """A runner: a process that supervises one program at a time for one runtime.
 
-It is the subreaper of everything the program starts. When the runtime ends, it ends its program,
-unless that is a kept job.
+It is the subreaper of everything the program starts, so no orphan escapes it. When the runtime ends,
+it ends its program, unless that is a kept job.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from typing import Any, Final
 
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.runner import launch, process_tree
-from handrail.host.supervisor.runner.event_loop import EventLoop, SignalPipe
+from handrail.host.supervisor.runner.launch import RootHandles
+from handrail.host.supervisor.runner.process_tree import EventLoop, SignalPipe
 from handrail.host.supervisor.runner.program import CHUNK, OutputSinks, ProgramExit, RunningProgram
-from handrail.host.supervisor.runner.root_handles import RootHandles
-from handrail.host.supervisor.wire import Frame, FrameDecoder, FrameKind, encode_frame
+from handrail.host.supervisor.wire import FrameDecoder, FrameKind, WireFrame, encode_frame
 
 _CHUNK: Final = 1 << 14
+# The standard input and output of a program to talk to.
+_MAX_HANDLES: Final = 2
 # A runtime that does not read for this long has hung or ended.
 _PATIENCE_MS: Final = 60_000
 
@@ -36,24 +38,35 @@ class RuntimeChannel:
         self._connection = connection
         self._unpacker = FrameDecoder()
         self._unsent = bytearray()
+        self._handles: list[int] = []
         self.closed = False
 
     def fileno(self) -> int:
         """The descriptor to poll."""
         return self._connection.fileno()
 
-    def receive(self) -> list[Frame]:
+    def receive(self) -> list[WireFrame]:
         """The received frames; empty also if the runtime has closed its end."""
         try:
-            data = self._connection.recv(_CHUNK)
+            data, handles, _, _ = socket.recv_fds(self._connection, _CHUNK, _MAX_HANDLES)
         except (BlockingIOError, InterruptedError):
             return []
         except OSError:
-            data = b""
+            data, handles = b"", []
+        for handle in handles:
+            # Received descriptors are inheritable; no other program may inherit these.
+            os.set_inheritable(handle, False)
+            self._handles.append(handle)
         if not data:
             self.closed = True
             return []
-        return list(self._unpacker.feed(data))
+        frames = self._unpacker.feed(data)
+        return [frame for frame in frames if frame.kind is not FrameKind.HANDLES]
+
+    def take_handles(self) -> list[int]:
+        """The descriptors that came with the last request; the caller closes them."""
+        handles, self._handles = self._handles, []
+        return handles
 
     def offer(self, stream: str, data: bytes, skipped: int) -> bool:
         """Send live output if that is possible without waiting; whether it was sent."""
@@ -68,6 +81,8 @@ class RuntimeChannel:
         """Send an answer, waiting until it is written, unless the runtime is gone."""
         self._unsent += encode_frame(kind, header, body)
         self._push()
+        if not self._unsent:
+            return
         poll = select.poll()
         poll.register(self._connection, select.POLLOUT)
         while self._unsent and not self.closed:
@@ -95,6 +110,8 @@ class RuntimeChannel:
 
 # Sent to a job's runner to end the job, by any process.
 END_JOB: Final = signal.SIGUSR1
+# Sent to a job's runner to end the job's input.
+CLOSE_INPUT: Final = signal.SIGUSR2
 
 
 class Runner:
@@ -102,38 +119,46 @@ class Runner:
 
     def __init__(self, connection: socket.socket, runtime: int, root_handles: RootHandles) -> None:
         """`runtime` is a pidfd of the runtime; programs start from the `root_handles`."""
-        process_tree.become_subreaper("handrail-keeper")
+        process_tree.become_subreaper("handrail-runner")
         launch.reserve_handles()
         self.channel = RuntimeChannel(connection)
         # A job can be ended by a signal; a kept job survives the runtime.
         self.is_job = False
         self.keeps = False
+        # Serves no further request; its next answer says so.
+        self.leaves = False
         # The recipe of the last request; the next request contains only the differences.
         self.recipe: Recipe | None = None
         self._runtime = runtime
         self._root_handles = root_handles
-        self._signals = SignalPipe(signal.SIGCHLD, END_JOB)
-        self._loop = EventLoop()
+        self._signals = SignalPipe(signal.SIGCHLD, END_JOB, CLOSE_INPUT)
+        self.loop = EventLoop()
+        # Called when the job's input is to end.
+        self.on_input_closed: Callable[[], None] = lambda: None
         self._program: RunningProgram | None = None
-        self._requests: list[Frame] = []
+        self._requests: list[WireFrame] = []
         # Shared by all programs: allocating it costs more than starting a small program.
         self._buffer = bytearray(CHUNK)
-        self._loop.add(self.channel.fileno(), self._on_channel)
-        self._loop.add(runtime, self._on_runtime_gone)
-        self._loop.add(self._signals.handle, self._on_signals)
+        self.loop.add(self.channel.fileno(), self._on_channel)
+        self.loop.add(runtime, self._on_runtime_gone)
+        self.loop.add(self._signals.handle, self._on_signals)
         self.channel.send(FrameKind.HELLO, {"pid": os.getpid()})
 
-    def next_request(self) -> Frame | None:
+    def next_request(self) -> WireFrame | None:
         """Wait for the next request; None if the runtime is gone."""
         while not self._requests:
             if self.channel.closed:
                 return None
-            self._loop.turn(None)
+            self.loop.turn(None)
         return self._requests.pop(0)
+
+    def answer(self, kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> None:
+        """Send the last frame about a request, with whether another one can follow."""
+        self.channel.send(kind, {**header, "leaves": self.leaves}, body)
 
     def sinks(self) -> OutputSinks:
         """New pipes for the output of a program."""
-        return OutputSinks(self._loop, self._buffer)
+        return OutputSinks(self.loop, self._buffer)
 
     def start(self, recipe: Recipe, outputs: launch.OutputPipes) -> RunningProgram | None:
         """Start a program; on failure send the reason to the runtime. Closes the outputs."""
@@ -142,13 +167,13 @@ class Runner:
         try:
             started = launch.start_program(recipe, outputs, self._root_handles)
         except (OSError, ValueError) as error:
-            self.channel.send(FrameKind.FAILED, _reason(error))
+            self.answer(FrameKind.FAILED, _reason(error))
             return None
         finally:
             for handle in outputs:
                 if handle is not None:
                     os.close(handle)
-        self._program = RunningProgram(started, self._loop, begun=begun, own_pids=recipe.own_pids)
+        self._program = RunningProgram(started, self.loop, begun=begun, own_pids=recipe.own_pids)
         if self.channel.closed and not self.keeps:
             self._program.cancel()
         return self._program
@@ -173,20 +198,25 @@ class Runner:
             elif self._requests:
                 # Cancelled before it was started.
                 self._requests.clear()
-                self.channel.send(FrameKind.FAILED, _reason(OSError(errno.ECANCELED, "taken back")))
+                for handle in self.channel.take_handles():
+                    os.close(handle)
+                self.answer(FrameKind.FAILED, _reason(OSError(errno.ECANCELED, "taken back")))
         if self.channel.closed:
             self._on_runtime_gone()
 
     def _on_runtime_gone(self) -> None:
         # Both stay readable for good.
-        self._loop.remove(self.channel.fileno())
-        self._loop.remove(self._runtime)
+        self.loop.remove(self.channel.fileno())
+        self.loop.remove(self._runtime)
         self.channel.close()
         if self._program is not None and not self.keeps:
             self._program.cancel()
 
     def _on_signals(self) -> None:
-        if END_JOB in self._signals.take() and self.is_job and self._program is not None:
+        received = self._signals.take()
+        if CLOSE_INPUT in received:
+            self.on_input_closed()
+        if END_JOB in received and self.is_job and self._program is not None:
             self._program.cancel()
 
 

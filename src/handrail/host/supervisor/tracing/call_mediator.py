@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache, cached_property
 from typing import Final, NamedTuple
 
+from handrail.host.files.roots import Opener, choose_opener
+from handrail.host.sandbox.backends.landlock_grants import OpenTree, inode_key
+from handrail.host.sandbox.recipe import LandlockRules
 from handrail.host.supervisor.tracing.attribute_calls import (
     ATTRIBUTE_CALLS,
     AttributeCall,
     ChangeKind,
     ChangeReader,
 )
-from handrail.host.supervisor.tracing.process_memory import ProcessMemory
-from handrail.host.supervisor.tracing.shared_memory import (
+from handrail.host.supervisor.tracing.process_memory import (
     PREFIX,
     SHARED_MEMORY_CALLS,
     PrivateSharedMemory,
+    ProcessMemory,
 )
-from handrail.host.supervisor.tracing.writable_trees import WritableTrees
+
+LOOK_AT_NAME: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+# A file that is renamed meanwhile is looked for again.
+_TRIES: Final = 10
 
 _HERE: Final = -100
 _NOFOLLOW: Final = 0x100
@@ -57,8 +63,8 @@ class CallMediator:
         self._trees = trees
         self._memory = memory
         self._changes = ChangeReader(memory)
-        self._calls = ATTRIBUTE_CALLS[platform.machine()]
-        self._shared_calls = SHARED_MEMORY_CALLS[platform.machine()]
+        self._calls = ATTRIBUTE_CALLS[os.uname().machine]
+        self._shared_calls = SHARED_MEMORY_CALLS[os.uname().machine]
         self._shared = PrivateSharedMemory()
 
     def answer(
@@ -160,3 +166,99 @@ def _own_path(pid: int, path: bytes) -> bytes:
         if path.startswith(prefix):
             return own % pid + path[len(prefix) :]
     return path
+
+
+class _Tree(NamedTuple):
+    path: bytes
+    handle: int
+    # Whether a closed inode lies in it.
+    has_closed: bool
+
+
+class WritableTrees:
+    """The trees in which a program may change attributes, without what is closed in them."""
+
+    def __init__(self, rules: LandlockRules, open_top: OpenTree) -> None:
+        """Open the trees by `open_top`; one that cannot be opened is left out."""
+        self._closed = frozenset(rules.denied)
+        self._trees: list[_Tree] = []
+        for path in sorted(rules.attributes, key=len, reverse=True):
+            try:
+                handle = open_top(path)
+            except OSError:
+                continue
+            has_closed = inode_key(os.fstat(handle)) in rules.denied_parents
+            self._trees.append(_Tree(os.fsencode(path.rstrip("/")), handle, has_closed))
+        self._memory_device = _memory_device()
+
+    def close(self) -> None:
+        """Close the handles."""
+        while self._trees:
+            os.close(self._trees.pop().handle)
+
+    def reach(self, handle: int) -> int:
+        """A new handle on the same file, beneath a tree. Raises OSError (EPERM: in no tree)."""
+        info = os.fstat(handle)
+        if info.st_dev == self._memory_device and not info.st_nlink:
+            # Anonymous memory has no name, and is reached only through an open file.
+            return os.dup(handle)
+        for _ in range(_TRIES):
+            path = os.readlink(b"/proc/self/fd/%d" % handle)  # noqa: PTH115 - by handle
+            found = self._open(path, deleted=not info.st_nlink, handle=handle)
+            if found is None:
+                continue
+            if os.path.samestat(os.fstat(found), info):
+                return found
+            os.close(found)
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def _open(self, path: bytes, *, deleted: bool, handle: int) -> int | None:
+        tree = next((one for one in self._trees if _is_beneath(path, one.path)), None)
+        if tree is None or (deleted and tree.has_closed):
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        if deleted:
+            # It has no name any more; the kernel still knows in which directory it was.
+            return os.dup(handle)
+        rel = path[len(tree.path) :].strip(b"/")
+        if not rel:
+            return os.dup(tree.handle)
+        try:
+            if tree.has_closed:
+                return self._walk(tree.handle, rel.split(b"/"))
+            return self._opener(tree.handle, rel, LOOK_AT_NAME)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM)) from error
+
+    def _walk(self, root: int, names: Sequence[bytes]) -> int:
+        """Open a path name by name; raises OSError if one of the inodes is closed."""
+        current = os.dup(root)
+        for name in names:
+            try:
+                below = os.open(name, LOOK_AT_NAME, dir_fd=current)
+            finally:
+                os.close(current)
+            current = below
+            if inode_key(os.fstat(current)) in self._closed:
+                os.close(current)
+                raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        return current
+
+    @cached_property
+    def _opener(self) -> Opener:
+        return choose_opener()
+
+
+def _is_beneath(path: bytes, top: bytes) -> bool:
+    return path == (top or b"/") or path.startswith(top + b"/")
+
+
+@cache
+def _memory_device() -> int:
+    """The device number of memory files."""
+    handle = os.memfd_create("handrail-device", os.MFD_CLOEXEC)
+    try:
+        return os.fstat(handle).st_dev
+    finally:
+        os.close(handle)

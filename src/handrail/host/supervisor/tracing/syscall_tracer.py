@@ -10,9 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import logging
 import os
-import platform
 import select
 import stat
 import struct
@@ -30,7 +28,7 @@ from handrail.host.processes.landlock import no_new_privileges
 from handrail.host.sandbox.backends.apply import clear_capabilities
 from handrail.host.sandbox.backends.landlock_grants import OpenTree, open_without_links
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.tracing.call_mediator import CallAnswer, CallMediator
+from handrail.host.supervisor.tracing.call_mediator import CallAnswer, CallMediator, WritableTrees
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory, load_libc
 from handrail.host.supervisor.tracing.traced_syscalls import (
     CONNECT_CALLS,
@@ -38,13 +36,12 @@ from handrail.host.supervisor.tracing.traced_syscalls import (
     denial_filter,
     filter_for,
 )
-from handrail.host.supervisor.tracing.writable_trees import WritableTrees
 from handrail.host.supervisor.tracing.write_log import WriteLog
 
 if TYPE_CHECKING:
     from handrail.host.supervisor.proxy.connect_gate import ConnectGate
 
-_SYS_SECCOMP: Final = 317 if platform.machine() == "x86_64" else 277
+_SYS_SECCOMP: Final = 317 if os.uname().machine == "x86_64" else 277
 _SET_MODE_FILTER: Final = 1
 _NEW_LISTENER: Final = 1 << 3
 # Only a fatal signal interrupts the wait of a traced process (Linux 5.19).
@@ -61,7 +58,6 @@ _REPLY: Final = struct.Struct("=QqiI")
 _ADDED: Final = struct.Struct("=Q4I")
 _IDLE_MS: Final = 500
 _LAST_WORDS_S: Final = 5.0
-_log = logging.getLogger("handrail")
 
 
 def has_service(recipe: Recipe) -> bool:
@@ -77,7 +73,7 @@ def start_service(recipe: Recipe, open_top: OpenTree | None = None) -> SyscallSe
     write_log, mediator, gate = None, None, None
     if _can_note(recipe):
         with suppress(OSError):
-            write_log = WriteLog(recipe.notes, memory)
+            write_log = WriteLog(recipe.write_log, memory)
     if recipe.landlock is not None and _changes_attributes(recipe):
         trees = WritableTrees(recipe.landlock, open_top or open_without_links)
         mediator = CallMediator(trees, memory)
@@ -102,10 +98,8 @@ def _open_gate(recipe: Recipe, memory: ProcessMemory) -> ConnectGate | None:
 
 
 def deny_attribute_calls() -> None:
-    """Make the calls that change attributes fail on this thread and in all that it starts. Raises
-    OSError if the kernel refuses.
-    """
-    machine = platform.machine()
+    """Make attribute changes fail on this thread and below. Raises OSError."""
+    machine = os.uname().machine
     if machine in TRACED_SYSCALLS and not seccomp.apply(denial_filter(machine)):
         raise OSError(errno.EINVAL, "the kernel refused the filter for attributes")
 
@@ -178,8 +172,13 @@ class SyscallService:
                 self._serve()
             elif self._write_log is not None:
                 self._write_log.give_up()
-        except Exception:  # noqa: BLE001 - a log that ends early must say so
-            _log.exception("the system calls of a program could not be served")
+        except Exception:
+            # A log that ends early must say so.
+            import logging
+
+            logging.getLogger("handrail").exception(
+                "the system calls of a program could not be served"
+            )
             if self._write_log is not None:
                 self._write_log.give_up()
         finally:
@@ -225,7 +224,7 @@ class SyscallService:
     def _mediate(
         self, number: int, pid: int, call: int, arguments: Sequence[int]
     ) -> CallAnswer | None:
-        if self._gate is not None and call == CONNECT_CALLS[platform.machine()]:
+        if self._gate is not None and call == CONNECT_CALLS[os.uname().machine]:
             return self._gate.answer(pid, arguments, self._waits(number))
         if self._mediator is None:
             return None
@@ -267,7 +266,7 @@ def _can_note(recipe: Recipe) -> bool:
     """Whether the writes of a program can be noted. A listener would disable the setuid bit, so
     those of setuid programs are not.
     """
-    if not recipe.notes or not _is_supported():
+    if not recipe.write_log or not _is_supported():
         return False
     try:
         return not Path(recipe.argv[0]).stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
@@ -276,9 +275,7 @@ def _can_note(recipe: Recipe) -> bool:
 
 
 def _changes_attributes(recipe: Recipe) -> bool:
-    """Whether calls that change attributes are performed for the program. One that may write
-    nothing does not need them.
-    """
+    """Whether attribute changes are performed for the program; not if it writes nothing."""
     return recipe.landlock is not None and bool(recipe.landlock.attributes) and _is_supported()
 
 
@@ -287,14 +284,12 @@ def _has_proxy(recipe: Recipe) -> bool:
 
 
 def _is_supported() -> bool:
-    return sys.platform == "linux" and platform.machine() in TRACED_SYSCALLS
+    return sys.platform == "linux" and os.uname().machine in TRACED_SYSCALLS
 
 
 def _new_listener(*, notes: bool = False, attributes: bool = False, connects: bool = False) -> int:
-    """A listener for the calls of this thread and of everything it starts; -1 if the kernel
-    refuses.
-    """
-    code = filter_for(platform.machine(), notes=notes, attributes=attributes, connects=connects)
+    """A listener for this thread and everything it starts; -1 if the kernel refuses."""
+    code = filter_for(os.uname().machine, notes=notes, attributes=attributes, connects=connects)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if not no_new_privileges():

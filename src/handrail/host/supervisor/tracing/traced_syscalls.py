@@ -22,7 +22,7 @@ from handrail.host.processes.seccomp import (
     error,
 )
 from handrail.host.supervisor.tracing.attribute_calls import ATTRIBUTE_CALLS
-from handrail.host.supervisor.tracing.shared_memory import SHARED_MEMORY_CALLS
+from handrail.host.supervisor.tracing.process_memory import SHARED_MEMORY_CALLS
 
 _ASK: Final = 0x7FC00000
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -166,9 +166,7 @@ def _for_this(machine: str) -> list[FilterLine]:
 
 
 def _shared_memory_lines(machine: str) -> list[FilterLine]:
-    """`shm_open` for reading has flags of its own, so that no other file opened for reading is
-    passed to the listener.
-    """
+    """The lines for `shm_open`, which is known by its flags."""
     nofollow, large_file = _O_NOFOLLOW_AND_LARGEFILE[machine]
     ignored = os.O_NONBLOCK | large_file
     return [

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from handrail.core.problems import ProblemRaised
-from handrail.host.files.roots import real_path
+from handrail.host.files.roots import find_real_path
 from handrail.host.supervisor.tracing.call_mediator import signed
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory
 from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
@@ -38,7 +36,7 @@ class WriteLog:
     def __init__(self, path: str, memory: ProcessMemory) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         self._file = os.open(path, flags, 0o600)
-        self._calls = TRACED_SYSCALLS.get(platform.machine(), {})
+        self._calls = TRACED_SYSCALLS.get(os.uname().machine, {})
         self._memory = memory
         self._known: set[str] = set()
         self._trees: set[str] = set()
@@ -55,7 +53,7 @@ class WriteLog:
             return
         try:
             found = [self._path(pid, named, arguments) for named in call.names]
-        except (PermissionError, ProblemRaised):
+        except (PermissionError, _LinksExchanged):
             self.give_up()
             return
         paths = [path for path in found if path is not None]
@@ -83,9 +81,7 @@ class WriteLog:
         self._lines.append("null\n")
 
     def close(self) -> None:
-        """Close the log. Its modification time is the end of tracing: open files can be written
-        without further traced calls.
-        """
+        """Close the log; its modification time is the end of tracing."""
         try:
             self.flush()
             os.utime(self._file)
@@ -124,9 +120,9 @@ class WriteLog:
             path = f"{above}/{path}" if path else above
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
-            return real_path(path)
+            return _real_path(path)
         full = f"{self._lead(folder or '/').rstrip('/')}/{name}"
-        return real_path(full) if named.follows and _is_link(full) else full
+        return _real_path(full) if named.follows and _is_link(full) else full
 
     def _start(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
         handle = _HERE if named.directory < 0 else signed(arguments[named.directory])
@@ -135,8 +131,19 @@ class WriteLog:
     def _lead(self, folder: str) -> str:
         known = self._leads.get(folder)
         if known is None:
-            known = self._leads[folder] = real_path(folder)
+            known = self._leads[folder] = _real_path(folder)
         return known
+
+
+class _LinksExchanged(Exception):
+    """A name on the way of a path keeps being exchanged."""
+
+
+def _real_path(path: str) -> str:
+    found = find_real_path(path)
+    if found is None:
+        raise _LinksExchanged
+    return found
 
 
 def _link(path: str) -> str | None:

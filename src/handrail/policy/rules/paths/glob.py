@@ -229,9 +229,7 @@ def _tokenize_name(name: str) -> Iterator[str | _Wildcard]:
 
 
 def _class_end(name: str, at: int) -> int:
-    """The index where the class that opens here closes, 0 if nowhere; a `]` in first position is a
-    literal.
-    """
+    """The index where the class closes, 0 if nowhere; a `]` in first position is literal."""
     first = at + 1 + (name[at + 1 : at + 2] in ("!", "^"))
     return max(name.find("]", first + 1), 0)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from handrail.policy.rules.paths.glob import (
@@ -64,16 +65,15 @@ class RestrictionIndex:
 
     def find(self, target: TouchedPath) -> Iterator[PathMatch]:
         """Every rule that matches the path, in no particular order."""
-        path = fold_path(target.path)
         if target.glob:
-            yield from self._by_glob(path, target)
+            yield from self._by_glob(fold_path(target.path), target)
             return
-        names = split_path(path)
-        for glob, entry in self._candidates(path, names):
+        ancestors, names = _split_folded(target.path)
+        for glob, entry in self._candidates(ancestors, names):
             if glob.literal or matches_path_or_parent(glob, names):
                 yield PathMatch(entry, Overlap.SURE, target.path)
         if target.extent is not TouchExtent.ITSELF:
-            for entry in self._within(path, names, tree=target.tree):
+            for entry in self._within(ancestors, names, tree=target.tree):
                 yield PathMatch(entry, Overlap.WITHIN, target.path)
 
     def _take(self, glob: Glob, entry: RankedRule) -> None:
@@ -88,11 +88,13 @@ class RestrictionIndex:
         else:
             self._other.append((glob, entry))
 
-    def _candidates(self, path: str, names: list[str]) -> list[tuple[Glob, RankedRule]]:
+    def _candidates(
+        self, ancestors: Sequence[str], names: Sequence[str]
+    ) -> list[tuple[Glob, RankedRule]]:
         found = list(self._other)
         if self._below:
             below = self._below
-            for ancestor in _ancestors(path):
+            for ancestor in ancestors:
                 if ancestor in below:
                     found += below[ancestor]
         if self._names:
@@ -106,11 +108,14 @@ class RestrictionIndex:
                     found += self._suffixes.get(name[dot:], ())
         return found
 
-    def _within(self, path: str, names: list[str], *, tree: bool) -> Iterator[RankedRule]:
+    def _within(
+        self, ancestors: Sequence[str], names: Sequence[str], *, tree: bool
+    ) -> Iterator[RankedRule]:
         """The rules about something below a directory: rules that name a path there and, for a
         whole tree, rules that may match a path there.
         """
-        top = "/" if path == "/" else f"{path}/"
+        # The last ancestor is the directory itself, an empty text for the top.
+        top = f"{ancestors[-1]}/"
         for prefix in self._prefixes[bisect_left(self._prefixes, top) :]:
             if not prefix.startswith(top):
                 break
@@ -120,7 +125,7 @@ class RestrictionIndex:
         for table in (self._names, self._suffixes):
             for rules in table.values():
                 yield from (entry for _, entry in rules)
-        for glob, entry in self._candidates(path, []):
+        for glob, entry in self._candidates(ancestors, ()):
             if not glob.literal and glob_overlap(glob, names, tree=True):
                 yield entry
 
@@ -154,14 +159,23 @@ class AllowIndex:
         if target.glob:
             return None
         names = split_path(target.path)
-        for ancestor in _ancestors(target.path):
+        for ancestor in _list_ancestors(target.path):
             for glob, entry in self._below.get(ancestor, ()):
                 if covers_exactly(glob, names, tree=target.tree):
                     return entry
         return None
 
 
-def _ancestors(path: str) -> list[str]:
+# Each call looks up the same few paths several times: for reads and writes, in rules and
+# guardrails, before and after its plan is made.
+@lru_cache(maxsize=256)
+def _split_folded(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The ancestors and the names of a path, in the form of case-insensitive comparison."""
+    folded = fold_path(path)
+    return tuple(_list_ancestors(folded)), tuple(split_path(folded))
+
+
+def _list_ancestors(path: str) -> list[str]:
     """Every directory on the way, the top as an empty text, and the path itself."""
     found = [""]
     at = path.find("/", 1)

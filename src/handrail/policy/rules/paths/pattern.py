@@ -105,9 +105,7 @@ def broad_patterns(pattern: str, path_base: PathBase) -> Iterator[BroadPattern]:
 
 
 def exact_globs(pattern: str, path_base: PathBase) -> Iterator[Glob]:
-    """The globs of an allow rule: relative to the workspace, exactly as written; a root by any of
-    its paths.
-    """
+    """The globs of an allow rule, relative to the workspace, or a root by any of its paths."""
     for one in _parse_alternatives(pattern):
         if one.base == "root":
             tops = [split_path(root) for root in path_base.roots[:1]]

@@ -8,11 +8,13 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access
 from handrail.policy.policy_input import PolicyInput
+
+if TYPE_CHECKING:
+    from handrail.core.commands import CommandAnalysis
 
 _GLOB: Final = re.compile(r"[*?\[]")
 _MARKS: Final = re.compile(r"[=:@]")
@@ -29,9 +31,7 @@ class TouchExtent(IntEnum):
 
 
 class TouchedPath(NamedTuple):
-    """An absolute path that is touched. `glob`: the path has wildcards whose matches are not known
-    yet.
-    """
+    """An absolute path that is touched; `glob`: with wildcards not yet expanded."""
 
     path: str
     extent: TouchExtent = TouchExtent.ITSELF

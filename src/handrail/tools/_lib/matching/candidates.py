@@ -58,9 +58,7 @@ _WORDS: Final = {
 
 
 class Candidate(NamedTuple):
-    """A place: the file's line for each old line of the block, None for a blank one that is
-    not there.
-    """
+    """A place: the file's line for each old line; None for a blank one that is missing."""
 
     tier: Tier
     lines: tuple[int | None, ...]
@@ -241,7 +239,5 @@ def indent_pairs(
 
 
 def is_shifted(pairs: Sequence[IndentPair]) -> bool:
-    """Whether all lines are indented differently in the same way, the first one perhaps not
-    at all.
-    """
+    """Whether all lines but perhaps the first are indented differently in the same way."""
     return bool(learn_indents(pairs)) or lacks_first_indent(pairs)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
 
+from handrail.core.names.caller_words import arg_name, shown_arg
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.lines import diff_lines
@@ -124,9 +125,9 @@ def _replace_one_by_one(file: ByteText, path: str, old: str, new: str) -> FoundE
     if len(matches) > _MOST_SINGLE:
         raise ProblemRaised(
             "too_large",
-            f"old_string occurs more than {_MOST_SINGLE:,} times in {path!r}, whose lines end in "
+            f"{arg_name('old_string')} occurs more than {_MOST_SINGLE:,} times in {path!r}, whose lines end in "
             "different ways",
-            hint="leave line breaks out of old_string and new_string",
+            hint=f"leave line breaks out of {arg_name('old_string')} and {arg_name('new_string')}",
             field="old_string",
         )
     splices = [
@@ -137,7 +138,7 @@ def _replace_one_by_one(file: ByteText, path: str, old: str, new: str) -> FoundE
 
 
 def ambiguous_text_problem(
-    file: ByteText, path: str, starts: Sequence[int], what: str = "old_string"
+    file: ByteText, path: str, starts: Sequence[int], what: str | None = None
 ) -> ProblemRaised:
     """The problem of a text that is in several places, with their lines."""
     numbers: list[int] = []
@@ -149,10 +150,13 @@ def ambiguous_text_problem(
     named = ", ".join(map(str, numbers))
     more = ", …" if len(starts) > _LINES_NAMED else ""
     least = "at least " if len(starts) == MOST_COUNTED else ""
+    everywhere = shown_arg("replace_all")
+    way = f", or set {everywhere}" if everywhere else ""
     return ProblemRaised(
         "ambiguous",
-        f"{what} occurs {least}{len(starts)} times in {path!r}: lines {named}{more}",
-        hint="include more surrounding lines so that it is unique, or set replace_all",
+        f"{what or arg_name('old_string')} is not unique in {path!r}: it occurs {least}{len(starts)} times, "
+        f"lines {named}{more}",
+        hint=f"include more surrounding lines so that it is unique{way}",
         field="old_string",
     )
 

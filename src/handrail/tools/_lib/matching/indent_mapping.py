@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
+from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import Splice
 from handrail.tools._lib.matching.candidates import Tier
@@ -40,7 +41,7 @@ def map_indents(
         return replay_block(file, diff_lines(lines, texts.new), placement, as_given=True)
     raise ProblemRaised(
         "no_match",
-        f"old_string and new_string are indented differently, and not both as {file.path!r} is",
+        f"{arg_name('old_string')} and {arg_name('new_string')} are indented differently, and not both as {file.path!r} is",
         hint="read the lines and give both with exactly the file's indentation",
         field="old_string",
     )

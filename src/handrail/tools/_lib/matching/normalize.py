@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from handrail.core.text.invisible import FORMAT_CHARACTERS
+
 SINGLE: Final = "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4"
 DOUBLE: Final = "\u201c\u201d\u201e\u201f\u2033"
 DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-UNSEEN: Final = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\u202a\u202b\u202c\u202d\u202e"
+UNSEEN: Final = "".join(map(chr, sorted(FORMAT_CHARACTERS)))
 _FOLDED: Final = (
     {ord(char): "'" for char in SINGLE}
     | {ord(char): '"' for char in DOUBLE}

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.candidates import Tier, find_candidates_over
@@ -68,7 +69,7 @@ def find_similar(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
             "no_match",
-            f"old_string is not in {path!r}, which is too large to look for anything like it",
+            f"{arg_name('old_string')} is not in {path!r}, which is too large to look for anything like it",
             hint="copy the text exactly, blanks and punctuation included",
             field="old_string",
         )
@@ -94,11 +95,15 @@ def find_similar(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
 
 
 def _nowhere(lines: FileLines, block: LineBlock, old: str, new: str) -> ProblemRaised:
-    missing = no_match_problem(lines, block, "old_string was")
+    missing = no_match_problem(lines, block, f"{arg_name('old_string')} was")
     if missing.problem.code != "no_match" or not is_distinctive(old, new):
         return missing
     line = find_single_line(lines.file, list_matches(lines.file, new, 2))
-    return made_before_problem(lines.path, line, "old_string was") if line is not None else missing
+    return (
+        made_before_problem(lines.path, line, f"{arg_name('old_string')} was")
+        if line is not None
+        else missing
+    )
 
 
 def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> ProblemRaised | None:
@@ -107,7 +112,7 @@ def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> Prob
     line = file.lines_between(0, matches[0].start) + 1
     return ProblemRaised(
         "no_match",
-        f"old_string was found at line {line} of {path!r} only as a part of longer lines, which "
+        f"{arg_name('old_string')} was found at line {line} of {path!r} only as a part of longer lines, which "
         "the edit would tear apart",
         hint="read the lines and give the first and the last one whole",
         field="old_string",
@@ -177,7 +182,7 @@ def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> 
     if len({one.splices for one in found if one is not None}) > 1:
         raise ProblemRaised(
             "no_match",
-            f"old_string fits line {best[0][1].first + 1} of {lines.path!r}, but what new_string "
+            f"{arg_name('old_string')} fits line {best[0][1].first + 1} of {lines.path!r}, but what {arg_name('new_string')} "
             "means there can be read in two ways",
             hint="give both exactly as they stand, or should stand, in the file",
             field="new_string",
@@ -226,7 +231,7 @@ def _find_elided_pair(lines: FileLines, texts: PairLines) -> FoundEdit | None:
 def _no_change(path: str) -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
-        f"old_string and new_string differ only in blanks at line ends, so {path!r} would not "
+        f"{arg_name('old_string')} and {arg_name('new_string')} differ only in blanks at line ends, so {path!r} would not "
         "change",
         field="new_string",
     )

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
+from handrail.core.names.caller_words import arg_name
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.exact import Match, encode_replacement
@@ -52,7 +53,7 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
             raise ProblemRaised(
                 "too_large",
                 f"the pattern matches {path!r} in more than {_MOST_MATCHES:,} places",
-                hint="give the exact text with replace_all, or a pattern for fewer places",
+                hint=f"give the exact text with {arg_name('replace_all')}, or a pattern for fewer places",
                 field="old_string",
             )
         if start < end:
@@ -81,7 +82,13 @@ def _check_steps(steps: int, path: str) -> None:
         )
 
 
-def _compiled(pattern: str) -> Any:
+def matching_lines(text: str, pattern: str, field: str) -> str:
+    """The lines of the text that match; raises `invalid_arguments` about the argument `field`."""
+    compiled = _compiled(pattern, field)
+    return "".join(line for line in text.splitlines(keepends=True) if compiled.search(line))
+
+
+def _compiled(pattern: str, field: str = "old_string") -> Any:
     import re2
 
     if len(pattern) > _LONGEST:
@@ -89,7 +96,7 @@ def _compiled(pattern: str) -> Any:
             "invalid_arguments",
             f"the pattern has {len(pattern):,} letters; {_LONGEST:,} are allowed",
             hint="give the exact text instead of a pattern",
-            field="old_string",
+            field=field,
         )
     options = re2.Options()
     options.max_mem = _MAX_MEM
@@ -101,14 +108,14 @@ def _compiled(pattern: str) -> Any:
             "invalid_arguments",
             f"the pattern {pattern!r:.200} is not valid: {_reason(error)}",
             hint="the syntax is RE2: no look-around and no back-references",
-            field="old_string",
+            field=field,
         ) from error
     if compiled.groups > _MOST_GROUPS:
         raise ProblemRaised(
             "invalid_arguments",
             f"the pattern has {compiled.groups} groups; {_MOST_GROUPS} are allowed",
             hint="write (?:...) where nothing is taken from a group",
-            field="old_string",
+            field=field,
         )
     return compiled
 
@@ -126,7 +133,7 @@ def _groups(compiled: Any, new: str) -> dict[str, int]:
         if not 0 <= number <= compiled.groups:
             raise ProblemRaised(
                 "invalid_arguments",
-                f"new_string asks for the group {name!r}, which the pattern does not have",
+                f"{arg_name('new_string')} asks for the group {name!r}, which the pattern does not have",
                 hint=r"number groups from 1, or name them with (?P<name>...)",
                 field="new_string",
             )

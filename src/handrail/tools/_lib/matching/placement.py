@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.diff import nearest_lines
 from handrail.tools._lib.matching.candidates import Candidate, Tier, find_candidates
 from handrail.tools._lib.matching.comment_drift import find_drifted
 from handrail.tools._lib.matching.indentation import leading_blanks
 from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp, PlacementHints
 from handrail.tools._lib.matching.normalize import canonical, squeeze
-from handrail.tools._lib.nearest import nearest_lines
 from handrail.tools._lib.tool_base import clip, number_lines
 
 _SHOWN: Final = 5

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
+from handrail.core.names.caller_words import shown_arg
 from handrail.core.places import Kind, Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 
 Sign = Literal[" ", "-", "+"]
-NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
 class PatchLine(NamedTuple):
@@ -177,9 +177,7 @@ def is_null_name(name: str) -> bool:
 
 
 def is_same_file(old: str, new: str) -> bool:
-    """Whether the names in a `---` and a `+++` line are those of one file, or of a new or
-    deleted one.
-    """
+    """Whether `---` and `+++` name one file, or a new or deleted one."""
     before, after = parse_file_name(old), parse_file_name(new)
     if is_null_name(before) or is_null_name(after):
         return before != after
@@ -252,7 +250,7 @@ def resolve_targets(files: Files, patch: Sequence[FilePatch], only: Place | None
                 if place is not None and place.absolute != only.absolute:
                     raise malformed_problem(
                         f"the patch is about {place.path!r}, but path is {only.path!r}",
-                        "leave path out for a patch that names other files",
+                        "a call with a path changes only that file: give the file that the patch names",
                     )
     return found
 
@@ -292,10 +290,9 @@ def _one_file(files: Files, part: FilePatch, only: Place | None) -> Place:
     old, new = part.old, part.new
     if not old and not new:
         if only is None:
-            raise malformed_problem(
-                "the patch names no file",
-                "put '--- a/path' and '+++ b/path' above the first @@ line, or give path",
-            )
+            headers = "put '--- a/path' and '+++ b/path' above the first @@ line"
+            ways = headers if (word := shown_arg("path")) is None else f"{headers}, or give {word}"
+            raise malformed_problem("the patch names no file", ways)
         return only
     if old == new:
         return _existing(files, part, new)
@@ -330,7 +327,7 @@ def _existing(files: Files, part: FilePatch, name: str) -> Place:
     # A deletion has only one name, and a diff tool's prefix is the rule there.
     likely = [shorter, name] if part.prefixed and part.action is Action.DELETE else [name, shorter]
     places = [files.locate(one) for one in likely]
-    # If neither exists, the problem that is told names the path without prefix.
+    # If neither exists, the reported problem names the path without prefix.
     return next((one for one in places if one.kind is not Kind.MISSING), files.locate(shorter))
 
 

@@ -42,9 +42,7 @@ from handrail.tools._lib.tool_base import format_count, require_file, size_to_ch
 
 
 class PatchedBytes(NamedTuple):
-    """The new bytes, the changed lines for display, and a note on each hunk that did not match
-    literally.
-    """
+    """The new bytes, the changed lines, and a note on each hunk that did not match literally."""
 
     data: bytes
     shown: Sequence[diff.DiffHunk]
@@ -162,9 +160,9 @@ def _placed(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
     try:
         return place_hunk(file, hunk)
     except ProblemRaised as raised:
-        told = raised.problem
-        message = f"hunk {hunk.number} of {file.path!r}: {told.message}"
-        raise ProblemRaised.of(replace(told, message=message, field="patch")) from raised
+        problem = raised.problem
+        message = f"hunk {hunk.number} of {file.path!r}: {problem.message}"
+        raise ProblemRaised.of(replace(problem, message=message, field="patch")) from raised
 
 
 @dataclass(slots=True)

@@ -1,0 +1,155 @@
+"""The tests that are nearest to a line of the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from mutation_map import CodeMap, TimedTest
+
+# How many quick tests of one file run before the next file has its turn.
+TURN = 6
+MOST_TESTS = 200
+MOST_FILES = 12
+# What a module computes once, or in a process that was killed, the map does not know.
+FILES_AFTERWARDS = 2
+FILES_WITHOUT_MAP = 6
+
+
+class Selection(NamedTuple):
+    """Tests to run first, and files whose tests run afterwards."""
+
+    first: list[str]
+    files: list[str]
+
+
+class NearestTests:
+    """Finds the tests for a line: from the map if a recorded test enters it, else by file."""
+
+    def __init__(self, root: Path, recorded: CodeMap, far: Sequence[str]) -> None:
+        self._recorded = recorded
+        self._ranking = FileRanking(root, far)
+
+    @property
+    def known(self) -> int:
+        return len(self._recorded)
+
+    def select(self, path: str, line: int, seconds: float) -> Selection:
+        """At most `seconds` of recorded time; the nearest files have the first turns."""
+        ranked = self._ranking.rank(path)
+        entering: dict[str, list[TimedTest]] = defaultdict(list)
+        for test in self._recorded.find_tests(path, line):
+            entering[test.file].append(test)
+        if not entering:
+            return Selection([], ranked[:FILES_WITHOUT_MAP])
+        chosen: list[TimedTest] = []
+        # The other half is for the files that run afterwards.
+        left = seconds / 2
+        files = [file for file in ranked if file in entering][:MOST_FILES]
+        while files and len(chosen) < MOST_TESTS:
+            for file in list(files):
+                turn, entering[file] = entering[file][:TURN], entering[file][TURN:]
+                affordable = [test for test in turn if test.seconds <= left]
+                chosen += affordable
+                left -= sum(test.seconds for test in affordable)
+                if not entering[file] or not affordable:
+                    files.remove(file)
+        nearest = ranked[:FILES_WITHOUT_MAP]
+        unknown = [file for file in nearest if not self._recorded.has(file)]
+        afterwards = dict.fromkeys([*ranked[:FILES_AFTERWARDS], *unknown])
+        return Selection([test.id for test in chosen[:MOST_TESTS]], list(afterwards))
+
+
+class FileRanking:
+    """Orders test files by how near they are to a module: name, folder, imports, mentions."""
+
+    def __init__(self, root: Path, far: Sequence[str] = ()) -> None:
+        """Tests in the folders `far` are never run, so they have no place in the order."""
+        self._root = root
+        self._imported: dict[str, set[str]] = {}
+        self._names: dict[str, set[str]] = {}
+        self._tests: dict[str, set[str]] = {}
+        self._words: dict[str, set[str]] = {}
+        for path in sorted((root / "src").rglob("*.py")):
+            name = _module(path, root / "src")
+            tree = ast.parse(path.read_text("utf-8"))
+            self._imported[name] = _imports(tree)
+            self._names[name] = {
+                node.name
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+        for path in sorted((root / "tests").rglob("test_*.py")):
+            file = path.relative_to(root).as_posix()
+            if file.split("/")[1] in far:
+                continue
+            text = path.read_text("utf-8")
+            self._tests[file] = _imports(ast.parse(text))
+            self._words[file] = set(re.findall(r"\w+", text))
+        self._spread = Counter(word for words in self._words.values() for word in words)
+
+    def rank(self, path: str) -> list[str]:
+        """All test files, nearest first."""
+        module = _module(self._root / path, self._root / "src")
+        distances = self._distances(module)
+        folder = PurePosixPath("tests", *PurePosixPath(path).parts[2:-1])
+        stem = PurePosixPath(path).stem.strip("_")
+        tools = {one.rpartition(".")[2] for one in distances if one.startswith("handrail.tools.")}
+
+        def nearness(file: str) -> float:
+            own = PurePosixPath(file)
+            shared = len(_path_words(path) & _path_words(file))
+            near = min((distances.get(one, 9) for one in self._tests[file]), default=9)
+            mentions = sum(
+                1 / self._spread[name] for name in self._names[module] & self._words[file]
+            )
+            named = any(tool in own.stem for tool in tools) if tools else False
+            return (
+                6 * (own.stem == f"test_{stem}")
+                + 4 * (own.parent == folder)
+                + 2 * (own.parent in folder.parents and len(own.parent.parts) > 1)
+                + 2 * shared
+                + max(0.0, 3 - near)
+                + min(4.0, 4 * mentions)
+                + 2 * named
+            )
+
+        return sorted(self._tests, key=lambda file: (-nearness(file), file))
+
+    def _distances(self, module: str) -> dict[str, int]:
+        """How many imports lie between each module and this one, up to three."""
+        importers: dict[str, set[str]] = defaultdict(set)
+        for name, imported in self._imported.items():
+            for one in imported:
+                importers[one].add(name)
+        found = {module: 0}
+        todo = deque([module])
+        while todo:
+            here = todo.popleft()
+            for one in sorted(importers[here] - found.keys()) if found[here] < 3 else ():
+                found[one] = found[here] + 1
+                todo.append(one)
+        return found
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+    return {one for one in found if one.split(".")[0] == "handrail"}
+
+
+def _module(path: Path, source: Path) -> str:
+    parts = path.relative_to(source).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _path_words(path: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", path)) - {"src", "handrail", "tests", "test", "py", "spec"}

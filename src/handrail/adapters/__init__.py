@@ -1,0 +1,5 @@
+"""Handrail inside other agent frameworks; one module per framework, imported only where it is used.
+
+Every call of a framework goes through `Runtime.call`: policy, record and undo are those of the
+runtime.
+"""

@@ -1,0 +1,165 @@
+"""What of a conversation is sent: all of it, or its projection after a compaction.
+
+The entries of a conversation are never changed. A compaction is a record of which results are sent as
+a handle and which entries as a summary; the same entries and record always give the same messages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from handrail.core.outputs import output_handle
+from handrail.core.ports.models import Message, ResultBlock, TextBlock
+
+
+class ConversationEntry(NamedTuple):
+    """One message with its turn. `call_ids` maps the provider's ids of its calls to the ids under
+    which they are recorded, in order.
+    """
+
+    message: Message
+    turn: int
+    call_ids: tuple[tuple[str, str], ...] = ()
+
+
+NONE: Final[frozenset[str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRecord:
+    """One compaction. It covers the first `entries` entries; later ones are sent as they are."""
+
+    entries: int
+    # Ids of calls whose results are sent as a handle, and of those whose text comes again later.
+    replaced: frozenset[str] = NONE
+    folded: frozenset[str] = NONE
+    # The first `until` entries are sent as this summary.
+    until: int = 0
+    summary: str = ""
+    # Absolute paths of files whose text is no longer sent.
+    forgotten: tuple[str, ...] = ()
+
+    def shorten(self, entries: Sequence[ConversationEntry]) -> CompactionRecord:
+        """The record for the entries that a rewind has left. A text that came again only in entries
+        that were cut off is a handle from now on.
+        """
+        last = {one.text: one.call_id for one in find_results(entries)}
+        places = {one.call_id: one.text for one in find_results(entries)}
+        kept = {id for id in self.folded & places.keys() if last[places[id]] != id}
+        return replace(
+            self,
+            entries=len(entries),
+            replaced=(self.replaced | self.folded) & places.keys() - kept,
+            folded=frozenset(kept),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "entries": self.entries,
+            "replaced": sorted(self.replaced),
+            "folded": sorted(self.folded),
+            "until": self.until,
+            "summary": self.summary,
+            "forgotten": list(self.forgotten),
+        }
+
+    @staticmethod
+    def from_dict(given: Mapping[str, Any]) -> CompactionRecord:
+        """Read that form back."""
+        return CompactionRecord(
+            given["entries"],
+            frozenset(given["replaced"]),
+            frozenset(given["folded"]),
+            given["until"],
+            given["summary"],
+            tuple(given["forgotten"]),
+        )
+
+
+class ResultPlace(NamedTuple):
+    """A result in a conversation: its entry, the call that it answers, and its text."""
+
+    entry: int
+    call_id: str
+    tool: str
+    arguments_json: str
+    text: str
+
+
+def find_results(entries: Sequence[ConversationEntry], start: int = 0) -> Iterator[ResultPlace]:
+    """The results in the entries from `start` on, in order."""
+    for number, entry in enumerate(entries):
+        if number < start or entry.message.role != "tool" or number == 0:
+            continue
+        asked = entries[number - 1]
+        own = dict(asked.call_ids)
+        calls = {call.id: call for call in asked.message.calls}
+        for block in entry.message.blocks:
+            if isinstance(block, ResultBlock) and block.call_id in own and block.call_id in calls:
+                call = calls[block.call_id]
+                text = "".join(one.text for one in block.blocks if isinstance(one, TextBlock))
+                yield ResultPlace(number, own[block.call_id], call.name, call.arguments_json, text)
+
+
+def project_entries(
+    entries: Sequence[ConversationEntry], record: CompactionRecord
+) -> tuple[Message, ...]:
+    """The messages that are sent for the entries that a compaction covers."""
+    covered = entries[: record.entries]
+    sent = [Message("user", (TextBlock(record.summary),))] if record.until else []
+    for number, entry in enumerate(covered):
+        if number < record.until:
+            continue
+        own = dict(entries[number - 1].call_ids) if number else {}
+        sent.append(_project_message(entry.message, own, record))
+    return tuple(sent)
+
+
+def _project_message(message: Message, own: Mapping[str, str], record: CompactionRecord) -> Message:
+    if message.role != "tool":
+        return message
+    blocks = [
+        _project_result(block, own.get(block.call_id, ""), record)
+        if isinstance(block, ResultBlock)
+        else block
+        for block in message.blocks
+    ]
+    return Message(message.role, tuple(blocks), message.raw)
+
+
+def _project_result(block: ResultBlock, own: str, record: CompactionRecord) -> ResultBlock:
+    if own in record.folded:
+        why = "the same text follows below"
+    elif own in record.replaced:
+        why = "left out to save space"
+    else:
+        return block
+    note = f'[{why}; read it with path="{output_handle(own)}"]'
+    return ResultBlock(block.call_id, (TextBlock(note),), block.is_error)
+
+
+def path_argument(place: ResultPlace) -> str | None:
+    """The file that a call names as its path, None if it names none."""
+    try:
+        arguments = json.loads(place.arguments_json)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(arguments, dict):
+        return None
+    path = arguments.get("path", arguments.get("file_path"))
+    return path if isinstance(path, str) and not path.startswith("output:") else None
+
+
+def entries_until(entries: Sequence[ConversationEntry], turn: int) -> int:
+    """How many entries there are at the end of a turn: messages of the user that follow the turn
+    are not part of it.
+    """
+    kept = 0
+    for number, entry in enumerate(entries, 1):
+        if 0 < entry.turn <= turn and entry.message.role != "user":
+            kept = number
+    return kept

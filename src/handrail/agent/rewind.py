@@ -1,0 +1,284 @@
+"""An earlier turn of a conversation: back to it, with the files, or a new conversation from there."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from handrail.agent import messages
+from handrail.agent.conversation import Conversation
+from handrail.agent.projection import find_results, path_argument
+from handrail.core.call import reader_name
+from handrail.core.effects import Effects
+from handrail.core.places import shown
+from handrail.core.ports.agents import ForkedWorkspace
+from handrail.core.ports.models import Message, TextBlock
+from handrail.core.ports.records import CallRecord, Store
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.core.text.listing import first_few
+from handrail.engine.runtime import Runtime
+from handrail.history.recorded_todos import changes_todos, restore_todos
+
+_FORKED: Final = (
+    "This conversation continues from an earlier point of another one. These files may have changed "
+    "since then; read them again: {paths}"
+)
+_COPIED: Final = (
+    "This conversation continues in a copy of the workspace: {directory}. The files there are as they "
+    "were at this point; absolute paths in earlier messages lead to the original."
+)
+_LEFT_OUT: Final = "Not copied: {paths}"
+_NOT_REVERTED: Final = "Not as at this point: {notes}"
+_MOST_NAMED: Final = 20
+_NOTHING_UNDONE: Final = ("not_found", "already_applied")
+_MOST_CALLS: Final = 10_000
+
+
+class Rewind(NamedTuple):
+    """What a rewind has done. `lasting` are calls of the cut turns whose effects cannot be undone,
+    such as requests over the network: the tool and the id of each. `not_reverted` has a sentence for
+    each file or call of which no old content was kept.
+    """
+
+    turn: int
+    changes: tuple[str, ...] = ()
+    lasting: tuple[tuple[str, str], ...] = ()
+    not_reverted: tuple[str, ...] = ()
+
+
+class CutCalls(NamedTuple):
+    """The calls of a conversation after a turn, and the records of these and of those of subagents
+    that they have started or continued, oldest first.
+    """
+
+    ids: frozenset[str]
+    records: Sequence[CallRecord]
+
+    def contains(self, call_id: str) -> bool:
+        """Whether a call is one of these, or of a subagent of one of them."""
+        return _is_under(call_id, self.ids)
+
+
+class ConversationRewinder:
+    """Takes one conversation of an agent, which must not be working, or a fork of it back to a turn."""
+
+    def __init__(self, rt: Runtime, agent: str, conversation: Conversation) -> None:
+        self._rt = rt
+        self._agent = agent
+        self._conversation = conversation
+
+    def _lasting_effects(self, calls: Sequence[CallRecord]) -> tuple[tuple[str, str], ...]:
+        """The calls whose effects a rewind leaves."""
+        found = []
+        for record in calls:
+            tool = str((record.completed or {}).get("tool", record.requested.get("tool", "")))
+            entry = self._rt.registry.find(tool)
+            effects = None if entry is None else entry.effects
+            lasts = effects is None or bool(effects & Effects.NETWORK)
+            if lasts and record.completed and not record.completed["is_error"]:
+                found.append((tool, record.call_id))
+        return tuple(found)
+
+    async def describe_lasting(self, turn: int) -> str:
+        """The calls after a turn whose effects a rewind leaves, as text; empty if there are none."""
+        effects = self._lasting_effects((await self.find_cut(turn)).records)
+        listed = [f"{tool} ({call})" for tool, call in effects]
+        return f"effects that cannot be undone: {', '.join(listed)}" if listed else ""
+
+    async def run(self, turn: int, *, force: bool) -> Rewind:
+        """Undo the changes of later turns, end what they have begun, and cut them off. Raises
+        `conflict`, naming the files, if others have changed them since; files and conversation stay
+        as they are then, but the subagents and jobs of later turns have ended.
+        """
+        conversation = self._conversation
+        check_turn(conversation, turn)
+        cut = await self.find_cut(turn)
+        # First, so that none of them changes anything more.
+        await self._end_work(cut)
+        since = f"{conversation.id}>{turn}"
+        undone = await self._rt.undo(since=since, force=force)
+        if undone.problem is not None and undone.problem.code not in _NOTHING_UNDONE:
+            raise ProblemRaised.of(undone.problem)
+        await self._take_back(cut)
+        await self._restore_todos(cut)
+        self._forget_reads(turn)
+        conversation.cut(turn)
+        conversation.update(unfinished=False)
+        await conversation.flush()
+        changes = tuple(one.path for one in undone.changes)
+        lasting = self._lasting_effects(cut.records)
+        return Rewind(turn, changes, lasting, _not_reverted(undone, cut.records))
+
+    async def adopt(self, stored: Conversation) -> None:
+        """End in this process what belongs to turns that others have cut off from the stored
+        conversation; the files are theirs.
+        """
+        pairs = zip(self._conversation.numbers, stored.numbers, strict=False)
+        kept = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        if kept == len(self._conversation.entries):
+            return
+        turn = self._conversation.entries[kept - 1].turn if kept else 0
+        cut = await self.find_cut(turn)
+        await self._end_work(cut)
+        await self._take_back(cut)
+        if kept == len(stored.entries):
+            await self._restore_todos(cut)
+        self._forget_reads(turn)
+
+    async def fork(self, id: str, turn: int, copy: ForkedWorkspace | None = None) -> Conversation:
+        """A conversation of a new id with the entries up to the end of a turn, in the workspace or in a
+        copy of it. Its last message says what is different there.
+        """
+        original = self._conversation
+        made = original.copy_to(id, turn, None if copy is None else copy.runtime.store)
+        made.update(
+            title=str(original.state.get("title", "")),
+            at_ns=self._rt.agent_services.clock.now_ns(),
+            unfinished=False,
+            model=original.model,
+            secrets_shown=bool(original.state.get("secrets_shown")),
+        )
+        later = (await self.find_cut(turn)).records
+        note = _copy_note(later, copy) if copy else _changes_note(later)
+        if note:
+            made.append(Message("user", (TextBlock(note),)), made.turn)
+        await made.flush()
+        return made
+
+    async def find_cut(self, turn: int) -> CutCalls:
+        """What is on record of the calls after a turn."""
+        conversation = self._conversation
+        agents = self._rt.agent_services.subagents.value
+        await agents.adopt(conversation.id, conversation.sessions)
+        ids = frozenset(_call_ids(conversation, turn))
+        cut = CutCalls(ids, ())
+        started = [one.id for one in agents.states() if cut.contains(one.call_id)]
+        made = await self._calls_of(started)
+        own = await load_calls_after(conversation, self._rt.store, turn)
+        records = [*own, *(one for one in made if cut.contains(one.call_id))]
+        return CutCalls(ids, sorted(records, key=lambda one: one.requested_ns))
+
+    async def _calls_of(self, agents: Sequence[str]) -> list[CallRecord]:
+        pages = [await self._rt.store.calls(agent=one, limit=_MOST_CALLS) for one in agents]
+        return [record for page in pages for record in page]
+
+    async def _restore_todos(self, cut: CutCalls) -> None:
+        """Bring back the to-do list as the calls that stay have left it."""
+        if not any(map(changes_todos, cut.records)):
+            return
+        agents = self._rt.agent_services.subagents.value
+        own = await load_calls_after(self._conversation, self._rt.store, -1)
+        every = [*own, *await self._calls_of([one.id for one in agents.states()])]
+        ids = frozenset(_call_ids(self._conversation, -1)) - cut.ids
+        kept = [one for one in every if _is_under(one.call_id, ids)]
+        kept.sort(key=lambda one: one.requested_ns)
+        await restore_todos(self._rt.todos, kept, cut.records)
+
+    async def _end_work(self, cut: CutCalls) -> None:
+        """End the subagents and jobs that cut calls have started."""
+        await self._rt.agent_services.subagents.value.end_started(cut.contains)
+        for record in cut.records:
+            data = (record.completed or {}).get("data")
+            if isinstance(data, dict) and "job" in data:
+                await self._rt.jobs.revoke(record.call_id)
+
+    async def _take_back(self, cut: CutCalls) -> None:
+        """Revoke what was granted in answer to a question of a cut call, and cut the turns off that
+        cut calls have added to the conversations of subagents.
+        """
+        await self._rt.agent_services.subagents.value.cut_continued(cut.contains)
+        for record in cut.records:
+            answered = (record.completed or {}).get("answered_by")
+            if isinstance(answered, dict) and "rule" in answered:
+                self._rt.grants.revoke(str(answered["rule"]))
+
+    def _forget_reads(self, turn: int) -> None:
+        """Let files be read again that a cut turn has read or written."""
+        reader = reader_name(self._agent, self._conversation.id)
+        state = self._rt.session.read_states.for_agent(reader)
+        root = self._rt.session.roots[0]
+        for place in find_results(self._conversation.entries):
+            path = path_argument(place)
+            if path is not None and self._conversation.entries[place.entry].turn > turn:
+                state.forget(posixpath.normpath(posixpath.join(root, path)))
+
+
+async def load_calls_after(conversation: Conversation, store: Store, turn: int) -> list[CallRecord]:
+    """What is on record of the calls after a turn."""
+    ids = _call_ids(conversation, turn)
+    found = [await store.calls(call_id=own, limit=1) for own in ids]
+    return [records[0] for records in found if records]
+
+
+def _call_ids(conversation: Conversation, turn: int) -> list[str]:
+    """The calls after a turn."""
+    later = [entry for entry in conversation.entries if entry.turn > turn]
+    return [own for entry in later for _, own in entry.call_ids]
+
+
+def _is_under(call_id: str, ids: Collection[str]) -> bool:
+    """Whether a call is one of these, or of a subagent of one of them: `CALL-AGENT.TURN…`."""
+    ends = [number for number, char in enumerate(call_id) if char == "-"]
+    return any(call_id[:end] in ids for end in (*ends, len(call_id)))
+
+
+def changed_paths(calls: Sequence[CallRecord]) -> Iterator[str]:
+    """The files that calls have changed, commands included."""
+    for done in (one.completed or {} for one in calls):
+        yield from (str(change[0]) for change in done.get("changes") or ())
+        effects = done.get("effects") or {}
+        for described in (*effects.get("changes", ()), *effects.get("unattributed", ())):
+            yield str(described["path"])
+
+
+def may_have_changed_files(calls: Sequence[CallRecord]) -> bool:
+    """Whether one of the calls has changed files, or was a command of which that is not known."""
+    ended = [one.completed or {} for one in calls]
+    return any(one.get("changes") or _has_effects(one.get("effects") or {}) for one in ended)
+
+
+def _has_effects(effects: Mapping[str, Any]) -> bool:
+    """Whether a command has changed files, or may have without being observed."""
+    changed = effects.get("changes") or effects.get("unattributed")
+    return bool(changed or effects.get("undo", "full") != "full")
+
+
+def _not_reverted(undone: ToolResult, cut: Sequence[CallRecord]) -> tuple[str, ...]:
+    if undone.problem is not None:
+        return (undone.problem.message,) if may_have_changed_files(cut) else ()
+    data: Any = undone.data
+    return tuple(data.get("passed_over", ()))
+
+
+def check_turn(conversation: Conversation, turn: int) -> None:
+    """Raise `not_found` if the conversation has no such turn."""
+    if not 0 <= turn <= conversation.turn:
+        raise messages.NO_SUCH_TURN.error(turn=turn, last=conversation.turn, field="turn")
+
+
+def forked_turn(original: Conversation, turn: int | None) -> int:
+    """The turn to fork from, None: the last. Raises `not_found` if there is no such turn."""
+    last = original.turn if turn is None else turn
+    check_turn(original, last)
+    return last
+
+
+def _changes_note(later: Sequence[CallRecord]) -> str:
+    changed = list(dict.fromkeys(changed_paths(later)))
+    return _FORKED.format(paths=_join_some(changed)) if changed else ""
+
+
+def _copy_note(later: Sequence[CallRecord], copy: ForkedWorkspace) -> str:
+    lines = [_COPIED.format(directory=shown(copy.directory))]
+    if copy.left_out:
+        lines.append(_LEFT_OUT.format(paths=_join_some(copy.left_out)))
+    if copy.not_reverted and may_have_changed_files(later):
+        lines.append(_NOT_REVERTED.format(notes="; ".join(copy.not_reverted)))
+    return "\n".join(lines)
+
+
+def _join_some(paths: Sequence[str]) -> str:
+    return first_few(map(shown, paths[:_MOST_NAMED]), _MOST_NAMED, len(paths))

@@ -1,0 +1,1 @@
+"""Builds services that need optional packages; nothing here is loaded before its first use."""

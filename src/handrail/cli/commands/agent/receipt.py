@@ -1,0 +1,80 @@
+"""The receipt of a task: what it changed, verified and used, and how to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final
+
+from handrail.cli.render.screen import count_noun, one_line
+from handrail.core.names.caches import is_cache
+from handrail.history.undo.recorded_changes import file_changes
+from handrail.history.undo.selection import is_after_turn
+
+if TYPE_CHECKING:
+    from handrail.agent.conversation import Conversation
+    from handrail.core.agent_results import AgentResult
+    from handrail.engine.runtime import Runtime
+
+_MOST_CHANGES: Final = 6
+
+
+async def find_first_change(
+    rt: Runtime, conversation: Conversation, changing: Collection[str]
+) -> str | None:
+    """The call of the last task that changed files before all others: one of these calls, or of those
+    that the task made before it was resumed. Calls of one message run in parallel and end in any
+    order, so that the record decides.
+    """
+    turn = conversation.task_turns[-1] if conversation.task_turns else 0
+    found = [
+        one
+        for one in await rt.store.traces(session=rt.session.id)
+        if one.call_id in changing
+        or (is_after_turn(one.call_id, conversation.id, turn) and file_changes(one))
+    ]
+    return min(found, key=lambda one: one.row).call_id if found else None
+
+
+def undo_command(since: str, session: str) -> str:
+    """What a user types to undo a task."""
+    return f"handrail undo --since {since} --session {session}"
+
+
+def receipt_lines(result: AgentResult, undo: str, context: str = "") -> list[str]:
+    """The receipt of a task, in at most four lines."""
+    report, usage = result.report, result.usage
+    lines = []
+    lines.append(f"changed   {_changed(report.changes)}")
+    lines.append(f"verified  {_verified(result)}")
+    money = "" if usage.usd is None else f", {usage.usd:.4f} USD"
+    about = "about " if usage.estimated else ""
+    lines.append(
+        f"used      {about}{usage.tokens:,} tokens{context}, {count_noun(usage.requests, 'request')}, "
+        f"{count_noun(usage.calls, 'call')}{money}"
+    )
+    if report.changes:
+        lines.append(f"undo      {undo}")
+    return lines
+
+
+def _changed(paths: Sequence[str]) -> str:
+    """The changed files; of those in caches only the number."""
+    own = [path for path in paths if not is_cache(path)]
+    parts = [one_line(path) for path in own[:_MOST_CHANGES]]
+    parts += [f"{len(own) - len(parts)} more"] if len(own) > len(parts) else []
+    caches = len(paths) - len(own)
+    parts += [f"{count_noun(caches, 'file')} in caches"] if caches else []
+    if len(own) <= _MOST_CHANGES and not caches:
+        return ", ".join(parts) or "nothing"
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if parts[1:] else parts[0]
+
+
+def _verified(result: AgentResult) -> str:
+    runs = result.report.verified
+    if not runs:
+        return "no test run is known to have passed"
+    last = runs[-1]
+    command = one_line(last.command)
+    if last.is_current:
+        return f"{command} passed"
+    return f"not since the last change: {command} passed, {last.state}"

@@ -1,0 +1,81 @@
+"""`handrail tasks`: the to-do list of a session."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from handrail.cli import messages
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from handrail.core.ports.todos import TodoItem
+    from handrail.store.sql import SqlConnection
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "tasks")
+    parser.add_argument("--open", action="store_true", help="show only open tasks")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the list of the session that is named, or of the session that changed its list last."""
+    from handrail.cli.workspace import check_session, find_workspace, open_record
+
+    place = find_workspace(options)
+    items: Sequence[TodoItem] = ()
+    if not place.recorded and options.session is not None:
+        raise messages.NO_SUCH_SESSION.error(session=options.session, field="session")
+    if place.recorded:
+        with open_record(place) as db:
+            check_session(db, options.session)
+            items = _load(db, options.session)
+    if options.open:
+        items = [one for one in items if one.status.value != "completed"]
+    if options.json:
+        for one in items:
+            output.print_json(one.to_dict())
+        return 0
+    for line in todo_lines(items):
+        output.print_line(line)
+    return 0
+
+
+def todo_lines(items: Sequence[TodoItem]) -> Iterator[str]:
+    """The list for a terminal, each item on its line; the owner where there are several."""
+    from handrail.cli.render.screen import TextStyle, one_line, paint
+
+    if not items:
+        yield "no tasks"
+    several = len({one.owner for one in items}) > 1
+    for one in items:
+        owner = paint(f" ({one_line(one.owner)})", TextStyle.FAINT) if several else ""
+        text = one_line(one.content)
+        if one.status.value == "in_progress":
+            text = paint(one_line(one.active_form or one.content), TextStyle.CAUTION)
+        elif one.status.value == "completed":
+            text = paint(text, TextStyle.FAINT)
+        yield f"{_MARKS[one.status.value]} {one.id}. {text}{owner}"
+
+
+_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+
+
+def _load(db: SqlConnection, session: str | None) -> Sequence[TodoItem]:
+    from handrail.core.ports.todos import TODOS_KEY, TodoItem
+    from handrail.store.records.calls import load_state
+
+    if session is None:
+        row = db.execute(
+            "SELECT s.session FROM session_state s LEFT JOIN rows r ON r.session = s.session"
+            " WHERE s.key = ? GROUP BY s.session ORDER BY max(r.id) DESC LIMIT 1",
+            (TODOS_KEY,),
+        ).fetchone()
+        session = None if row is None else row[0]
+    kept = None if session is None else load_state(db, session).get(TODOS_KEY)
+    return [TodoItem.from_dict(one) for one in (kept or {}).get("items", ())]

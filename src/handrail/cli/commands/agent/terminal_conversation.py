@@ -1,0 +1,400 @@
+"""A conversation at the terminal: tasks, lines typed while the model works, Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from argparse import Namespace
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from handrail.cli import messages
+from handrail.cli.commands.agent.agents import agent_lines
+from handrail.cli.commands.agent.line_reader import LineReader
+from handrail.cli.commands.agent.mentions import add_mentioned_files
+from handrail.cli.commands.agent.queue_review import review_queue
+from handrail.cli.commands.agent.run import TASK_EXIT_CODES
+from handrail.cli.commands.agent.session_choice import list_sessions, session_lines
+from handrail.cli.commands.agent.tasks import todo_lines
+from handrail.cli.commands.record.diff import diff_lines, find_diffs, without_caches
+from handrail.cli.commands.setup.overview import MODE_MEANINGS
+from handrail.cli.commands.setup.skills import skill_lines
+from handrail.cli.exit_codes import ExitCode
+from handrail.cli.render import output
+from handrail.cli.render.screen import TextStyle, one_line, paint, terminal_width, truncate
+from handrail.core.ports.skills import SkillLibrary
+from handrail.core.problems import ProblemRaised
+from handrail.policy.modes import Mode, parse_mode
+from handrail.tools.session.skill import format_skill
+
+if TYPE_CHECKING:
+    from handrail.agent.agent import Agent
+    from handrail.cli.commands.agent.live_terminal import LiveTerminal
+    from handrail.cli.commands.agent.view import RunView
+    from handrail.core.agent_results import AgentResult
+    from handrail.engine.runtime import Runtime
+
+_T = TypeVar("_T")
+_PROMPT: Final = "> "
+_TWICE_S: Final = 2.0
+_MOST_SESSIONS: Final = 10
+_HELP: Final[Mapping[str, str]] = {
+    "/help": "show this list",
+    "/diff": "what the last task changed; /diff all: the session",
+    "/mode": "show the permission mode; /mode NAME: switch to it",
+    "/plan": "review, approve or reject the calls queued by plan mode",
+    "/model": "show the model; /model NAME: use another one",
+    "/undo": "revert the last task: files and conversation",
+    "/compact": "make the conversation shorter for the model",
+    "/tasks": "show the to-do list, background jobs and subagents",
+    "/agents": "list the subagents of the session; /agents ID: what one did",
+    "/skills": "list the skills; /NAME starts one",
+    "/sessions": "list the sessions of this workspace",
+    "/exit": "end the conversation (also Ctrl-D)",
+}
+_HELP_TEXT: Final = (
+    "Anything else is a task; @path adds a file to it. A line that you type while the model works "
+    "reaches it before its next step. Ctrl-C stops the task; twice within two seconds it ends the "
+    "program."
+)
+# How much runs without asking: a switch to a higher rank needs the user's confirmation.
+_MODE_RANKS: Final[Mapping[Mode, int]] = {
+    Mode.PLAN: 0,
+    Mode.CONFIRM_ALL: 1,
+    Mode.DONT_ASK: 2,
+    Mode.DEFAULT: 2,
+    Mode.ACCEPT_EDITS: 3,
+    Mode.SANDBOXED: 4,
+    Mode.STRICT: 5,
+    Mode.AUTO_SAFE: 6,
+    Mode.BYPASS: 7,
+}
+
+
+class Interruption(Exception):
+    """The user pressed Ctrl-C."""
+
+
+class TerminalConversation:
+    """One conversation at the terminal. A runtime has one mode and ends with an abort: then `run`
+    returns with `next_mode` set, and goes on once `attach` gave it a runtime in that mode.
+    """
+
+    def __init__(
+        self, options: Namespace, view: RunView, reader: LineReader | LiveTerminal
+    ) -> None:
+        self._options = options
+        self.view = view
+        self.reader = reader
+        # What Ctrl-C stops: the innermost work or question that is waited for.
+        self._work: asyncio.Task[Any] | None = None
+        # The task of the program while a runtime opens.
+        self._opening: asyncio.Task[Any] | None = None
+        self._interrupted_at = float("-inf")
+        self._leaving = asyncio.Event()
+        # Typed while the model worked, to be taken up after the task.
+        self._later: deque[str] = deque()
+        self._at_end = False
+        self._last = ExitCode.DONE
+        self.next_mode: Mode | None = None
+        # The model that the user switched to.
+        self._model: str | None = None
+
+    def begin_opening(self) -> None:
+        """A runtime opens until `attach`: Ctrl-C ends the program meanwhile."""
+        self._opening = asyncio.current_task()
+
+    def attach(self, agent: Agent, rt: Runtime) -> None:
+        """Work with this agent and runtime from now on."""
+        self._opening = None
+        self._agent = agent
+        self._rt = rt
+        self.next_mode = None
+        if self._model is not None:
+            agent.switch_model(self._model)
+
+    @property
+    def model_name(self) -> str:
+        """The model in use."""
+        return one_line(self._agent.model_name)
+
+    async def run(self, first: str | None, *, resume: bool) -> ExitCode:
+        """Work on `first`, or on the unfinished task, then on what is typed."""
+        if resume or first is not None:
+            await self._task(first)
+        while self.next_mode is None and (line := await self._next_line()) is not None:
+            if line.startswith("/"):
+                if not await self._command(line):
+                    break
+            elif line.strip():
+                await self._task(line)
+        return ExitCode.ABORTED if self._leaving.is_set() else self._last
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Ctrl-C stops the task, not the program; raises `KeyboardInterrupt` before the first task."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._opening is None or not self._leaving.is_set():
+                raise
+            raise KeyboardInterrupt from None
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    async def ask(self, question: str) -> str:
+        """What the user answers; raises `Interruption`. What was typed before is no answer."""
+        await self.reader.discard_typed()
+        self.reader.show(question)
+        try:
+            answer = await self._until_interrupted(self.reader.next_line())
+        except Interruption:
+            if self.reader.echoes:
+                self.view.line()
+            raise
+        self._at_end = answer is None
+        return answer or ""
+
+    async def _until_interrupted(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Wait for work that Ctrl-C stops; raises `Interruption`."""
+        outer, started = self._work, asyncio.ensure_future(work)
+        self._work = started
+        try:
+            return await started
+        except asyncio.CancelledError:
+            if (waiting := asyncio.current_task()) is not None and waiting.cancelling():
+                raise
+            raise Interruption from None
+        finally:
+            self._work = outer
+
+    async def _next_line(self) -> str | None:
+        """The next line that was typed; None if the user leaves."""
+        if not self._later and (typed_ahead := self.reader.take_typed()):
+            self._later.extend(typed_ahead)
+        if self._later and not self._leaving.is_set():
+            line_later = self._later.popleft()
+            self.view.line(f"{_PROMPT}{one_line(line_later)}")
+            return line_later
+        if self._at_end or self._leaving.is_set():
+            return None
+        self.reader.show(_PROMPT)
+        line = asyncio.ensure_future(self.reader.next_line())
+        leaving = asyncio.ensure_future(self._leaving.wait())
+        await asyncio.wait([line, leaving], return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if not line.done():
+            line.cancel()
+            return None
+        if (text := line.result()) is None:
+            self.view.line()
+        elif not self.reader.echoes:
+            self.view.text(f"{_PROMPT}{text}")
+        return text
+
+    async def _task(self, task: str | None) -> None:
+        agent, outer = self._agent, self._work
+        self._interrupted_at = float("-inf")
+        self._work = asyncio.ensure_future(self._run_task(task))
+        steering = asyncio.ensure_future(self._steer())
+        try:
+            result = await self._work
+        except asyncio.CancelledError:
+            self.view.line(paint("stopped; what was done stays recorded", TextStyle.CAUTION))
+            self._last = ExitCode.ABORTED
+            return
+        except Exception as error:  # noqa: BLE001 - one failed task must not end the conversation
+            self._report(error)
+            self._last = ExitCode.FAILED
+            return
+        finally:
+            steering.cancel()
+            self._work = outer
+            self.view.end_task()
+            if self._rt.aborted and not self._leaving.is_set():
+                # A runtime whose user aborted refuses all calls: the next task needs another one.
+                self.next_mode = parse_mode(str(self._rt.session.mode))
+            self._later.extend(agent.take_steering())
+        self._last = TASK_EXIT_CODES[result.status]
+        await self.view.receipt(result, agent, self._rt, self._model)
+        if result.problem is not None:
+            self.view.problem(result.problem)
+
+    async def _run_task(self, task: str | None) -> AgentResult:
+        agent, listener = self._agent, self.view.on_event
+        if task is None:
+            return await agent.resume(on_event=listener)
+        name = self._options.agent
+        whole = await add_mentioned_files(self._rt, name, task, self.view.note)
+        return await agent.run(whole, on_event=listener)
+
+    async def _steer(self) -> None:
+        while True:
+            line = await self.reader.next_line()
+            if line is None:
+                self._at_end = True  # the task is finished, nothing more can be typed
+                return
+            if line.startswith("/"):
+                self._later.append(line)
+            elif line.strip():
+                self._agent.steer(line)
+                self.view.text(f"noted for the next step: {line}", TextStyle.FAINT)
+
+    async def _command(self, line: str) -> bool:
+        """Carry out a slash command; False ends the conversation."""
+        self._interrupted_at = float("-inf")
+        name, _, rest = line.strip().partition(" ")
+        if name in ("/exit", "/quit"):
+            return False
+        commands: Mapping[str, Callable[[str], Coroutine[Any, Any, None] | None]] = {
+            "/help": self._show_help,
+            "/diff": self._show_diff,
+            "/mode": self._switch_mode,
+            "/plan": lambda _: review_queue(self._rt, self.view, self.ask),
+            "/model": self._switch_model,
+            "/undo": self._undo_task,
+            "/compact": self._compact,
+            "/tasks": self._show_todos,
+            "/agents": self._show_agents,
+            "/skills": lambda _: self.view.line("\n".join(skill_lines(self._skills.list()))),
+            "/sessions": self._list_sessions,
+        }
+        command = commands.get(name) or partial(self._start_skill, name)
+        try:
+            done = command(rest.strip())
+            if done is not None:
+                await self._until_interrupted(done)
+        except Interruption:
+            self.view.line(paint("stopped", TextStyle.CAUTION))
+        except ProblemRaised as raised:
+            self.view.problem(raised.problem)
+        return True
+
+    def _show_help(self, _: str) -> None:
+        for command, meaning in _HELP.items():
+            self.view.labelled(command, meaning)
+        self.view.text(_HELP_TEXT)
+
+    async def _show_todos(self, _: str) -> None:
+        for text in todo_lines(await self._rt.todos.items()):
+            self.view.line(text)
+        if jobs := [
+            one for one in await self._rt.jobs.list() if one.session == self._rt.session.id
+        ]:
+            self.view.line("\nbackground jobs:")
+            for job in jobs:
+                about = f"{job.id}  {job.state}  {one_line(job.description or job.command)}"
+                self.view.line(truncate(f"  {about}", terminal_width()))
+        agents = self._rt.agent_services.subagents.value
+        await agents.load()
+        if agents.states():
+            self.view.line("\nsubagents:")
+            await self._show_agents("")
+
+    async def _show_agents(self, id: str) -> None:
+        for text in await agent_lines(self._rt, id):
+            self.view.line(text)
+
+    def _switch_model(self, name: str) -> None:
+        if name:
+            self._agent.switch_model(name)
+            self._model = name
+            self.view.text(f"model {one_line(self._agent.model_name)}, from the next task on")
+            return
+        self.view.text(f"model {one_line(self._agent.model_name)}; /model NAME: use another one")
+
+    def _show_diff(self, which: str) -> None:
+        if which not in ("", "all"):
+            self.view.line("/diff shows the last task, /diff all the session")
+            return
+        _, found = find_diffs(self._options, self._rt.session.id, task=which == "")
+        for line in diff_lines(without_caches(found)):
+            self.view.line(line)
+
+    async def _switch_mode(self, name: str) -> None:
+        """Show the mode, or leave `run` with the next one; raises `invalid_arguments`, `denied`."""
+        current = parse_mode(str(self._rt.session.mode))
+        mode = parse_mode(name) if name else current
+        if mode is current:
+            self.view.text(f"mode {current}: {MODE_MEANINGS[current]}")
+            self.view.text(f"/mode NAME: switch to another: {', '.join(_MODE_RANKS)}")
+            return
+        if _MODE_RANKS[mode] > _MODE_RANKS[current]:
+            self.view.text(f"mode {mode}: {MODE_MEANINGS[mode]}; it allows more than {current}")
+            if await self.ask(f"Type {mode} to switch: ") != mode:
+                raise messages.NOT_A_MODE_SWITCH.error(mode=mode, current=current)
+        self.next_mode = mode
+
+    async def _undo_task(self, _: str) -> None:
+        done = await self._agent.undo_task(on_event=self.view.on_event)
+        for note in done.not_reverted:
+            self.view.text(one_line(note))
+        files = ", ".join(map(one_line, done.changes))
+        changed = f"reverted: {files}" if files else "it had changed no file"
+        self.view.text(f"undid the last task and removed it from the conversation; {changed}")
+
+    async def _compact(self, _: str) -> None:
+        self.view.note("the model may write a summary; Ctrl-C stops it")
+        done = await self._agent.compact(on_event=self.view.on_event)
+        if not (done.calls_replaced or done.folded or done.summarised):
+            self.view.text(
+                f"nothing to shorten: the conversation has about {done.before_tokens:,} tokens"
+            )
+            return
+        self.view.text(
+            f"each request is shorter now: {done.after_tokens:,} tokens, before {done.before_tokens:,}"
+        )
+
+    def _list_sessions(self, _: str) -> None:
+        listed = list_sessions(self._options)
+        for text in session_lines(listed[:_MOST_SESSIONS]):
+            self.view.line(text)
+        self.view.text(
+            f"this is {self._agent.session}; handrail run --resume SESSION continues one"
+        )
+
+    @property
+    def _skills(self) -> SkillLibrary:
+        return self._rt.agent_services.skills.value
+
+    async def _start_skill(self, name: str, arguments: str) -> None:
+        """Work on a skill that the user named; raises `untrusted`, `denied`."""
+        try:
+            skill = self._skills.load(name[1:], by_user=True)
+        except ProblemRaised as raised:
+            if raised.problem.code != "not_found":
+                raise
+            self.view.line(f"{one_line(name)} is not a command; /help lists them")
+            return
+        await self._task(format_skill(skill, arguments))
+
+    def leave(self) -> None:
+        """Stop what is going on, and end the conversation."""
+        self._leaving.set()
+        if (going_on := self._opening or self._work) is not None:
+            going_on.cancel()
+
+    def _interrupt(self) -> None:
+        now = time.monotonic()
+        if now - self._interrupted_at <= _TWICE_S:
+            self._leaving.set()
+        self._interrupted_at = now
+        if self._opening is not None:
+            self.leave()
+        elif self._work is not None:
+            self._work.cancel()
+        elif not self._leaving.is_set():
+            self.view.line(paint("\n(Ctrl-C again, or /exit, to leave)", TextStyle.FAINT))
+            self.reader.show(_PROMPT)
+
+    def _report(self, error: Exception) -> None:
+        if isinstance(error, ProblemRaised):
+            self.view.problem(error.problem)
+        else:
+            output.warn_titled(f"internal: {type(error).__name__}", error)

@@ -1,0 +1,112 @@
+"""`handrail skills`: list skills, show one, trust one of the project."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from handrail.cli import messages
+from handrail.cli.exit_codes import ExitCode
+from handrail.cli.parser import Parser, Subparsers, add_definition_parser
+from handrail.cli.render import output
+from handrail.core.ports.skills import SkillSummary, summary_dict
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """Add the parser of this command."""
+    add_definition_parser(subparsers, "skills", "skill", run)
+
+
+def run(options: Namespace) -> int:
+    """List the skills, or act on one."""
+    from handrail.assembly.skills import find_skills
+    from handrail.cli.workspace import load_settings, refuse_session, workspace_directory
+    from handrail.dialects.known import find_vocabulary
+    from handrail.tools.builtin import BUILTIN_NAMES
+
+    refuse_session(options, "skills belong to the workspace and to you")
+    reserved = {*find_vocabulary("canonical").names, *BUILTIN_NAMES}
+    library = find_skills(workspace_directory(options), load_settings(options), reserved)
+    known = library.list()
+    if options.action == "list":
+        _print_list(options, known)
+        return ExitCode.DONE
+    if options.name is None:
+        raise messages.SKILL_MISSING.error(action=options.action, field="name")
+    chosen = [one for one in known if one.name == options.name]
+    if not chosen:
+        raise messages.NO_SUCH_SKILL.error(name=options.name, field="name")
+    if options.action == "show":
+        return _show(options, chosen)
+    return _trust(options, chosen)
+
+
+def skill_lines(known: Sequence[SkillSummary]) -> Iterator[str]:
+    """The skills for a terminal, one per line."""
+    from handrail.cli.render.screen import one_line, table
+
+    if not known:
+        yield "no skills"
+        return
+    rows = [(one.name, one.source, _state(one), one_line(one.description)) for one in known]
+    yield from table(rows, ("skill", "of", "state", "description"))
+
+
+def _state(one: SkillSummary) -> str:
+    from handrail.cli.render.screen import one_line
+
+    if one.problem is not None:
+        return f"not used: {one_line(one.problem)}"
+    return "trusted" if one.trusted else "not trusted"
+
+
+def _print_list(options: Namespace, known: Sequence[SkillSummary]) -> None:
+    if options.json:
+        for one in known:
+            output.print_json(summary_dict(one))
+        return
+    for line in skill_lines(known):
+        output.print_line(line)
+
+
+def _show(options: Namespace, chosen: Sequence[SkillSummary]) -> int:
+    if options.json:
+        for one in chosen:
+            output.print_json(summary_dict(one))
+        return ExitCode.DONE
+    for one in chosen:
+        for line in _details(one):
+            output.print_folded(line)
+    return ExitCode.DONE
+
+
+def _details(one: SkillSummary) -> Iterator[str]:
+    from handrail.cli.render.screen import MARGIN, one_line
+    from handrail.core.text.safe_text import safe_text
+
+    yield f"{one.name}: {_state(one)}"
+    yield f"folder  {one_line(one.path)}"
+    yield f"hash    {one.digest}"
+    if one.tools:
+        yield f"tools   {', '.join(one.tools)}"
+    folder = Path(one.path)
+    for path in sorted(folder.rglob("*"))[:50]:
+        yield f"file    {one_line(str(path.relative_to(folder)))}"
+    manifest = folder / "SKILL.md"
+    if one.problem is None and manifest.is_file():
+        for text in safe_text(manifest.read_text("utf-8", "replace")).splitlines():
+            yield f"{MARGIN}{text}"
+
+
+def _trust(options: Namespace, chosen: Sequence[SkillSummary]) -> int:
+    from handrail.assembly.skills import skill_trust, trust_skill
+    from handrail.cli.commands.setup.trust import DefinitionTrust
+
+    one = next((skill for skill in chosen if skill.problem is None), None)
+    if one is None or one.source != "project":
+        raise messages.SKILL_NEEDS_NO_TRUST.error(name=chosen[0].name, state=_state(chosen[0]))
+    trust = DefinitionTrust(
+        "skills", "skill", "one of its files changes", trust_skill, skill_trust().revoke
+    )
+    return trust.change(options.action, one, _details(one))

@@ -1,0 +1,41 @@
+"""What the service of subagents needs of a runtime, beyond what other callers may do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from handrail.core.call import reader_name
+from handrail.engine.services import CallServices, ToolServices
+
+if TYPE_CHECKING:
+    from contextvars import Context
+
+    from handrail.core.events import Listener
+
+
+class ChildCalls:
+    """Lets a call wait for the calls of an agent that the call has started."""
+
+    def __init__(self, tools: ToolServices, calls: CallServices) -> None:
+        self._tools = tools
+        self._calls = calls
+
+    def declared_tools(self, agent: str, conversation: str = "") -> frozenset[str] | None:
+        """The tools that the model of an agent was shown; None if nothing was declared for it."""
+        reader = reader_name(agent, conversation)
+        return self._tools.preparer.visibility.find_declared(reader)
+
+    def call_listener(self, call_id: str) -> Listener | None:
+        """The listener of a running call, besides the subscribers; None if there is none."""
+        timer = self._calls.timers.find(call_id)
+        return None if timer is None else timer.listener
+
+    def detach_call(self) -> Context:
+        """Let the call that runs here wait for calls of another agent: it holds nothing that they may
+        wait for. Returns the context to make those calls in.
+        """
+        return self._calls.runner.pipeline.locks.detach_call()
+
+    async def release_leases(self, agent: str) -> None:
+        """Release the paths that an agent has reserved."""
+        await self._calls.policy.leases.release_agent(agent)

@@ -1,0 +1,61 @@
+"""Retries of idempotent tools after transient failures."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Output
+
+BASE_S: Final = 0.5
+FACTOR: Final = 2.0
+CAP_S: Final = 5.0
+JITTER: Final = 0.25
+_PASSING: Final = frozenset(
+    {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EBUSY, errno.EAGAIN}
+)
+# Libraries raise these without a number: the class says what happened.
+_PASSING_KINDS: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
+_WORDS: Final = ("timeout", "timed out", "temporarily unavailable")
+
+
+def backoff_s(failures: int, chance: Callable[[], float] = random.random) -> float:
+    """The seconds to wait after `failures` failures: exponential, capped, with jitter."""
+    wanted = min(BASE_S * FACTOR ** (failures - 1), CAP_S)
+    return wanted * (1 + JITTER * (2 * chance() - 1))
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether the failure may not occur again after a wait."""
+    if isinstance(error, ProblemRaised):
+        return error.problem.retryable
+    if not isinstance(error, OSError):
+        return False
+    if isinstance(error, _PASSING_KINDS) or error.errno in _PASSING:
+        return True
+    said = str(error).lower()
+    return any(word in said for word in _WORDS)
+
+
+async def retry(
+    run: Callable[[], Awaitable[Output]], attempts: int, tell: Callable[[str], None]
+) -> Output:
+    """Await `run()`, again after a transient failure, at most `attempts` times; raises the last failure.
+    `tell` gets a line before every wait.
+    """
+    made = 1
+    while True:
+        try:
+            return await run()
+        except (ProblemRaised, OSError) as error:
+            if made >= attempts or not is_transient(error):
+                raise
+            wait = backoff_s(made)
+            why = str(error) or type(error).__name__
+            tell(f"attempt {made} of {attempts} failed ({why}); again in {wait:.1f} s")
+        made += 1
+        await asyncio.sleep(wait)

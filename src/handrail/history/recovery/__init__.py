@@ -1,1 +1,0 @@
-"""After a crash: finish or roll back what was interrupted."""

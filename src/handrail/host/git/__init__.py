@@ -1,1 +1,0 @@
-"""Git repositories read as files: configuration, index, and whether the history moved."""

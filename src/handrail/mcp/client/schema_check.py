@@ -1,0 +1,283 @@
+"""Arguments checked by a server's own JSON Schema: all errors at once, nothing fetched, in a limited
+number of steps. Regular expressions of a server are not evaluated here, since one can take forever;
+the server checks them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from json import dumps
+from typing import Any, Final
+from urllib.parse import unquote
+
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import ValidationError as Mismatch
+from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+from jsonschema.validators import extend  # type: ignore[import-untyped]
+from pydantic import BaseModel, ConfigDict, create_model, model_validator
+from referencing import Registry
+
+_MOST_ERRORS: Final = 20
+_REMARKS: Final = frozenset({"$schema", "title", "description", "default", "examples"})
+# bool is not listed for numbers: the types are compared exactly.
+_PLAIN_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+# Types are looked at up to this depth, and in so many parts of a schema.
+_MOST_LEVELS: Final = 5
+_MOST_PARTS: Final = 2_000
+# A check may take so many steps, and so many more for each value of the arguments: parts that
+# refer to others double the work with each reference.
+_MOST_STEPS: Final = 5_000
+_STEPS_PER_VALUE: Final = 100
+# Their schemas apply to the value of the schema that they are part of.
+_IN_PLACE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+# Their values are data, not schemas.
+_VALUES: Final = frozenset({"const", "enum", "default", "examples", "required"})
+# The steps that are left of the check that is running.
+_steps_left: Final[ContextVar[int]] = ContextVar("_steps_left")
+
+
+class _TooManyStepsError(Exception):
+    """A schema takes too long."""
+
+
+def _count_step() -> None:
+    left = _steps_left.get()
+    if left <= 0:
+        raise _TooManyStepsError("it takes too many steps")
+    _steps_left.set(left - 1)
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    """A keyword of the schema that counts how often it is applied."""
+
+    def apply(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        _count_step()
+        return check(validator, value, instance, schema)
+
+    return apply
+
+
+def _check_unique(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    """`uniqueItems` in the time of one pass over the items."""
+    del schema
+    if wanted and validator.is_type(instance, "array"):
+        items = {dumps(one, sort_keys=True) for one in instance}
+        if len(items) < len(instance):
+            yield Mismatch("has items that are equal")
+
+
+def _is_boolean(checker: Any, instance: Any) -> bool:
+    """Counts as well: it is asked for every part while what others left unevaluated is collected."""
+    del checker
+    _count_step()
+    return isinstance(instance, bool)
+
+
+_KEYWORDS: Final = {**Draft202012Validator.VALIDATORS, "uniqueItems": _check_unique}
+_CountingValidator: Final = extend(
+    Draft202012Validator,
+    {name: _counted(check) for name, check in _KEYWORDS.items()},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("boolean", _is_boolean),
+)
+
+
+def argument_model(name: str, schema: dict[str, Any]) -> type[BaseModel]:
+    """A model whose values satisfy a schema and keep exactly what was given. Raises TypeError for
+    a schema that is none.
+    """
+    validator = _validator(schema)
+    endless = _is_endless(schema)
+    plain_types = _find_plain_types(schema)
+    required = frozenset(schema.get("required", ()))
+
+    def check(given: Any) -> Any:
+        # Most schemas are so simple that the validator would take most of a call's time.
+        if plain_types is not None and _is_plain(given, plain_types, required):
+            return given
+        if endless:
+            raise ValueError(
+                "the server's schema cannot be applied: it refers to itself without end"
+            )
+        _steps_left.set(_MOST_STEPS + _STEPS_PER_VALUE * _count_values(given))
+        try:
+            errors = sorted(validator.iter_errors(given), key=lambda one: list(map(str, one.path)))
+        except Exception as error:  # noqa: BLE001 - a reference that leads nowhere, too many steps
+            raise ValueError(f"the server's schema cannot be applied: {error}"[:500]) from None
+        if errors:
+            raise ValueError("; ".join(map(_describe, errors[:_MOST_ERRORS])))
+        return given
+
+    before: Any = model_validator(mode="before")(staticmethod(check))
+    # Arguments of other types, such as numbers given as text, are converted by this.
+    types = _TypeReader(schema).read(schema, _MOST_LEVELS)
+    return create_model(
+        f"{name}_arguments",
+        __config__=ConfigDict(
+            extra="allow",
+            protected_namespaces=(),
+            json_schema_extra={**types, "additionalProperties": True},
+        ),
+        __validators__={"check_schema": before},
+    )
+
+
+def _validator(schema: dict[str, Any]) -> Any:
+    try:
+        checked = _without_patterns(schema)
+        Draft202012Validator.check_schema(checked)
+    except (SchemaError, RecursionError) as error:
+        raise TypeError(f"has a schema that cannot be used: {str(error)[:200]}") from None
+    # An empty registry resolves references inside of the schema only.
+    return _CountingValidator(checked, registry=Registry())
+
+
+def _is_plain(
+    given: Any, plain_types: dict[str, tuple[type, ...]], required: frozenset[str]
+) -> bool:
+    """Whether arguments are complete, and each has a type that is all its schema asks for."""
+    if not isinstance(given, dict) or not required <= given.keys():
+        return False
+    return all(type(value) in plain_types.get(name, ()) for name, value in given.items())
+
+
+def _find_plain_types(schema: dict[str, Any]) -> dict[str, tuple[type, ...]] | None:
+    """The Python types of the arguments, where the schema says nothing else about them."""
+    if schema.keys() - _REMARKS - {"type", "properties", "required", "additionalProperties"}:
+        return None
+    found = {}
+    for name, part in schema.get("properties", {}).items():
+        if isinstance(part, dict) and isinstance(part.get("type"), str):
+            plain = _PLAIN_TYPES.get(part["type"])
+            if plain is not None and not part.keys() - _REMARKS - {"type"}:
+                found[name] = plain
+    return found
+
+
+def _count_values(given: Any) -> int:
+    """How many values arguments consist of."""
+    count, parts = 0, [given]
+    while parts:
+        part = parts.pop()
+        count += 1
+        parts += part if isinstance(part, list) else part.values() if isinstance(part, dict) else ()
+    return count
+
+
+class _TypeReader:
+    """Reads which types a schema allows, in a limited number of its parts."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._schema = schema
+        self._left = _MOST_PARTS
+
+    def read(self, part: Any, levels: int) -> dict[str, Any]:
+        """The types of a part of the schema, without references; {} where they are not simple."""
+        self._left -= 1
+        for _ in range(_MOST_LEVELS):
+            if isinstance(part, dict) and isinstance(part.get("$ref"), str):
+                part = _resolve(self._schema, part["$ref"])
+        if not isinstance(part, dict) or not levels or "$ref" in part or "allOf" in part:
+            return {}
+        if isinstance(part.get("type"), list):
+            return self._read_choices([{**part, "type": one} for one in part["type"]], levels)
+        choices = part.get("anyOf", part.get("oneOf"))
+        if isinstance(choices, list):
+            return self._read_choices(choices, levels)
+        found = {key: part[key] for key in ("type", "enum", "const") if key in part}
+        values = (*found.get("enum", ()), found.get("const"))
+        if any(isinstance(one, dict | list) for one in values):
+            return {}
+        if isinstance(part.get("items"), dict):
+            found["items"] = self.read(part["items"], levels - 1)
+        properties = part.get("properties")
+        if isinstance(properties, dict) and len(properties) <= self._left:
+            below = {name: self.read(one, levels - 1) for name, one in properties.items()}
+            found |= {"properties": below, "required": part.get("required", [])}
+        return found
+
+    def _read_choices(self, parts: list[Any], levels: int) -> dict[str, Any]:
+        if len(parts) > self._left:
+            return {}
+        return {"anyOf": [self.read(one, levels - 1) for one in parts]}
+
+
+def _is_endless(schema: dict[str, Any]) -> bool:
+    """Whether a part of a schema applies itself to the same value again, by references."""
+    found: dict[int, bool] = {}
+
+    def follows(part: Any) -> bool:
+        if not isinstance(part, dict):
+            return False
+        if id(part) in found:
+            return found[id(part)]
+        # True while its own parts are followed: who arrives here again has gone in a circle.
+        found[id(part)] = True
+        found[id(part)] = any(map(follows, _same_value_parts(schema, part)))
+        return found[id(part)]
+
+    parts: list[Any] = [schema]
+    while parts:
+        part = parts.pop()
+        try:
+            if follows(part):
+                return True
+        except RecursionError:
+            return True
+        parts += part if isinstance(part, list) else part.values() if isinstance(part, dict) else ()
+    return False
+
+
+def _same_value_parts(schema: dict[str, Any], part: dict[str, Any]) -> Iterator[Any]:
+    """The parts of a schema that one of its parts applies to its own value."""
+    if isinstance(part.get("$ref"), str):
+        yield _resolve(schema, part["$ref"])
+    for key in _IN_PLACE:
+        value = part.get(key)
+        yield from value if isinstance(value, list) else [value]
+
+
+def _resolve(schema: Any, reference: str) -> Any:
+    """The part that a reference inside of the schema names; None if there is none."""
+    start, _, pointer = reference.partition("#")
+    if start or (pointer and not pointer.startswith("/")):
+        return None
+    for step in unquote(pointer).split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list) and name.isdigit() and int(name) < len(schema):
+            schema = schema[int(name)]
+        else:
+            schema = schema.get(name) if isinstance(schema, dict) else None
+    return schema
+
+
+def _without_patterns(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_patterns(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in ("pattern", "patternProperties", "format"):
+            continue
+        if key in ("additionalProperties", "unevaluatedProperties") and (
+            "patternProperties" in schema
+        ):
+            continue
+        if key in _NAMED and isinstance(value, dict):
+            result[key] = {name: _without_patterns(one) for name, one in value.items()}
+        else:
+            result[key] = value if key in _VALUES else _without_patterns(value)
+    return result
+
+
+def _describe(error: Any) -> str:
+    where = ".".join(map(str, error.absolute_path))
+    return f"{where}: {error.message}"[:300] if where else str(error.message)[:300]

@@ -1,0 +1,47 @@
+"""Log records of the SDK, which may contain what a server sent."""
+
+from __future__ import annotations
+
+import logging
+from copy import copy
+from typing import Final
+
+import mcp.client.session
+
+from handrail.core.text.safe_text import safe_text
+
+_LOGGERS: Final = ("mcp", "httpx2", "httpcore2")
+# Quotes answers that may have tokens.
+_SILENT: Final = "mcp.client.auth"
+
+
+class _EscapingHandler(logging.Handler):
+    """Passes records on to the handlers of the root logger, escaped. Without any they are dropped,
+    and not printed as Python would do.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        root = logging.getLogger()
+        if not root.handlers:
+            return
+        escaped = copy(record)
+        escaped.msg, escaped.args = safe_text(record.getMessage(), one_line=True), None
+        if record.exc_info:
+            trace = logging.Formatter().formatException(record.exc_info)
+            escaped.exc_info, escaped.exc_text = None, safe_text(trace)
+        root.callHandlers(escaped)
+
+
+def tame_sdk_logs() -> None:
+    """Escape the log records of the SDK; calling it again changes nothing."""
+    # Its logger is named "client", as one of the user's own program may be.
+    mcp.client.session.logger = logging.getLogger("mcp.client.session")
+    silent = logging.getLogger(_SILENT)
+    silent.propagate = False
+    if not silent.handlers:
+        silent.addHandler(logging.NullHandler())
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(one, _EscapingHandler) for one in logger.handlers):
+            logger.addHandler(_EscapingHandler())
+        logger.propagate = False

@@ -1,0 +1,273 @@
+"""Questions of a server to the user. The server is named first, few questions are passed on, and
+none that asks for a secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import mcp_types as types
+
+from handrail.core.context import ToolContext
+from handrail.core.ports.questions import (
+    ModelQuestion,
+    QuestionAsker,
+    QuestionOption,
+    QuestionReply,
+    QuestionRequest,
+)
+from handrail.core.problems import ProblemRaised
+from handrail.core.text.safe_text import safe_text
+from handrail.mcp.client.schema_check import argument_model
+
+_MOST_QUESTIONS: Final = 3
+_MOST_FIELDS: Final = 20
+_MOST_OPTIONS: Final = 20
+_MAX_MESSAGE: Final = 500
+_MAX_NAME: Final = 100
+_MAX_URL: Final = 2_000
+_DECLINED: Final = types.ElicitResult(action="decline")
+_YES: Final = "Yes"
+_CHOICE: Final = (QuestionOption(_YES), QuestionOption("No"))
+_SECRET: Final = re.compile(
+    r"pass.?(word|wort|phrase|code|wd|key)|secret|token|(api|private|access|signing).?key|credential"
+    r"|(?<![a-z])(pin|otp|[2m]fa|cvv|cvc|ssn|bearer)(?![a-z])|pin.?code|one.?time.?(code|pass)"
+    r"|(security|verification|recovery|login|auth\w*).?code|(seed|recovery).?phrase|mnemonic"
+    r"|card.?number",
+    re.IGNORECASE,
+)
+Answer = str | int | float | bool | list[str] | None
+
+
+class FormField(NamedTuple):
+    """One field of a form, and the question for it. `choices` are the values by the label that is
+    shown; empty if the user writes the answer.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    question: ModelQuestion
+    choices: Mapping[str, str]
+
+
+class ServerQuestions:
+    """Asks the user what a server asks during one call. `asker` None: nobody can be asked."""
+
+    def __init__(
+        self,
+        server: str,
+        ctx: ToolContext,
+        asker: QuestionAsker | None,
+        paused: AbstractContextManager[Any],
+    ) -> None:
+        self._server = server
+        self._ctx = ctx
+        self._asker = asker
+        self._paused = paused
+        self._asked = 0
+        self._open: set[asyncio.Future[QuestionReply]] = set()
+        self._ended = False
+
+    def end(self) -> None:
+        """Withdraw the questions that are still open: the call has ended."""
+        self._ended = True
+        for asking in self._open:
+            asking.cancel()
+
+    async def answer(self, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """The user's answer; a decline if nobody can be asked or the question is not passed on."""
+        self._asked += 1
+        if self._asker is None or self._ended or self._asked > _MOST_QUESTIONS:
+            return _DECLINED
+        if isinstance(params, types.ElicitRequestURLParams):
+            return await self._ask_to_open(params)
+        try:
+            fields = self._read_form(params)
+            answers = await self._ask([one.question for one in fields])
+            if answers is None:
+                return _DECLINED
+            return _fill_form(fields, answers, params.requested_schema)
+        except (TypeError, ValueError) as error:
+            reason = safe_text(str(error)[:_MAX_MESSAGE], one_line=True)
+            self._ctx.report(f"a question of the MCP server {self._server} was declined: {reason}")
+            return _DECLINED
+
+    async def _ask_to_open(self, params: types.ElicitRequestURLParams) -> types.ElicitResult:
+        """Show a URL, which the user opens or not; only https."""
+        url = safe_text(params.url, one_line=True)
+        try:
+            host = urlsplit(params.url).hostname if params.url == url else None
+        except ValueError:
+            host = None
+        if host is None or not url.startswith("https://") or len(url) > _MAX_URL:
+            return _DECLINED
+        text = (
+            f"{self._intro(params.message)} Open {url} (host {host}) yourself; have you done that?"
+        )
+        answers = await self._ask([ModelQuestion(text, "URL", _CHOICE)])
+        agreed = answers is not None and answers.get(text) == _YES
+        return types.ElicitResult(action="accept") if agreed else _DECLINED
+
+    def _read_form(self, params: types.ElicitRequestFormParams) -> list[FormField]:
+        """The fields of a form that are asked for; raises ValueError if the form is not to be shown.
+        A field that looks like a secret is left out, and so is the form if it needs that field.
+        """
+        intro = self._intro(params.message)
+        properties = params.requested_schema.get("properties") or {}
+        if not isinstance(properties, Mapping) or not all(map(_is_field, properties.values())):
+            raise ValueError("it has no form")
+        if any(len(name) > _MAX_NAME for name in properties):
+            raise ValueError("the name of a field is too long")
+        if len(properties) > _MOST_FIELDS:
+            raise ValueError(f"its form has more than {_MOST_FIELDS} fields")
+        if _SECRET.search(params.message[:_MAX_MESSAGE]):
+            raise ValueError("it asks for a secret")
+        if not properties:
+            return [FormField("", {}, ModelQuestion(intro, "Confirm", _CHOICE), {})]
+        fields, required = [], params.requested_schema.get("required") or ()
+        for name, schema in properties.items():
+            about = (str(schema.get(key, "")) for key in ("title", "description", "format"))
+            shown = " ".join([name, *(one[:_MAX_MESSAGE] for one in about)])
+            if not _SECRET.search(shown):
+                fields.append(_field(intro, name, schema))
+            elif name in required:
+                raise ValueError("it asks for a secret")
+        if not fields:
+            raise ValueError("it asks for a secret")
+        return fields
+
+    async def _ask(self, questions: list[ModelQuestion]) -> Mapping[str, str | list[str]] | None:
+        assert self._asker is not None  # noqa: S101 - for the type checker
+        ctx = self._ctx
+        request = QuestionRequest(
+            ctx.call_id,
+            tuple(questions),
+            ctx.agent_id,
+            (ctx.agent_id,),
+            ctx.call.name,
+            session=ctx.session.id,
+        )
+        asking = asyncio.ensure_future(self._asker.ask_questions(request))
+        self._open.add(asking)
+        try:
+            with self._paused:
+                reply = await asking
+        except ProblemRaised as raised:
+            if raised.problem.code != "needs_answer":
+                raise
+            return None
+        except asyncio.CancelledError:
+            if self._ended:
+                return None
+            raise
+        finally:
+            self._open.discard(asking)
+        return reply.answers or None
+
+    def _intro(self, message: str) -> str:
+        text = safe_text(message[:_MAX_MESSAGE], one_line=True)
+        return f"The MCP server {self._server} asks: {text}"
+
+
+def _field(intro: str, name: str, schema: Mapping[str, Any]) -> FormField:
+    """The question for a field, with the values that it offers."""
+    about = str(schema.get("description") or schema.get("title") or name)
+    label = safe_text(about[:_MAX_MESSAGE], one_line=True)
+    text = f"{intro} {safe_text(name, one_line=True)}: {label[:200]}"
+    choices = _find_choices(schema)
+    if "default" in schema:
+        labels = {value: label for label, value in choices.items()}
+        default = schema["default"]
+        named = [
+            labels.get(one, one) for one in (default if isinstance(default, list) else [default])
+        ]
+        text += f" (default: {_shorten(', '.join(map(str, named)))})"
+    options = tuple(
+        QuestionOption(label, None if label == value else _shorten(value))
+        for label, value in [*choices.items()][:_MOST_OPTIONS]
+    )
+    if schema.get("type") == "boolean":
+        options = _CHOICE
+    many = schema.get("type") == "array" and bool(options)
+    asked = ModelQuestion(text, safe_text(name[:40], one_line=True), options, multi_select=many)
+    return FormField(name, schema, asked, choices)
+
+
+def _fill_form(
+    fields: Sequence[FormField],
+    answers: Mapping[str, str | list[str]],
+    schema: dict[str, Any],
+) -> types.ElicitResult:
+    """The form with the user's answers; raises ValueError or TypeError if they do not fit it."""
+    if not fields[0].name:
+        agreed = answers.get(fields[0].question.question) == _YES
+        return types.ElicitResult(action="accept") if agreed else _DECLINED
+    content: dict[str, Answer] = {}
+    for field in fields:
+        given = answers.get(field.question.question)
+        if given is not None:
+            content[field.name] = _convert(field, given)
+        elif "default" in field.schema:
+            content[field.name] = field.schema["default"]
+    argument_model("form", schema).model_validate(content)
+    return types.ElicitResult(action="accept", content=content)
+
+
+def _is_field(schema: Any) -> bool:
+    """Whether what a server sent as the schema of a field can be one."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("items", {}), Mapping):
+        return False
+    default = schema.get("default")
+    defaults = default if isinstance(default, list) else [default]
+    plain = str if isinstance(default, list) else str | int | float | None
+    return all(map(_offers_choices, (schema, schema.get("items", {})))) and all(
+        isinstance(one, plain) for one in defaults
+    )
+
+
+def _offers_choices(schema: Mapping[str, Any]) -> bool:
+    """Whether the choices of a schema are lists of values, each with a title or without."""
+    texts = [schema.get(name) or [] for name in ("enum", "enumNames")]
+    titled = [schema.get(name) or [] for name in ("oneOf", "anyOf")]
+    return all(isinstance(one, list) for one in (*texts, *titled)) and all(
+        isinstance(one, Mapping) for several in titled for one in several
+    )
+
+
+def _find_choices(schema: Mapping[str, Any]) -> dict[str, str]:
+    """The values that a field offers, by the label that is shown for each."""
+    offered = schema.get("items", {}) if schema.get("type") == "array" else schema
+    values = [str(one) for one in offered.get("enum") or ()]
+    titles = [str(one) for one in offered.get("enumNames") or ()]
+    if not values:
+        listed = offered.get("oneOf") or offered.get("anyOf") or ()
+        pairs = [one for one in listed if "const" in one]
+        values = [str(one["const"]) for one in pairs]
+        titles = [str(one.get("title", one["const"])) for one in pairs]
+    shown = [*map(_shorten, titles)]
+    # Labels that could be taken for one another say nothing.
+    if len(shown) != len(values) or len({*shown}) != len(shown):
+        shown = [*map(_shorten, values)]
+    return dict(zip(shown, values, strict=True))
+
+
+def _shorten(text: str) -> str:
+    return safe_text(text[:100], one_line=True)[:100]
+
+
+def _convert(field: FormField, given: str | list[str]) -> Answer:
+    """An answer as the schema wants it; raises ValueError if it cannot be one."""
+    kind = field.schema.get("type")
+    if isinstance(given, list) or kind == "array":
+        several = given if isinstance(given, list) else [given]
+        return [field.choices.get(one, one) for one in several]
+    if kind == "boolean":
+        return given.casefold() in ("yes", "true", "y")
+    if kind == "integer":
+        return int(given)
+    return float(given) if kind == "number" else field.choices.get(given, given)

@@ -1,0 +1,164 @@
+"""The servers of a session: each is started by the first call that needs it, and again after a
+failure, with growing pauses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from handrail.core.context import ToolContext
+from handrail.core.lazy import Lazy
+from handrail.core.ports.media import MediaReader
+from handrail.core.ports.questions import QuestionAsker
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Output
+from handrail.mcp.client import messages
+from handrail.mcp.client.manifest import (
+    OTHER_PROGRAM,
+    ServerManifest,
+    describe_differences,
+    find_obstacle,
+)
+from handrail.mcp.client.server_spec import RemoteServerHost, RemoteServerSpec
+
+if TYPE_CHECKING:
+    from handrail.mcp.client.connection import RemoteConnection
+
+# The pause after the second failure, which doubles with each further one.
+_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 300.0
+# Decoding pictures has what is left of a call's time, and at least so much of it.
+_PICTURES_S: Final = 5.0
+
+
+class ResultServices(NamedTuple):
+    """What results pass through: `quote` marks lines that imitate Handrail's own, `media` decodes
+    pictures; None: pictures are left out. `questions` asks the user what a server asks; None:
+    nobody can be asked.
+    """
+
+    quote: Callable[[str], str]
+    media: Lazy[MediaReader] | None
+    questions: QuestionAsker | None = None
+
+
+class RemoteServer:
+    """One server of a session. Only the tools of `approved` are ever called."""
+
+    def __init__(
+        self,
+        spec: RemoteServerSpec,
+        host: RemoteServerHost,
+        approved: ServerManifest,
+        results: ResultServices,
+    ) -> None:
+        self.spec = spec
+        self.approved = approved
+        self._host = host
+        self._results = results
+        self._names = frozenset(
+            one.name for one in approved.tools if find_obstacle(spec.name, one, spec.allow) is None
+        )
+        self._connection: RemoteConnection | None = None
+        self._turn = asyncio.Lock()
+        self._failures = 0
+        self._not_before = 0.0
+
+    @property
+    def state(self) -> str:
+        """`started` or `known`."""
+        running = self._connection is not None and not self._connection.ended
+        return "started" if running else "known"
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext) -> Output:
+        """Call a tool, starting the server if it does not run. Raises `unavailable`, `timeout`,
+        `command_failed`, and `untrusted` if the server's tools are not the approved ones.
+        """
+        if tool not in self._names:
+            raise messages.NOT_APPROVED.error(server=self.spec.name, tool=tool[:200])
+        from handrail.mcp.client.results import read_result
+
+        connection = await self._connect()
+        limit, begun = self.spec.call_s, time.monotonic()
+        result = await connection.call(tool, arguments, ctx, self._results.questions)
+        self._failures = 0
+        # The user may have been asked meanwhile, for which the call's time stops.
+        left = max(limit - (time.monotonic() - begun), min(limit, _PICTURES_S))
+        return await read_result(result, self.spec.name, tool, self._results, left)
+
+    async def close(self) -> None:
+        """End the server."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def _connect(self) -> RemoteConnection:
+        async with self._turn:
+            connection = self._connection
+            if connection is not None and not connection.ended:
+                if connection.list_changed:
+                    self._compare(connection, await connection.list_again())
+                return connection
+            self._connection = None
+            if connection is not None:
+                self._count_failure()
+                await connection.close()
+            pause = self._not_before - time.monotonic()
+            if pause > 0:
+                raise messages.WAITING.error(
+                    server=self.spec.name, failures=self._failures, seconds=pause
+                )
+            return await self._start()
+
+    async def _start(self) -> RemoteConnection:
+        from handrail.mcp.client.connection import RemoteConnection
+
+        connection = RemoteConnection(self.spec, self._host)
+        try:
+            found = await connection.open(self.approved.fingerprint)
+        except ProblemRaised as raised:
+            if raised.problem.code != "untrusted":
+                self._count_failure()
+            else:
+                self._host.note_change(self.spec, OTHER_PROGRAM)
+            raise
+        try:
+            self._compare(connection, found)
+        except ProblemRaised:
+            await connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _compare(self, connection: RemoteConnection, found: ServerManifest) -> None:
+        """Raise `untrusted` if a server's tools are not the approved ones; it stays running then, and
+        may offer them again later.
+        """
+        differences = describe_differences(self.approved, found)
+        self._host.note_change(self.spec, differences)
+        if differences:
+            connection.list_changed = True
+            raise messages.CHANGED.error(server=self.spec.name, differences=differences)
+
+    def _count_failure(self) -> None:
+        self._failures += 1
+        if self._failures > 1:
+            pause = min(_PAUSE_S * 2 ** (self._failures - 2), _LONGEST_PAUSE_S)
+            self._not_before = time.monotonic() + pause
+
+
+class SessionRemoteServers:
+    """The servers of a session by name."""
+
+    def __init__(self, servers: Mapping[str, RemoteServer]) -> None:
+        self.servers = servers
+
+    async def aclose(self) -> None:
+        """End all servers."""
+        for one in self.servers.values():
+            with suppress(Exception):
+                await one.close()

@@ -1,0 +1,156 @@
+"""Lets the agent of a task work, continue where another process ended, or only reads how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from handrail.agent.agent import Agent
+from handrail.agent.budget import Budget, current_meter
+from handrail.agent.conversation import Conversation
+from handrail.core.agent_results import AgentResult, Usage
+from handrail.core.events import Event
+from handrail.core.ports.subagents import DefinedAgent
+from handrail.core.problems import Problem
+from handrail.engine.runtime import Runtime
+from handrail.models.scripted.script_model import ScriptModel
+from handrail.scale import messages
+from handrail.scale.state import TaskPlace
+from handrail.scale.tasks import FleetTask
+
+_MAIN: Final = "main"
+# Offered beside the default tools; no user is there to be asked.
+_TOOLS: Final = ("todo_write", "skill", "subagent")
+
+
+class AgentOutcome(NamedTuple):
+    """How the agent of a task ended."""
+
+    status: str
+    text: str
+    problem: Problem | None
+    turns: int
+    usage: Usage
+    # The ids of all calls that the model has made.
+    call_ids: tuple[str, ...]
+
+
+class UsageNotes:
+    """Keeps what a task has used after each response, for the process that goes on."""
+
+    def __init__(self, place: TaskPlace) -> None:
+        self._place = place
+        kept = place.read("usage")
+        self.before = Usage() if kept is None else Usage.from_dict(kept)
+        self._requests = 0
+
+    def on_event(self, _: Event) -> None:
+        """Look at the meter of the task: a request is charged before its calls begin."""
+        meter = current_meter.get()
+        if meter is None:
+            return
+        used = list(meter.line())[-1].usage
+        if used.requests > self._requests:
+            self._requests = used.requests
+            self._place.write("usage", (self.before + used).to_dict())
+
+    def add(self, usage: Usage) -> Usage:
+        """What the task has used altogether, with the exact usage of this process."""
+        total = self.before + usage
+        self._place.write("usage", total.to_dict())
+        return total
+
+
+async def work_on_task(
+    rt: Runtime,
+    session: str,
+    task: FleetTask,
+    budget: Budget,
+    place: TaskPlace,
+    *,
+    settle: bool,
+) -> AgentOutcome:
+    """Run, continue or settle the task of a session. Raises `ProblemRaised` if it cannot begin."""
+    notes = UsageNotes(place)
+    agent = _make_agent(rt, session, task, _rest(budget, notes.before))
+    conversation = await agent.load()
+    begun, unfinished = bool(conversation.entries), conversation.state.get("unfinished")
+    if settle or (begun and unfinished is False):
+        return _read_outcome(conversation, notes.before, done=unfinished is False)
+    if begun and unfinished:
+        _skip_said(rt, conversation)
+        result = await agent.resume(on_event=notes.on_event)
+    else:
+        result = await agent.run(task.prompt, on_event=notes.on_event)
+    return _outcome(result, notes.add(result.usage), await agent.load())
+
+
+def _make_agent(rt: Runtime, session: str, task: FleetTask, budget: Budget) -> Agent:
+    defined = _definition(rt, task.agent)
+    limits = {name: value for name, value in (defined.budget or {}).items() if value is not None}
+    limits |= {name: value for name, value in _named(budget).items() if value is not None}
+    offered = [tool["name"] for tool in rt.declare("mcp", agent=task.agent)]
+    return Agent(
+        rt,
+        model=defined.model if task.model is None else None,
+        name=task.agent,
+        instructions=defined.instructions or None,
+        allowed=list(dict.fromkeys([*offered, *_TOOLS, *task.tools])),
+        # Without limits of its own, those of the settings hold.
+        budget=Budget(**limits) if limits else None,
+        max_steps=task.max_steps or defined.max_steps,
+        session=session,
+    )
+
+
+def _definition(rt: Runtime, name: str) -> DefinedAgent:
+    if name == _MAIN:
+        return DefinedAgent("")
+    subagents = rt.agent_services.subagents.value
+    found = subagents.become(name)
+    if found is None and name not in [one.name for one in subagents.list_types()]:
+        raise messages.UNKNOWN_AGENT_TYPE.error(name=name, field="agent")
+    return found or DefinedAgent("")
+
+
+def _named(budget: Budget) -> Mapping[str, Any]:
+    return {name: getattr(budget, name) for name in ("tokens", "usd", "minutes", "steps", "calls")}
+
+
+def _rest(budget: Budget, used: Usage) -> Budget:
+    """What earlier processes have left of a budget."""
+    tokens = None if budget.tokens is None else max(budget.tokens - used.tokens, 0)
+    usd = None if budget.usd is None else max(budget.usd - (used.usd or 0.0), 0.0)
+    steps = None if budget.steps is None else max(budget.steps - used.requests, 0)
+    return replace(budget, tokens=tokens, usd=usd, steps=steps)
+
+
+def _skip_said(rt: Runtime, conversation: Conversation) -> None:
+    """A script begins anew in each process; what it has said is left out."""
+    model = rt.agent_services.resolve_model(None).model
+    if isinstance(model, ScriptModel):
+        said = sum(one.role == "assistant" for one in conversation.messages)
+        model.skip_messages(said)
+
+
+def _read_outcome(conversation: Conversation, usage: Usage, *, done: bool) -> AgentOutcome:
+    """The outcome of a task whose process ended after its agent, or that is not continued."""
+    texts = [one.text for one in conversation.messages if one.role == "assistant"]
+    return AgentOutcome(
+        "done" if done else "unknown",
+        texts[-1] if texts else "",
+        None,
+        conversation.turn_count,
+        usage,
+        _call_ids(conversation),
+    )
+
+
+def _outcome(result: AgentResult, usage: Usage, conversation: Conversation) -> AgentOutcome:
+    ids = _call_ids(conversation)
+    return AgentOutcome(result.status, result.text, result.problem, result.turns, usage, ids)
+
+
+def _call_ids(conversation: Conversation) -> tuple[str, ...]:
+    return tuple(own for entry in conversation.entries for _, own in entry.call_ids)

@@ -1,0 +1,212 @@
+"""Runs the tasks of a fleet on a cluster of Ray: actors that host many workspaces each, on all nodes.
+
+Ray repeats nothing: an actor that ends, or of which nobody knows, is reported as lost with its tasks,
+and the fleet gives them to others, which continue from their records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from handrail import __version__
+from handrail.host.state.identities import this_process
+from handrail.scale import messages
+from handrail.scale.executor import (
+    BEAT_S,
+    DEFAULT_AGENTS,
+    NOT_READY,
+    SILENT_S,
+    ExecutorEvent,
+    TaskEnded,
+    WorkerLost,
+)
+from handrail.scale.ray_worker import RayWorker
+from handrail.scale.state import FleetState
+
+_MAX_ACTORS: Final = 4096
+
+
+@dataclass(slots=True, eq=False)
+class ActorWorker:
+    """One actor of the cluster."""
+
+    handle: Any
+    # None once it works, else why it does not.
+    begun: asyncio.Future[str | None]
+    numbers: set[int] = field(default_factory=set)
+
+
+class RayExecutor:
+    """Actors on a cluster that runs: by default one per core of the cluster, with up to 8 tasks each.
+    `address` is that of `ray.init`: "auto" is RAY_ADDRESS, or the cluster of this machine.
+    """
+
+    def __init__(
+        self,
+        processes: int | None = None,
+        agents: int = DEFAULT_AGENTS,
+        *,
+        address: str = "auto",
+    ) -> None:
+        self._asked = processes
+        self.processes = max(processes or 1, 1)
+        self.agents = max(agents, 1)
+        self._address = address
+        self._ray: Any = None
+        self._owns_connection = False
+        self._make_actor: Any = None
+        self._events: asyncio.Queue[ExecutorEvent] = asyncio.Queue()
+        self._workers: dict[int, ActorWorker] = {}
+        self._waits: set[asyncio.Task[None]] = set()
+
+    async def start(self, state: FleetState, lock: int, settings: Mapping[str, Any]) -> None:
+        """Connect to the cluster and start the actors. They cannot inherit the lock: each task has one
+        of its own. Raises `unavailable`.
+        """
+        await asyncio.to_thread(self._connect)
+        _restore_signals()
+        nodes = core_places(self._ray.nodes())
+        self.processes = min(max(self._asked or len(nodes), 1), _MAX_ACTORS)
+        given = {**settings, "lock": -1}
+        self._make_actor = partial(self._place_actor, (given, this_process(), __version__))
+        for worker in range(self.processes):
+            self._start_worker(worker)
+
+    async def submit(self, worker: int, order: Mapping[str, Any]) -> None:
+        """Send a task to an actor."""
+        one = self._workers.get(worker) or self._start_worker(worker)
+        one.numbers.add(order["number"])
+        self._keep(self._follow(worker, one, order))
+
+    async def next_event(self) -> ExecutorEvent:
+        """Wait for a result, or for the end of an actor."""
+        return await self._events.get()
+
+    async def aclose(self) -> None:
+        """End the actors, also those that work, and leave the cluster."""
+        waits = list(self._waits)
+        for one in waits:
+            one.cancel()
+        if waits:
+            await asyncio.wait(waits)
+        for worker in self._workers.values():
+            self._kill(worker)
+        self._workers.clear()
+        if self._owns_connection:
+            self._owns_connection = False
+            await asyncio.to_thread(self._ray.shutdown)
+
+    def _connect(self) -> None:
+        try:
+            import ray  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise messages.NO_RAY.error() from None
+        self._ray = ray
+        if ray.is_initialized():
+            return
+        try:
+            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, OSError, ValueError, RuntimeError) as error:
+            raise messages.NO_CLUSTER.error(reason=error) from error
+        self._owns_connection = True
+
+    def _place_actor(self, given: Sequence[Any], worker: int) -> Any:
+        """An actor, on the same node as the one of its number before unless that is gone."""
+        from ray.util.scheduling_strategies import (  # noqa: PLC0415 - an extra
+            NodeAffinitySchedulingStrategy,
+        )
+
+        nodes = core_places(self._ray.nodes())
+        node = nodes[worker % len(nodes)] if nodes else None
+        actor = self._ray.remote(RayWorker).options(
+            # Without a reservation: one that replaces another starts wherever a node is left.
+            num_cpus=0,
+            scheduling_strategy=node and NodeAffinitySchedulingStrategy(node, soft=True),
+            # One more, for `ready`.
+            max_concurrency=self.agents + 1,
+            max_restarts=0,
+            max_task_retries=0,
+        )
+        return actor.remote(*given)
+
+    def _start_worker(self, worker: int) -> ActorWorker:
+        if self._make_actor is None:
+            raise RuntimeError("the executor was not started")
+        one = ActorWorker(self._make_actor(worker), asyncio.get_running_loop().create_future())
+        self._workers[worker] = one
+        self._keep(self._watch(worker, one))
+        return one
+
+    async def _watch(self, worker: int, one: ActorWorker) -> None:
+        """Ask the actor from time to time whether it works."""
+        problem: str | None = None
+        while problem is None:
+            try:
+                problem = await asyncio.wait_for(_answer(one.handle.ready.remote()), SILENT_S)
+            except (self._ray.exceptions.RayError, TimeoutError):
+                problem = NOT_READY
+            if not one.begun.done():
+                one.begun.set_result(problem)
+            if problem is None:
+                await asyncio.sleep(BEAT_S)
+        self._lose(worker, one)
+
+    async def _follow(self, worker: int, one: ActorWorker, order: Mapping[str, Any]) -> None:
+        """Wait for the result of a task."""
+        try:
+            result = await _answer(one.handle.run.remote(order))
+        except self._ray.exceptions.RayError:
+            # It has ended, or nobody knows: what it did is in the record of the task.
+            await asyncio.wait([one.begun])
+            self._lose(worker, one)
+            return
+        if self._workers.get(worker) is one:
+            one.numbers.discard(order["number"])
+            self._events.put_nowait(TaskEnded(order["number"], result))
+
+    def _lose(self, worker: int, one: ActorWorker) -> None:
+        """Report an actor as lost, once."""
+        if self._workers.get(worker) is not one:
+            return
+        del self._workers[worker]
+        self._kill(one)
+        problem = one.begun.result()
+        numbers = tuple(sorted(one.numbers))
+        self._events.put_nowait(WorkerLost(worker, numbers, problem is None, problem or NOT_READY))
+
+    def _kill(self, one: ActorWorker) -> None:
+        """One that cannot be reached ends with its node; the lock of its task keeps others out."""
+        self._ray.kill(one.handle, no_restart=True)
+
+    def _keep(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._waits.add(task)
+        task.add_done_callback(self._waits.discard)
+
+
+def core_places(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The ids of the nodes that live, in turn, each as often as it has cores. A node without cores
+    gets no workers: so heads of clusters are set up.
+    """
+    cores = {
+        str(node["NodeID"]): int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]
+    }
+    rounds = range(max(cores.values(), default=0))
+    return [name for number in rounds for name in sorted(cores) if cores[name] > number]
+
+
+def _restore_signals() -> None:
+    """Ray takes SIGTERM away from Python, as if it were a crash."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+
+
+async def _answer(reference: Any) -> Any:
+    return await reference

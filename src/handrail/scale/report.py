@@ -1,0 +1,116 @@
+"""The report of a fleet: counts, rates and an estimated end, as text and JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from handrail.scale.journal import FleetCounts, FleetJournal
+from handrail.scale.state import FleetState
+
+
+class FleetReport(NamedTuple):
+    """How far a fleet is, or how it ended."""
+
+    state: str
+    counts: FleetCounts
+    seconds: float
+    running_in: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has ended."""
+        return self.counts.ended == self.counts.total
+
+    @property
+    def rate(self) -> float:
+        """Tasks per second, of the last ones that ended."""
+        return task_rate(self.counts, time.time_ns())
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The estimated time until all tasks have ended; None if nothing runs or none has ended."""
+        rate = self.rate
+        left = self.counts.waiting + self.counts.running
+        return left / rate if rate and self.running_in else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        counts, left = self.counts, self.seconds_left
+        return {
+            "state": self.state,
+            "running": self.running_in is not None,
+            "complete": self.complete,
+            "tasks": {
+                "total": counts.total,
+                "waiting": counts.waiting,
+                "running": counts.running,
+                "ended": counts.ended,
+                "passed": counts.passed,
+            },
+            "by_status": dict(counts.by_status),
+            "by_tenant": {name: dict(own) for name, own in counts.by_tenant.items()},
+            "tokens": counts.tokens,
+            "usd": counts.usd,
+            "seconds": round(self.seconds, 3),
+            "tasks_per_second": round(self.rate, 3),
+            "seconds_left": None if left is None else round(left, 1),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The report for a terminal."""
+        counts = self.counts
+        yield progress_text(self)
+        for status, number in sorted(counts.by_status.items()):
+            yield f"  {status:<12} {number:>8,}"
+        if len(counts.by_tenant) > 1:
+            yield "tenants:"
+            for name, own in counts.by_tenant.items():
+                ended, total = own["ended"], own["ended"] + own["running"] + own["waiting"]
+                yield f"  {name:<12} {ended:>8,} of {total:,} ended, {own.get('passed', 0):,} passed"
+        money = f", {counts.usd:.2f} USD" if counts.usd else ""
+        yield f"{counts.tokens:,} tokens{money}; {self.seconds:.1f} s"
+
+
+def task_rate(counts: FleetCounts, now_ns: int) -> float:
+    """Tasks per second over the last tasks that ended, until now."""
+    if counts.recent is None:
+        return 0.0
+    first_ns, number, last_ns = counts.recent
+    until_ns = now_ns if counts.waiting + counts.running else last_ns
+    passed_s = (until_ns - first_ns) / 1e9
+    return (number - 1) / passed_s if passed_s > 0 and number > 1 else 0.0
+
+
+def progress_text(report: FleetReport) -> str:
+    """One line about how far a fleet is."""
+    counts = report.counts
+    parts = [f"{counts.ended:,} of {counts.total:,} tasks ended", f"{counts.passed:,} passed"]
+    if counts.running:
+        parts.append(f"{counts.running:,} running")
+    if report.rate:
+        parts.append(f"{report.rate:.1f} tasks/s")
+    if report.seconds_left is not None:
+        parts.append(f"about {_duration(report.seconds_left)} left")
+    return " · ".join(parts)
+
+
+def read_report(journal: FleetJournal, state: FleetState) -> FleetReport:
+    """The report of a fleet, which may be running."""
+    holder = state.holder()
+    begun = int(journal.read_meta("begun_ns") or 0)
+    ended = int(journal.read_meta("ended_ns") or 0)
+    until = max(ended, begun) if holder is None or ended > begun else time.time_ns()
+    counts = journal.counts()
+    return FleetReport(
+        str(state.directory), counts, (until - begun) / 1e9, holder if ended < begun else None
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

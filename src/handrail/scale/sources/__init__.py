@@ -1,0 +1,1 @@
+"""Where the files of workspaces come from: directories, git, tar archives, fsspec."""

@@ -1,0 +1,51 @@
+"""Copies a directory of a file system of fsspec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.scale import messages
+from handrail.scale.sources.tree_writer import TreeWriter
+
+
+def copy_fsspec(url: str, writer: TreeWriter) -> None:
+    """Write the files below a URL. Raises `unavailable` if fsspec is missing or the file system
+    fails, `not_found` if the URL is no directory.
+    """
+    try:
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise messages.NO_FSSPEC.error() from None
+    try:
+        system, root = url_to_fs(url)
+        if not system.isdir(root):
+            raise messages.SOURCE_MISSING.error(what="directory", path=url)
+        _copy_tree(system, root.rstrip("/"), writer)
+    except (OSError, ValueError, ImportError, KeyError, TypeError, NotImplementedError) as error:
+        raise messages.SOURCE_FAILED.error(source=url, reason=error) from error
+    writer.finish()
+
+
+def _copy_tree(system: Any, root: str, writer: TreeWriter) -> None:
+    waiting = [root]
+    while waiting:
+        for entry in system.ls(waiting.pop(), detail=True):
+            path = str(entry["name"]).rstrip("/")
+            name = path.removeprefix(root).lstrip("/")
+            if not path.startswith(f"{root}/"):
+                # Some file systems list a directory in itself.
+                continue
+            if entry.get("islink"):
+                writer.add_link(name, _link_target(entry.get("destination", "")))
+            elif entry["type"] == "directory":
+                writer.add_directory(name)
+                waiting.append(path)
+            elif entry["type"] == "file":
+                with system.open(path, "rb") as content:
+                    writer.add_file(name, content, executable=bool(entry.get("mode", 0) & 0o100))
+            else:
+                raise writer.refuse(f"{name[:200]!r} is neither a file nor a directory")
+
+
+def _link_target(given: object) -> str:
+    return given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else str(given)

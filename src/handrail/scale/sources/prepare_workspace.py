@@ -1,0 +1,79 @@
+"""Makes the workspace of a task from its source. Blocks, so the caller runs it in a thread."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from handrail.host.files.tree_copy import copy_tree
+from handrail.scale import messages
+from handrail.scale.sources.fsspec_files import copy_fsspec
+from handrail.scale.sources.git_files import GitCache
+from handrail.scale.sources.tarball import extract_tarball
+from handrail.scale.sources.tree_writer import TreeLimits, TreeWriter, discard_tree
+from handrail.scale.tasks import SourceSpec
+
+_PART: Final = ".part"
+
+
+def prepare_workspace(
+    source: SourceSpec,
+    target: Path,
+    limits: TreeLimits,
+    repositories: GitCache,
+    left_out: str = "",
+) -> Path:
+    """The directory to work in: the source itself, or `target`, filled as a whole or not at all. A
+    target that is there already is complete. `left_out` is not copied: the state of the fleet may lie
+    in a source. Raises `not_found`, `unavailable`, `untrusted`,
+    `too_large`.
+    """
+    if source.kind == "directory" and not Path(source.place).is_dir():
+        raise messages.SOURCE_MISSING.error(what="directory", path=source.place)
+    if source.in_place:
+        return Path(source.place)
+    if target.is_dir():
+        return target
+    part = target.with_name(target.name + _PART)
+    # Left by a process that was killed.
+    discard_tree(part)
+    part.mkdir(mode=0o700, parents=True)
+    try:
+        writer = TreeWriter(part, limits, source.place)
+        if source.kind == "directory":
+            _copy_directory(source.place, part, writer, limits, left_out)
+        else:
+            _fill(source, writer, repositories)
+        part.rename(target)
+    except BaseException:
+        discard_tree(part)
+        raise
+    return target
+
+
+def _fill(source: SourceSpec, writer: TreeWriter, repositories: GitCache) -> None:
+    if source.kind == "tarball":
+        extract_tarball(source.place, writer)
+    elif source.kind == "git":
+        repositories.write_files(source.place, source.commit, writer)
+    else:
+        copy_fsspec(source.place, writer)
+
+
+def _copy_directory(
+    source: str, target: Path, writer: TreeWriter, limits: TreeLimits, left_out: str
+) -> None:
+    total = 0
+
+    def count(path: str) -> bool:
+        nonlocal total
+        if path == left_out:
+            return True
+        total += os.lstat(path).st_size
+        if total > limits.bytes:
+            raise writer.too_large("bytes", limits.bytes)
+        writer.count_entry()
+        return False
+
+    copy_tree(source, target, count)

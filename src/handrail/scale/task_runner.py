@@ -1,0 +1,320 @@
+"""Runs one task in a worker: makes its workspace, lets the agent work or continue, runs the checks and
+collects what was changed. Every step leaves something from which another process goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from handrail.agent.budget import Budget
+from handrail.agent.report import ReportBuilder
+from handrail.assembly.runtime_opener import RuntimeOpener
+from handrail.assembly.runtime_opener import open as open_runtime
+from handrail.core.agent_results import AgentReport
+from handrail.core.names.store_location import is_store_url, server_name
+from handrail.core.ports.records import CallRecord
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.engine.runtime import Runtime
+from handrail.host.state.state_paths import find_state_paths
+from handrail.scale import messages
+from handrail.scale.agent_steps import AgentOutcome, work_on_task
+from handrail.scale.collected_results import MOST_CALLS, collect_result, read_changes
+from handrail.scale.sources.git_files import GitCache
+from handrail.scale.sources.prepare_workspace import prepare_workspace
+from handrail.scale.sources.tree_writer import TreeLimits, discard_tree, measure_tree
+from handrail.scale.state import FleetState, TaskPlace
+from handrail.scale.task_result import blank_result
+from handrail.scale.tasks import FleetTask, parse_task
+from handrail.scale.worker_locks import WorkerPresence, hold_task
+
+_CHECK_S: Final = 600.0
+_MAX_OUTPUT: Final = 4_000
+_MAX_TEXT: Final = 20_000
+_MAX_NAMES: Final = 1_000
+# The workspace is measured so often, but at most a twentieth of the time.
+_MEASURE_S: Final = 2.0
+_MEASURE_SHARE: Final = 20
+_log = logging.getLogger("handrail")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What all tasks of a fleet share."""
+
+    state: str
+    token: str
+    lock: int
+    disk_bytes: int
+    entries: int
+    keep: str
+    mode: str | None = None
+    model: str | None = None
+    config: str | None = None
+    store: str | None = None
+    commands: bool | None = None
+    dialect: str | None = None
+    dry_run: bool | None = None
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> WorkerSettings:
+        """Read the JSON form."""
+        return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return asdict(self)
+
+
+class TaskOrder(NamedTuple):
+    """What a worker is asked to do. `settle`: report what is on record, without working on."""
+
+    number: int
+    task: FleetTask
+    budget: Budget
+    lost: int
+    settle: bool
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> TaskOrder:
+        """Read the JSON form; the text of the task was validated by the fleet."""
+        line = parse_task(given["text"], given["line"], Path())
+        budget = Budget(**given["budget"])
+        return cls(given["number"], line.task, budget, given["lost"], given["settle"])
+
+
+class FleetTaskRunner:
+    """Runs the tasks of one worker."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._state = FleetState(Path(settings.state))
+        self._limits = TreeLimits(settings.disk_bytes, settings.entries)
+        self._git = GitCache(self._state.repositories, self._limits)
+        self._presence = WorkerPresence(self._state.presences)
+
+    async def run(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The result of a task; never raises."""
+        order = TaskOrder.from_dict(given)
+        place = self._state.place(order.number)
+        lock = self._state.task_lock(order.number, order.task.workspace_key)
+        try:
+            if place.directory.exists():
+                # What they left is continued here.
+                await asyncio.to_thread(self._presence.note_ended_workers)
+            place.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            async with hold_task(lock):
+                return await self._run(order, place)
+        except ProblemRaised as raised:
+            problem, status = raised.problem, "unknown"
+        except OSError as error:
+            problem, status = messages.TASK_UNSAVED.fill(reason=error), "failed"
+        return self._blank(order) | {"status": status, "problem": problem.to_dict()}
+
+    async def _run(self, order: TaskOrder, place: TaskPlace) -> dict[str, Any]:
+        known = place.read("result")
+        if known is not None:
+            await asyncio.to_thread(self._clean, order.task, place)
+            return known
+        began = time.monotonic()
+        result = self._blank(order)
+        try:
+            result |= await self._work(order, place)
+        except ProblemRaised as raised:
+            result |= {"problem": raised.problem.to_dict()}
+        except Exception as error:  # noqa: BLE001 - one task must not end those beside it
+            _log.exception("the task %s failed", order.task.id)
+            problem = messages.TASK_CRASHED.fill(error=f"{type(error).__name__}: {error}")
+            result |= {"problem": problem.to_dict()}
+        result["passed"] = result["status"] == "done" and all(
+            one["exit_code"] == 0 for one in result["checks"]
+        )
+        result["seconds"] = round(time.monotonic() - began, 3)
+        place.write("result", result)
+        await asyncio.to_thread(self._clean, order.task, place)
+        return result
+
+    async def _work(self, order: TaskOrder, place: TaskPlace) -> dict[str, Any]:
+        task = order.task
+        own = self._settings.state
+        make = partial(
+            prepare_workspace, task.source, place.workspace, self._limits, self._git, own
+        )
+        workspace = await asyncio.to_thread(make)
+        session = self._session(task)
+        store = self._settings.store or str(place.store)
+        async with self._open(workspace, task, place, store, session) as rt:
+            over_quota = self._quota_watch(task, place)
+            outcome, over = await _until(
+                work_on_task(rt, session, task, order.budget, place, settle=order.settle),
+                over_quota,
+            )
+            if outcome is None:
+                outcome = await work_on_task(rt, session, task, order.budget, place, settle=True)
+                outcome = outcome._replace(status="failed", problem=over)
+            found = await self._collect(rt, task, workspace, place, store, session, outcome)
+            checks: list[dict[str, Any]] = []
+            if not order.settle and over is None:
+                ran, over = await _until(_run_checks(rt, task), self._quota_watch(task, place))
+                checks = ran or []
+            if over is not None:
+                outcome = outcome._replace(status="failed", problem=over)
+        if order.settle:
+            problem = messages.WORKER_LOST.fill(count=order.lost)
+            outcome = outcome._replace(status="unknown", problem=problem)
+        return {**_outcome_fields(outcome), **found, "checks": checks}
+
+    def _open(
+        self, workspace: Path, task: FleetTask, place: TaskPlace, store: str, session: str
+    ) -> RuntimeOpener:
+        settings = self._settings
+        opener = open_runtime(
+            workspace,
+            mode=settings.mode,
+            store=store,
+            session=session,
+            config=settings.config,
+            commands=settings.commands,
+            dialect=settings.dialect,
+            dry_run=settings.dry_run,
+            model=task.model or settings.model,
+        )
+        opener.beside_server = self._beside_server(task, place)
+        return opener
+
+    def _beside_server(self, task: FleetTask, place: TaskPlace) -> Path | None:
+        """The files beside a record on a server go where the next worker finds them; those of a
+        workspace that stays are where its user undoes changes.
+        """
+        return None if task.source.in_place else place.store.parent
+
+    async def _collect(
+        self,
+        rt: Runtime,
+        task: FleetTask,
+        workspace: Path,
+        place: TaskPlace,
+        store: str,
+        session: str,
+        outcome: AgentOutcome,
+    ) -> dict[str, Any]:
+        await rt.store.flush()
+        calls = await rt.store.calls(session=session, agent=task.agent, limit=MOST_CALLS)
+        report, recorded = _report_calls(calls), {one.call_id for one in calls}
+        paths = find_state_paths(workspace, store, self._beside_server(task, place))
+        changes = await read_changes(rt.store, session, workspace, paths)
+        keep = partial(collect_result, task, changes, workspace, place, self._git)
+        kept = await asyncio.to_thread(keep)
+        return {
+            "changes": changes.paths[:_MAX_NAMES],
+            "change_count": len(changes.paths),
+            "without_diff": dict(list(changes.without_diff.items())[:_MAX_NAMES]),
+            "unknown_calls": list(report.unfinished)[:_MAX_NAMES],
+            # Its process ended before such a call began; the model was told.
+            "not_run_calls": [one for one in outcome.call_ids if one not in recorded][:_MAX_NAMES],
+            "refused": [one._asdict() for one in report.refused][:_MAX_NAMES],
+            "disk_bytes": await asyncio.to_thread(measure_tree, [place.directory]),
+            **kept,
+        }
+
+    async def _quota_watch(self, task: FleetTask, place: TaskPlace) -> Problem:
+        """Return once the task uses more disk than it may."""
+        while True:
+            began = time.monotonic()
+            used = await asyncio.to_thread(measure_tree, [place.directory])
+            if used > self._settings.disk_bytes and not task.source.in_place:
+                return messages.OVER_QUOTA.fill(used=used, limit=self._settings.disk_bytes)
+            took = time.monotonic() - began
+            await asyncio.sleep(max(_MEASURE_S, took * _MEASURE_SHARE))
+
+    def _blank(self, order: TaskOrder) -> dict[str, Any]:
+        task = order.task
+        return {
+            **blank_result(task.id, task.tenant, order.lost),
+            "session": self._session(task),
+            "record": self._record_name(order.number),
+            "workspace": task.source.place if task.source.in_place else None,
+        }
+
+    def _record_name(self, number: int) -> str:
+        """Where the record of a task is, without the password of a server."""
+        store = self._settings.store or str(self._state.place(number).store)
+        return server_name(store) if is_store_url(store) else store
+
+    def _session(self, task: FleetTask) -> str:
+        return sha256(f"{self._settings.token}/{task.id}".encode()).hexdigest()[:12]
+
+    def _clean(self, task: FleetTask, place: TaskPlace) -> None:
+        if self._settings.keep != "all":
+            discard_tree(place.workspace)
+        if self._settings.keep == "nothing":
+            discard_tree(place.store.parent)
+
+
+def _report_calls(newest_first: Sequence[CallRecord]) -> AgentReport:
+    """What the calls of a task did, in all of its processes."""
+    builder = ReportBuilder()
+    for record in reversed(newest_first):
+        builder.add_recorded(record)
+    return builder.build()
+
+
+def _outcome_fields(outcome: AgentOutcome) -> dict[str, Any]:
+    problem = outcome.problem
+    return {
+        "status": outcome.status,
+        "text": outcome.text[:_MAX_TEXT],
+        "problem": None if problem is None else problem.to_dict(),
+        "turns": outcome.turns,
+        "usage": outcome.usage.to_dict(),
+    }
+
+
+async def _run_checks(rt: Runtime, task: FleetTask) -> list[dict[str, Any]]:
+    """Run the commands of the task's author one after the other."""
+    found: list[dict[str, Any]] = []
+    for command in task.checks:
+        result = await rt.run_user_command(command, timeout_s=_CHECK_S)
+        found.append(
+            {
+                "command": command,
+                "exit_code": _exit_code(result),
+                "output": result.text[-_MAX_OUTPUT:],
+            }
+        )
+    return found
+
+
+def _exit_code(result: ToolResult) -> int | None:
+    """None for a command that did not run, or was ended."""
+    data = result.data
+    timed_out = result.problem is not None and result.problem.code == "timeout"
+    return None if timed_out or not isinstance(data, Mapping) else data.get("exit_code")
+
+
+async def _until(work: Awaitable[T], limit: Awaitable[Problem]) -> tuple[T | None, Problem | None]:
+    """The result of some work; or, if a limit is reached before, None and the problem."""
+    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(limit)
+    try:
+        await asyncio.wait([working, watching], return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result(), None
+        return None, watching.result()
+    finally:
+        for one in (working, watching):
+            if not one.done():
+                one.cancel()
+                await asyncio.wait([one])
+            if not one.cancelled():
+                with suppress(Exception):
+                    one.exception()

@@ -1,0 +1,192 @@
+"""Keys and credentials that a command hands to a program which talks to other machines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from handrail.core.commands import Reason
+from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist import messages
+from handrail.shell.blocklist.deletes import input_sources
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall, program_basename
+from handrail.shell.parse.syntax import (
+    Braces,
+    Opaque,
+    Part,
+    Redirect,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+    all_simple_commands,
+)
+from handrail.shell.tables.word_list import word_set
+
+# They send what they are given: an argument, a file, or standard input.
+_SENDERS: Final = word_set("""
+    curl wget wget2 http https xh xhs httpie nc ncat netcat socat telnet ftp tftp sftp ssh websocat
+    dig host nslookup drill kdig openssl mail mailx sendmail mutt msmtp swaks curlie hurl s3cmd gh
+    lftp ncftpput gist pastebinit termbin
+""")
+# They copy to the place that is named last.
+_COPIERS: Final = word_set("scp rsync sftp aws gsutil gcloud az rclone s3cmd mc croc")
+_REMOTE_PLACE: Final = re.compile(r"[\w.@\[\]:-]+:.*|\w+://.*")
+# The value proves who is asking; it is not sent.
+_IDENTITY: Final = re.compile(
+    r"--(?:key|cert|cacert|capath|netrc-file|identity\S*|kubeconfig|ssl-?\w*|config|private-key)"
+    r"|-(?:key|cert|CAfile|CApath)"
+)
+_LOGIN_OPTIONS: Final = {
+    **dict.fromkeys(("ssh", "scp", "sftp"), frozenset(("-i", "-F", "-E", "-J", "-S"))),
+    "curl": frozenset(("-E", "-K")),
+}
+_ENVIRONMENT: Final = frozenset(("env", "printenv"))
+_DEEPEST: Final = 8
+
+
+def find_secret_transfers(command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse programs that send a key or credential to another machine."""
+    tracker = _SecretTracker(command)
+    for call in command.calls:
+        if tracker.sends(call):
+            yield call.reason(messages.SENDS_SECRETS, messages.ASK_THE_USER)
+    for one in command.flat.invocations:
+        if tracker.writes_to_socket(one):
+            yield Reason(f"{messages.SENDS_SECRETS}; {messages.ASK_THE_USER}", one.source)
+
+
+class _SecretTracker:
+    """Follows keys through pipes, redirects, substitutions and variables."""
+
+    def __init__(self, command: ExpandedCommand) -> None:
+        self._command = command
+        self._known: dict[int, bool] = {}
+
+    def sends(self, call: ProgramCall) -> bool:
+        """Whether the program sends a key."""
+        if call.name in _COPIERS and self._copies(call):
+            return True
+        if call.name not in _SENDERS:
+            return False
+        named = any(self._is_secret(path, call.cwd) for path in _sent_paths(call))
+        return named or self._receives(call.invocation)
+
+    def writes_to_socket(self, one: Invocation) -> bool:
+        """Whether the invocation writes a key to a connection of the shell."""
+        targets = [redirect.target.value or "" for redirect in one.redirects]
+        if not any(target.startswith(("/dev/tcp/", "/dev/udp/")) for target in targets):
+            return False
+        return self._reads_secret(one) or self._receives(one)
+
+    def _copies(self, call: ProgramCall) -> bool:
+        operands = call.operands
+        if not operands or _REMOTE_PLACE.fullmatch(operands[-1]) is None:
+            return False
+        identities = {value for _, value in _identities(call)}
+        sources = [one for one in operands[:-1] if one not in identities]
+        return any(self._is_secret(one, call.cwd) for one in sources)
+
+    def _is_secret(self, field: str, cwd: str | None) -> bool:
+        places = self._command.critical_paths
+        return places.holds_secrets(places.expand_home(field), cwd)
+
+    def _receives(self, one: Invocation) -> bool:
+        """Whether a key is in the words, on standard input, or in a here-string."""
+        if any(map(self._secret_word, one.words)) or any(map(self._secret_input, one.redirects)):
+            return True
+        feeds = input_sources(one, self._command.flat.invocations)
+        return any(self._prints_secret(other, 0) for other in feeds)
+
+    def _secret_input(self, redirect: Redirect) -> bool:
+        if not redirect.operator.startswith("<"):
+            return False
+        if redirect.operator in ("<", "<>") and self._secret_path(redirect.target):
+            return True
+        return any(map(self._secret_word, filter(None, (redirect.target, redirect.body))))
+
+    def _prints_secret(self, one: Invocation, depth: int) -> bool:
+        # Remembered: every command of a stage is fed by every command of the one before.
+        if id(one) not in self._known:
+            self._known[id(one)] = False
+            self._known[id(one)] = (
+                self._reads_secret(one)
+                or any(map(self._secret_word, one.words))
+                or any(map(self._secret_input, one.redirects))
+                or (
+                    depth < _DEEPEST
+                    and any(self._prints_secret(other, depth + 1) for other in one.piped_from)
+                )
+            )
+        return self._known[id(one)]
+
+    def _reads_secret(self, one: Invocation) -> bool:
+        return self._secret_command(one.words)
+
+    def _secret_command(self, words: Sequence[Word]) -> bool:
+        """Whether a simple command prints a key, or the whole environment."""
+        if not words:
+            return False
+        name, values = program_basename(words[0].value or ""), [one.value for one in words[1:]]
+        if name in _ENVIRONMENT and not values:
+            return True
+        if name in ("gpg", "gpg2") and any(
+            (one or "").startswith("--export-sec") for one in values
+        ):
+            return True
+        if name in ("export", "declare", "set") and values in ([], ["-p"], ["-x"]):
+            return True
+        return name not in ("echo", "printf", "ls", "stat", "test", "[") and any(
+            map(self._secret_path, words[1:])
+        )
+
+    def _secret_path(self, word: Word) -> bool:
+        return any(
+            self._is_secret(field, cwd)
+            for cwd in self._command.directories
+            for fields in self._command.expander.likely([word], cwd)
+            for field in fields
+        )
+
+    def _secret_word(self, word: Word, depth: int = 0) -> bool:
+        return depth <= _DEEPEST and any(self._secret_part(part, depth) for part in word.parts)
+
+    def _secret_part(self, part: Part, depth: int) -> bool:
+        match part:
+            case Substitution():
+                return any(
+                    self._secret_command(simple.words)
+                    or any(self._secret_word(one, depth + 1) for one in simple.words)
+                    for simple in all_simple_commands(part.script)
+                )
+            case Variable():
+                binding = self._command.expander.bindings.get(part.name)
+                given = () if binding is None else binding.assigned
+                return any(self._secret_word(one, depth + 1) for one in (*given, *part.inner))
+            case Opaque():
+                return any(self._secret_word(one, depth + 1) for one in part.inner)
+            case Braces():
+                return any(self._secret_word(one, depth + 1) for one in part.alternatives)
+            case Text():
+                return False
+
+
+def _identities(call: ProgramCall) -> Iterator[tuple[int, str]]:
+    """The values of options that name a key to log in with, and where they stand."""
+    short = _LOGIN_OPTIONS.get(call.name, frozenset())
+    for number, one in enumerate(call.arguments):
+        name, equals, value = one.partition("=")
+        if name in short or _IDENTITY.fullmatch(name):
+            after = "".join(call.arguments[number + 1 : number + 2])
+            yield (number, value) if equals else (number + 1, after)
+        elif one[:2] in short:
+            yield number, one[2:]
+
+
+def _sent_paths(call: ProgramCall) -> Iterator[str]:
+    """The parts of arguments that may name a file to send: `@x`, `name=@x`, `--post-file=x`, `x`."""
+    skipped = {number for number, _ in _identities(call)}
+    for number, one in enumerate(call.arguments):
+        if number not in skipped:
+            yield one.rpartition("@")[2] if "@" in one else one.rpartition("=")[2]

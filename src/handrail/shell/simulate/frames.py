@@ -1,0 +1,48 @@
+"""What surrounds a statement of a simulated command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.expand import UNKNOWN
+from handrail.shell.parse.syntax import Redirect, Word
+from handrail.shell.simulate.shell_state import InputText, ShellState
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationFrame:
+    """The input of a statement, and what started it."""
+
+    stdin: InputText | None = None
+    piped_from: tuple[Invocation, ...] = ()
+    wrapped_by: tuple[str, ...] = ()
+    background: bool = False
+    function: str | None = None
+    depth: int = 0
+    # The files of the command that are running as scripts.
+    scripts: tuple[str, ...] = ()
+
+    def inside(self, program: str) -> SimulationFrame:
+        """The frame of what the program starts."""
+        base = program.rpartition("/")[2]
+        return replace(self, wrapped_by=(*self.wrapped_by, base), depth=self.depth + 1)
+
+
+def make_invocation(
+    words: tuple[Word, ...],
+    source: str,
+    redirects: Sequence[Redirect],
+    state: ShellState,
+    frame: SimulationFrame,
+) -> Invocation:
+    """The invocation of a program in a state of the shell."""
+    return Invocation(
+        words,
+        source,
+        redirects=tuple(redirects),
+        piped_from=frame.piped_from,
+        background=frame.background,
+        cwd=None if UNKNOWN in state.cwd else state.cwd,
+    )

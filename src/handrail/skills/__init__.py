@@ -1,0 +1,1 @@
+"""Skills: loading them by the rules of agentskills, trust, and tools from templates."""

@@ -1,0 +1,248 @@
+"""Questions to users in a database, so that those of one machine are answered on another.
+
+The answer is written by one UPDATE that finds none, so the first one counts. NOTIFY wakes the process
+that asked. A question stays for some minutes after its answer, without its text, so that a later
+answer learns who was first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from handrail.core.approval import ANSWER_VERSION, ApprovalRequest, Reply
+from handrail.core.ports.questions import QuestionReply, QuestionRequest
+from handrail.store.postgres.listener import ChannelListener
+from handrail.store.postgres.server_connection import PostgresConnection
+from handrail.store.postgres.server_errors import LostConnection
+from handrail.store.schema.postgres_migrations import upgrade
+
+T = TypeVar("T")
+CHANNEL: Final = "handrail_questions"
+_SHOWN: Final = 12
+_TIMEOUT_S: Final = 5.0
+# A notification that got lost with its connection is made up for after this time.
+_LOOK_S: Final = 1.0
+_KEEP_NS: Final = 600 * 10**9
+
+
+class ServerAsker(NamedTuple):
+    """Who asks: the workspace, the process, and how answers come if they do not say."""
+
+    workspace: str
+    process: str
+    via: str
+
+
+class ServerSlot(NamedTuple):
+    """Where the answer of one question in a database is put."""
+
+    url: str
+    id: str
+
+    def put(self, said: Mapping[str, Any], binding: str) -> None:
+        """Make this the answer. Raises FileExistsError if there is one, FileNotFoundError if the
+        question is no longer asked.
+        """
+        text = json.dumps({"v": ANSWER_VERSION, **said, "binding": binding})
+        with _connected(self.url) as db:
+            done = db.execute(
+                "UPDATE questions SET answer = ?, answered_ns = ? WHERE id = ? AND answer IS NULL",
+                (text, time.time_ns(), self.id),
+            )
+            if done.rowcount:
+                db.run(f"NOTIFY {CHANNEL}")
+                return
+            if db.execute("SELECT 1 FROM questions WHERE id = ?", (self.id,)).fetchone():
+                raise FileExistsError(self.id)
+        raise FileNotFoundError(self.id)
+
+    def read(self) -> Mapping[str, Any]:
+        """The answer; empty if there is none."""
+        with _connected(self.url) as db:
+            return _read_answer(db, self.id) or {}
+
+    def is_asked(self) -> bool:
+        """Whether the asking process still waits."""
+        with _connected(self.url) as db:
+            found = db.execute("SELECT request FROM questions WHERE id = ?", (self.id,)).fetchone()
+        return found is not None and found[0] != ""
+
+
+class ServerQuestion(NamedTuple):
+    """A pending question of any machine, in the order of the fields of a pending approval."""
+
+    id: str
+    workspace: str
+    asked_ns: int
+    request: ApprovalRequest | QuestionRequest
+    slot: ServerSlot
+
+
+class _Publication:
+    """A question on its way into the database: whoever asks may be cancelled before it is there, and
+    then it is closed as soon as it is.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.slot: ServerSlot | None = None
+        self.closed = False
+
+
+class ServerApprover:
+    """Asks through a database, without a time limit."""
+
+    def __init__(self, url: str, asker: ServerAsker, now_ns: Callable[[], int]) -> None:
+        self._url = url
+        self._asker = asker
+        self._now_ns = now_ns
+        # Of the open questions, by their bindings.
+        self._slots: dict[str, ServerSlot] = {}
+
+    async def ask(self, request: ApprovalRequest) -> Reply:
+        """Publish the question and wait for its answer; it is closed however this ends."""
+        return await self._wait(
+            request, lambda said: Reply.from_dict(said, request.binding, self._asker.via)
+        )
+
+    async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
+        """Publish the questions of a model and wait for the answers."""
+        return await self._wait(
+            request, lambda said: QuestionReply.from_dict(said, request, self._asker.via)
+        )
+
+    def close_question(
+        self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
+    ) -> Reply | QuestionReply | None:
+        """Close a question with an answer that was given elsewhere; returns an earlier one."""
+        slot = self._slots.get(request.binding)
+        if slot is None:
+            return None
+        try:
+            slot.put(reply.to_dict(), request.binding)
+        except FileExistsError:
+            earlier: Reply | QuestionReply
+            if isinstance(request, QuestionRequest):
+                earlier = QuestionReply.from_dict(slot.read(), request, self._asker.via)
+            else:
+                earlier = Reply.from_dict(slot.read(), request.binding, self._asker.via)
+            return earlier if earlier.refuses or not reply.refuses else None
+        except FileNotFoundError:
+            return None
+        return None
+
+    async def _wait(
+        self,
+        request: ApprovalRequest | QuestionRequest,
+        parse: Callable[[Mapping[str, Any]], T],
+    ) -> T:
+        # First: an answer that comes at once is announced at once.
+        listener = await to_thread.run_sync(ChannelListener, self._url, CHANNEL)
+        publication = _Publication()
+        try:
+            slot = await to_thread.run_sync(self._publish, request, publication)
+            self._slots[request.binding] = slot
+            while (said := await to_thread.run_sync(self._look, slot)) is None:
+                await to_thread.run_sync(listener.wait, _LOOK_S)
+            return parse(said)
+        finally:
+            self._slots.pop(request.binding, None)
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._close, publication, listener)
+
+    def _publish(
+        self, request: ApprovalRequest | QuestionRequest, publication: _Publication
+    ) -> ServerSlot:
+        with publication.lock:
+            if publication.closed:
+                # Nobody waits for this any more.
+                return ServerSlot(self._url, "")
+            publication.slot = self._insert(request)
+            return publication.slot
+
+    def _insert(self, request: ApprovalRequest | QuestionRequest) -> ServerSlot:
+        values = (*self._asker[:2], self._now_ns(), json.dumps(request.to_dict()))
+        number = 1
+        with _connected(self._url) as db:
+            db.execute("DELETE FROM questions WHERE answered_ns < ?", (time.time_ns() - _KEEP_NS,))
+            while True:
+                # An equal call of another process has an equal binding, and a name of its own.
+                name = request.binding[:_SHOWN] + (f"-{number}" if number > 1 else "")
+                done = db.execute(
+                    "INSERT INTO questions (id, workspace, owner, asked_ns, request)"
+                    " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (name, *values),
+                )
+                if done.rowcount:
+                    db.run(f"NOTIFY {CHANNEL}")
+                    return ServerSlot(self._url, name)
+                number += 1
+
+    def _look(self, slot: ServerSlot) -> Mapping[str, Any] | None:
+        try:
+            with _connected(self._url) as db:
+                return _read_answer(db, slot.id)
+        except LostConnection:
+            # The question is in the database; the server may come back.
+            return None
+
+    def _close(self, publication: _Publication, listener: ChannelListener) -> None:
+        listener.close()
+        with publication.lock:
+            publication.closed, slot = True, publication.slot
+        if slot is None:
+            return
+        with contextlib.suppress(LostConnection), _connected(self._url) as db:
+            db.execute("DELETE FROM questions WHERE id = ? AND answer IS NULL", (slot.id,))
+            db.execute("UPDATE questions SET request = '' WHERE id = ?", (slot.id,))
+            db.run(f"NOTIFY {CHANNEL}")
+
+
+def list_questions(url: str, is_alive: Callable[[str], bool]) -> list[ServerQuestion]:
+    """The open questions of all machines, oldest first; not those of processes that have ended."""
+    with _connected(url) as db:
+        found = db.execute(
+            "SELECT id, workspace, asked_ns, request, owner FROM questions"
+            " WHERE answer IS NULL ORDER BY asked_ns, id"
+        ).fetchall()
+    questions = []
+    for name, workspace, asked_ns, request, owner in found:
+        # One of another version cannot be shown, and so not answered either.
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            if is_alive(owner):
+                slot = ServerSlot(url, name)
+                questions.append(ServerQuestion(name, workspace, asked_ns, _decode(request), slot))
+    return questions
+
+
+def _decode(text: str) -> ApprovalRequest | QuestionRequest:
+    given = json.loads(text)
+    if "questions" in given:
+        return QuestionRequest.from_dict(given)
+    return ApprovalRequest.from_dict(given)
+
+
+def _read_answer(db: PostgresConnection, name: str) -> Mapping[str, Any] | None:
+    found = db.execute("SELECT answer FROM questions WHERE id = ?", (name,)).fetchone()
+    if found is None:
+        # Somebody removed the question: nobody can answer it any more.
+        return {}
+    return None if found[0] is None else json.loads(found[0])
+
+
+@contextlib.contextmanager
+def _connected(url: str) -> Iterator[PostgresConnection]:
+    connection = PostgresConnection(url, timeout_s=_TIMEOUT_S)
+    try:
+        upgrade(connection)
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,1 @@
+"""Subagents: agents that other agents start for a part of their task."""

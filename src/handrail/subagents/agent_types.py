@@ -1,0 +1,149 @@
+"""The types of subagents: what each is for, what it may use, and how it is instructed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from handrail.core.ports.remote_tools import REMOTE_PREFIX
+from handrail.core.ports.subagents import READ_ONLY_STEPS
+from handrail.engine.runtime import Runtime
+from handrail.policy.agents import AgentAccess
+
+BUILT_IN: Final = "built-in"
+_SUBAGENT: Final = "subagent"
+_MCP_CALL: Final = "mcp_call"
+# With these, a pattern is not contained in another only because its text matches.
+_OTHER_PATTERNS: Final = frozenset("?[]")
+
+_ANSWER: Final = (
+    "You are a subagent: another agent gave you one part of its task. You see nothing of its "
+    "conversation, and nobody answers questions in text. Your last message is all that it reads: "
+    "make it complete and short, name files with their paths and lines, and say what you could "
+    "not find out or do."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentType:
+    """A kind of subagent. `profile` names a read-only profile or a table of the settings that
+    limits its tools further; `tools` None: what its parent may use.
+    """
+
+    name: str
+    description: str
+    instructions: str
+    profile: str | None = None
+    tools: tuple[str, ...] | None = None
+    max_steps: int | None = None
+    model: str | None = None
+    budget: Mapping[str, Any] | None = None
+    source: str = BUILT_IN
+    # What limits it, if no table of the settings says so.
+    access: AgentAccess | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The instructions for an agent of this type."""
+        return f"{_ANSWER}\n\n{self.instructions}".strip()
+
+
+def narrow_tools(*lists: Collection[str] | None) -> tuple[str, ...] | None:
+    """The names that all lists have, None: no list limits them. A pattern with `*` stands for the
+    names of the other lists that it matches, and never widens one; other patterns stand for nothing.
+    """
+    found: tuple[str, ...] | None = None
+    for names in lists:
+        if names is None:
+            continue
+        usable = tuple(one for one in names if not _OTHER_PATTERNS & set(one))
+        if found is None:
+            found = usable
+            continue
+        kept = [one for one in found if _is_within(one, usable)]
+        found = tuple(dict.fromkeys([*kept, *(one for one in usable if _is_within(one, found))]))
+    return found
+
+
+def _is_within(name: str, patterns: Collection[str]) -> bool:
+    """Whether all that a name or a pattern stands for is in one of the patterns."""
+    # The text of a pattern has no `*`: that of the name is matched only by one of the pattern.
+    return any(fnmatchcase(name, one) for one in patterns)
+
+
+def reachable_tools(shown: Collection[str] | None) -> Collection[str] | None:
+    """The shown tools, and those of MCP servers if the tool that calls them is shown: they are
+    listed only once they have been looked up.
+    """
+    return shown if shown is None or _MCP_CALL not in shown else {*shown, f"{REMOTE_PREFIX}*"}
+
+
+def offered_tools(rt: Runtime, agent: str) -> list[str] | None:
+    """The default tools of an agent, and the one that starts subagents if it may use that."""
+    access = rt.agents.of(agent)
+    if access is not None and not access.may_call(_SUBAGENT, edits_files=False):
+        return None
+    return [*(tool["name"] for tool in rt.declare("mcp", agent=agent)), _SUBAGENT]
+
+
+def _read_only(name: str, description: str, instructions: str) -> AgentType:
+    return AgentType(name, description, instructions, profile=name, max_steps=READ_ONLY_STEPS)
+
+
+_TYPES: Final = (
+    _read_only(
+        "explore",
+        "finds and explains code; only reads",
+        "Find what the task asks for in the workspace. Search broadly first, then read what matters. "
+        "You cannot change anything.",
+    ),
+    _read_only(
+        "review",
+        "reviews code; only reads",
+        "Review what the task names: errors first, then risks, then style. Give the file and the line "
+        "of each finding and why it is one. You cannot change anything.",
+    ),
+    _read_only(
+        "plan",
+        "works out how to do something; only reads",
+        "Work out how the task can be done: which files change, in which order, what can go wrong, how "
+        "it is verified. You cannot change anything.",
+    ),
+    _read_only(
+        "test",
+        "runs tests and checks; changes no file",
+        "Run the tests or checks that the task names and report what failed and why. Commands cannot "
+        "change the workspace.",
+    ),
+    AgentType(
+        "general",
+        "does any part of a task; may change files",
+        "Do the task completely, and verify it as the project does.",
+    ),
+    AgentType(
+        "shell",
+        "runs commands",
+        "Do the task with commands. Report what they printed as far as it matters.",
+        tools=("run_command", "job_output", "job_kill", "job_write", "job_list"),
+    ),
+)
+BUILT_IN_TYPES: Final[Mapping[str, AgentType]] = {one.name: one for one in _TYPES}
+
+# Names of other vocabularies, in lower case.
+ALIASES: Final[Mapping[str, str]] = {
+    "bash": "shell",
+    "general-purpose": "general",
+    "general_purpose": "general",
+    "code-reviewer": "review",
+    "reviewer": "review",
+    "explorer": "explore",
+    "tester": "test",
+}
+
+
+def find_type(name: str, types: Mapping[str, AgentType]) -> AgentType | None:
+    """The type with this name, in any case, or with the name that another vocabulary has for it."""
+    folded = name.strip().casefold()
+    return types.get(name) or types.get(folded) or types.get(ALIASES.get(folded, ""))

@@ -1,0 +1,40 @@
+"""What an agent is told before its next step: which of its subagents and jobs have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from handrail.core.ports.processes import JobState
+from handrail.engine.runtime import Runtime
+from handrail.subagents.child import Subagent
+
+
+def ended_agents(children: Iterable[Subagent]) -> list[str]:
+    """A line for each subagent that has ended in the background, once. It has no text of the
+    subagent.
+    """
+    found = []
+    for child in children:
+        if child.background and not child.running and not child.announced:
+            child.announced = True
+            found.append(
+                f"[handrail: the background agent {child.id} has ended: {child.status}. "
+                "Its answer can be read by its id.]"
+            )
+    return found
+
+
+async def ended_jobs(rt: Runtime, jobs: set[str]) -> list[str]:
+    """A line for each of these jobs that has ended; it is removed from the set."""
+    if not jobs:
+        return []
+    found = []
+    for job in await rt.jobs.list():
+        if job.id in jobs and job.session == rt.session.id and job.state is not JobState.RUNNING:
+            jobs.discard(job.id)
+            end = "" if job.exit_code is None else f", exit code {job.exit_code}"
+            found.append(
+                f"[handrail: the background job {job.id} has ended: {job.state.value}{end}. "
+                "Its output can be read by its number.]"
+            )
+    return found

@@ -1,0 +1,142 @@
+"""The types of agents that can be started: built-in, and those that the user defines.
+
+Tables of the settings and files of the user are trusted; a file of the project counts only while the
+user trusts exactly its bytes. Files are read again at every use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from handrail.core.ports.subagents import AgentSummary
+from handrail.core.problems import ProblemRaised
+from handrail.core.text.safe_text import safe_text
+from handrail.policy.agents import AgentAccess, read_access
+from handrail.policy.rules.parse import CanonicalName
+from handrail.subagents.agent_types import BUILT_IN, BUILT_IN_TYPES, AgentType
+from handrail.subagents.definitions import (
+    SETTINGS,
+    AgentDefinition,
+    DefinitionFile,
+    InvalidDefinition,
+    read_file,
+)
+
+USER: Final = "user"
+PROJECT: Final = "project"
+_SHOWN: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryOptions:
+    """Where agents are defined. `read_files` reads the files as they are now, by precedence; `tables`
+    are the definitions of the settings; `canonical` knows the names of tools in all vocabularies.
+    """
+
+    read_files: Callable[[], Sequence[DefinitionFile]]
+    tables: Sequence[AgentDefinition] = ()
+    # Whether the user trusts the file of the project at a path while it has a hash.
+    trusts: Callable[[str, str], bool] = lambda path, digest: False
+    canonical: CanonicalName = lambda name: None
+
+
+class _LibraryEntry(NamedTuple):
+    summary: AgentSummary
+    kind: AgentType | None
+    # What describes it: the file, or the prompt.
+    text: str = ""
+
+
+class AgentLibrary:
+    """Finds the types of agents."""
+
+    def __init__(self, options: LibraryOptions) -> None:
+        self._options = options
+
+    def canonical(self, tool: str) -> str | None:
+        """The own name of a tool, from its name in any vocabulary; None: no vocabulary has it."""
+        return self._options.canonical(tool)
+
+    def list(self) -> Sequence[AgentSummary]:
+        """All types in a fixed order: built-in ones, tables, files of the user, files of the project."""
+        return [one.summary for one in self._entries()]
+
+    def types(self) -> Mapping[str, AgentType]:
+        """The types that can be used now."""
+        return {
+            one.summary.name: one.kind
+            for one in self._entries()
+            if one.summary.usable and one.kind is not None
+        }
+
+    def find(self, name: str) -> AgentSummary | None:
+        """The definition of this name, also if it cannot be used; the first one if there are several."""
+        return next((one for one in self.list() if one.name == name), None)
+
+    def show(self, name: str) -> Sequence[tuple[AgentSummary, str]]:
+        """The definitions of this name, each with the text that its hash is about."""
+        return [(one.summary, one.text) for one in self._entries() if one.summary.name == name]
+
+    def _entries(self) -> Sequence[_LibraryEntry]:
+        tables = {one.name: _from_table(one) for one in self._options.tables}
+        built_in = [tables.pop(name, _built_in(kind)) for name, kind in BUILT_IN_TYPES.items()]
+        found = [*built_in, *(tables[name] for name in sorted(tables))]
+        for file in self._options.read_files():
+            found.append(self._resolve_clash(self._read(file), found))
+        return found
+
+    def _resolve_clash(self, new: _LibraryEntry, found: Sequence[_LibraryEntry]) -> _LibraryEntry:
+        """The entry, refused if an earlier definition has its name."""
+        for summary, _, _ in found:
+            same = summary.name == new.summary.name
+            if same and summary.problem is None and new.summary.problem is None:
+                place = summary.path or f"the {summary.source}"
+                problem = f"{summary.name!r} is also defined by {place}, which comes first"
+                return _LibraryEntry(new.summary._replace(problem=problem), None, new.text)
+        return new
+
+    def _read(self, file: DefinitionFile) -> _LibraryEntry:
+        shown = safe_text(file.stem, one_line=True)[:_SHOWN]
+        source, path = file.source, file.path
+        try:
+            defined = read_file(file)
+            access = self._access(defined, path)
+        except InvalidDefinition as invalid:
+            reason = safe_text(str(invalid), one_line=True)
+            summary = AgentSummary(shown, "", source, path, file.digest, False, reason)
+            return _LibraryEntry(summary, None, file.text)
+        kind = replace(defined.make_type(source), access=access, profile=None)
+        trusted = source == USER or self._options.trusts(path, file.digest)
+        summary = AgentSummary(
+            kind.name,
+            kind.description,
+            source,
+            path,
+            file.digest,
+            trusted,
+            ignored=defined.ignored,
+        )
+        return _LibraryEntry(summary, kind, file.text)
+
+    def _access(self, defined: AgentDefinition, path: str) -> AgentAccess:
+        """What limits an agent; raises `InvalidDefinition`."""
+        table = dict(defined.access or {}) or {"tools": ["*"]}
+        try:
+            return read_access(defined.name, table, self._options.canonical, lambda key: path)
+        except ProblemRaised as raised:
+            raise InvalidDefinition(raised.problem.message) from raised
+
+
+def _built_in(kind: AgentType) -> _LibraryEntry:
+    return _LibraryEntry(
+        AgentSummary(kind.name, kind.description, BUILT_IN), kind, kind.instructions
+    )
+
+
+def _from_table(defined: AgentDefinition) -> _LibraryEntry:
+    kind = defined.make_type(SETTINGS)
+    return _LibraryEntry(
+        AgentSummary(kind.name, kind.description, SETTINGS), kind, kind.instructions
+    )

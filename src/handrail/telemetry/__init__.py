@@ -1,0 +1,1 @@
+"""OpenTelemetry spans and metrics of agents, model requests and calls; needs the extra `otel`."""

@@ -1,0 +1,93 @@
+"""How background jobs are named and described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.core.context import Session, ToolContext
+from handrail.core.lazy import Lazy
+from handrail.core.outputs import Outputs
+from handrail.core.ports.processes import Job, JobState, Processes
+from handrail.core.ports.subagents import Subagents
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.services import Shell
+from handrail.tools._lib.tool_base import Builtin, P
+
+
+class JobTool(Builtin[P]):
+    """A tool about background jobs; there are none where no command can be run."""
+
+    def __init__(
+        self,
+        shell: Lazy[Shell] | None,
+        outputs: Outputs | None = None,
+        subagents: Lazy[Subagents] | None = None,
+    ) -> None:
+        self._shell = shell
+        self._outputs = outputs
+        self._subagents = subagents
+
+    def enabled(self, session: Session) -> bool:
+        """Whether there can be jobs here."""
+        del session
+        return self._shell is not None or self._started_agents is not None
+
+    def agents_with(self, id: str) -> Subagents | None:
+        """The subagents, if the id is that of one of them."""
+        started = self._started_agents
+        return started if started is not None and started.knows(id) else None
+
+    @property
+    def _started_agents(self) -> Subagents | None:
+        """The subagents, if one was started in this session."""
+        return None if self._subagents is None else self._subagents.built
+
+    async def own(self, job_id: str, ctx: ToolContext) -> None:
+        """Raise `not_found` unless the job is one of this session's, `denied` if the caller may
+        not read what the job prints: another agent's, or withheld by a rule.
+        """
+        jobs = [one for one in await self._processes.jobs() if one.session == ctx.session.id]
+        job = next((one for one in jobs if one.id == job_id), None)
+        if job is None:
+            known = [one.id for one in jobs]
+            raise ProblemRaised(
+                "not_found",
+                f"there is no job {job_id!r} in this session",
+                hint=f"jobs: {', '.join(known)}" if known else "no job was started yet",
+                field="job",
+            )
+        if self._outputs is not None:
+            await self._outputs.check(job.call_id, ctx.call)
+
+    def unavailable(self) -> ProblemRaised:
+        """The problem where no command can be run."""
+        return ProblemRaised("unavailable", "commands cannot be run here")
+
+    @property
+    def _processes(self) -> Processes:
+        if self._shell is None:
+            raise self.unavailable()
+        return self._shell.value.processes
+
+
+def describe_job(job: Job) -> str:
+    """A job in one line."""
+    end = f" ({job.exit_code})" if job.exit_code is not None else ""
+    what = job.description or job.command
+    return f"{job.id}  {job.state.value}{end}  {' '.join(what.split())[:120]}"
+
+
+def job_data(job: Job) -> dict[str, Any]:
+    """A job for programs."""
+    return {
+        "id": job.id,
+        "status": job.state.value,
+        "command": job.command,
+        "description": job.description,
+        "is_completed": job.state is not JobState.RUNNING,
+        "exit_code": job.exit_code,
+        "pid": job.pid,
+        "call_id": job.call_id,
+        "session": job.session,
+        "kept": job.kept,
+    }

@@ -1,0 +1,1 @@
+"""Tools that lead to the tools of MCP servers."""

@@ -1,0 +1,1 @@
+"""Tools about the to-do list of a session."""

@@ -1,0 +1,53 @@
+"""HTML from values. Text is escaped, and characters that could mislead a reader are made visible."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+from handrail.core.text.safe_text import safe_text
+
+_VOID: Final = frozenset({"br", "hr", "input", "link", "meta"})
+
+
+class Html(str):
+    """Markup that `element` has made; any other string is text."""
+
+    __slots__ = ()
+
+
+Child = Html | str | None
+Attribute = str | int | bool | None
+
+
+def element(tag: str, *children: Child, **attributes: Attribute) -> Html:
+    """An element. None is left out, as child and as attribute; a trailing underscore of an attribute
+    is dropped (`class_`), other underscores become hyphens.
+    """
+    named = "".join(_attribute(name, value) for name, value in attributes.items())
+    if tag in _VOID:
+        return Html(f"<{tag}{named}>")
+    return Html(f"<{tag}{named}>{join(*children)}</{tag}>")
+
+
+def join(*children: Child) -> Html:
+    """Several children one after the other."""
+    return Html("".join(_markup(one) for one in children if one is not None))
+
+
+def rendered_size(text: str) -> int:
+    """How many bytes of a page a text takes."""
+    return len(_markup(text).encode("utf-8", "replace"))
+
+
+def _markup(child: Html | str) -> str:
+    return str(child) if isinstance(child, Html) else escape(safe_text(child))
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    shown = name.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {shown}"
+    return f' {shown}="{escape(safe_text(str(value), one_line=True))}"'

@@ -1,0 +1,164 @@
+"""`handrail diff`: net changes of a session, a task or a turn, from the record."""
+
+import json
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def worked(handrail, workspace, tmp_path):
+    """A session of two tasks: a.txt is changed in turns 1, 2 and 4, b.txt created in turn 1."""
+
+    def edit(old, new):
+        arguments = {"path": "a.txt", "old_string": old, "new_string": new}
+        return {"name": "edit_file", "arguments": arguments}
+
+    read = {"name": "read_file", "arguments": {"path": "a.txt"}}
+    write = {"name": "write_file", "arguments": {"path": "b.txt", "content": "new\n"}}
+    tasks = (
+        [
+            {"calls": [read, edit("two", "2"), write]},
+            {"calls": [edit("2", "zwei")]},
+            {"text": "done"},
+        ],
+        [{"calls": [edit("one", "1")]}, {"text": "done"}],
+    )
+    for number, lines in enumerate(tasks):
+        file = tmp_path / f"task{number}.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        more = ["-c"] if number else []
+        done = handrail("run", "--once", *more, "--model", f"script:{file}", "change it")
+        assert done.code == 0, done.err
+    return workspace
+
+
+def _lines(out):
+    return [
+        line for line in out.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
+
+
+def test_a_file_has_one_diff_from_its_first_to_its_last_content(handrail, worked):
+    out = handrail("diff").out
+
+    assert _lines(out) == ["-one", "-two", "+1", "+zwei", "+new"]
+
+
+def test_git_applies_the_diff_of_created_and_unended_files(handrail, workspace, tmp_path):
+    for path, content in (("new.txt", "one\n"), ("unended.txt", "no line feed")):
+        handrail(
+            "call", "--mode", "accept-edits", "write_file", f"path={path}", f"content={content}"
+        )
+    patch = handrail("diff", "--session", "cli").out
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    subprocess.run(["git", "apply", "-"], cwd=elsewhere, input=patch, text=True, check=True)
+
+    assert (elsewhere / "new.txt").read_text() == "one\n"
+    assert (elsewhere / "unended.txt").read_text() == "no line feed"
+
+
+def test_the_last_task_and_single_turns_are_shown_alone(handrail, worked):
+    assert _lines(handrail("diff", "--task").out) == ["-one", "+1"]
+    assert _lines(handrail("diff", "--turn", "2").out) == ["-2", "+zwei"]
+    assert _lines(handrail("diff", "--turn", "last").out) == ["-one", "+1"]
+
+
+def test_undone_changes_are_left_out_and_come_back_with_redo(handrail, worked):
+    handrail("undo")
+    assert _lines(handrail("diff").out) == ["-two", "+zwei", "+new"]
+
+    handrail("redo")
+    assert _lines(handrail("diff", "--task").out) == ["-one", "+1"]
+
+
+def test_stat_and_json_count_lines(handrail, worked):
+    out = handrail("diff", "--stat").out
+    rows = handrail("diff", "--json").lines
+
+    assert out.splitlines() == ["modified  +2 -2  a.txt", "created   +1 -0  b.txt", "2 files"]
+    assert [(one["path"], one["added"], one["removed"]) for one in rows] == [
+        ("a.txt", 2, 2),
+        ("b.txt", 1, 0),
+    ]
+
+
+def test_a_workspace_without_changes_has_no_diff(handrail, workspace):
+    assert handrail("diff").out == "no changes\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--turn", "x"], "invalid_arguments"), (["--task", "--session", "cli"], "invalid_arguments")],
+)
+def test_what_cannot_be_shown_is_said(handrail, worked, words, code):
+    handrail("--mode", "accept-edits", "call", "write_file", "path=c.txt", "content=c")
+
+    done = handrail("diff", *words)
+
+    assert done.code != 0
+    assert done.err.startswith(f"{code}: ")
+
+
+def test_the_diff_stays_when_someone_edits_the_file_afterwards(handrail, worked):
+    before = handrail("diff").out
+    with (worked / "a.txt").open("a") as file:
+        file.write("mine\n")
+    (worked / "b.txt").unlink()
+
+    assert handrail("diff").out == before
+    assert handrail("show").out.count("+1\n") == 1
+    assert "someone else" not in handrail("show").out
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(b"one\r\ntwo\r\n", "ONE", id="line-ends-of-windows"),
+        pytest.param(b"one\ntwo", "one\nmore", id="no-line-end-at-the-end"),
+        pytest.param(b"\xff\xfeo\0n\0e\0\n\0", "zwei", id="utf-16"),
+        pytest.param(b"one\n" + b"x\n" * 3000, "ONE", id="a-large-file"),
+        pytest.param(b"x\n" * 20 + b"one", "\n".join("abcdef"), id="far-below"),
+    ],
+)
+def test_the_new_content_is_rebuilt_exactly_whatever_the_text_is(handrail, workspace, old, new):
+    file = workspace / "f.txt"
+    file.write_bytes(old)
+    handrail("call", "read_file", "path=f.txt", "limit=30")
+    edited = handrail(
+        "--mode", "accept-edits", "call", "edit_file",
+        "path=f.txt", "old_string=one", f"new_string={new}",
+    )  # fmt: skip
+    assert edited.code == 0, edited.err
+    before = handrail("diff").out
+    file.write_bytes(b"something else\n")
+
+    assert before.startswith("--- a/f.txt\n")
+    assert handrail("diff").out == before
+
+
+def test_a_whole_file_too_long_for_its_diff_is_known_from_the_arguments(handrail, workspace):
+    text = "".join(f"line {number}\n" for number in range(1000))
+    handrail("--mode", "accept-edits", "call", "write_file", "path=n.txt", f"content={text}")
+    (workspace / "n.txt").write_text("other\n")
+
+    assert handrail("diff", "--stat").out.splitlines()[0] == "created   +1000 -0  n.txt"
+
+
+def test_a_content_that_nothing_keeps_is_said_to_be_changed_since(handrail, workspace):
+    handrail("call", "read_file", "path=a.txt")
+    command = "command=printf 'new\\n' > a.txt"
+    done = handrail("--mode", "bypass", "--allow-commands", "call", "run_command", command)
+    assert done.code == 0, done.err
+    (workspace / "a.txt").write_text("mine\n")
+
+    out = handrail("diff").out
+    shown = handrail("show").out
+    assert "a.txt: modified; changed since" in out
+    assert "a.txt: changed since" in shown
+    assert "deleted" not in out + shown
+
+    (workspace / "a.txt").unlink()
+    assert "removed since" in handrail("diff", "--json").lines[0]["reason"]

@@ -1,0 +1,57 @@
+"""What keys do to the line that is typed."""
+
+import pytest
+
+from handrail.cli.commands.agent.line_editor import LineEditor
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ("abc", "abc"),
+        ("abc\x7f", "ab"),
+        ("abc\x1b[D\x1b[DX", "aXbc"),
+        ("abc\x01X\x05Y", "XabcY"),
+        ("abc\x1b[H\x1b[3~", "bc"),
+        ("one two  \x17", "one "),
+        ("one two\x1b[D\x1b[D\x15", "wo"),
+        ("one two\x1b[D\x1b[D\x0b", "one t"),
+        ("a\x1b[24~b\x1bxc\x00", "abc"),
+        ("zwölf 表示\x7f", "zwölf 表"),
+        ("a\x1b[200~b\r\nc\x04\x1b[201~d", "ab\n\ncd"),
+    ],
+)
+@pytest.mark.parametrize("chopping", [1, 2, 100])
+def test_keys_edit_the_line(keys, text, chopping):
+    editor, data = LineEditor(), keys.encode()
+    entered = [
+        line
+        for at in range(0, len(data), chopping)
+        for line in editor.feed(data[at : at + chopping])
+    ]
+
+    assert (entered, editor.text) == ([], text)
+
+
+def test_lines_are_entered_recalled_and_input_ends():
+    editor = LineEditor()
+
+    assert editor.feed(b"one\rtwo\n") == ["one", "two"]
+    assert editor.feed(b"\x1b[A\x1b[A") == []
+    assert editor.text == "one"
+    editor.feed(b"\x1b[B\x1b[B")
+    assert editor.text == ""
+    assert editor.feed(b"\x04") == [None]
+
+
+@pytest.mark.parametrize("room", [10, 40])
+def test_the_cursor_is_always_in_the_shown_part(room):
+    editor = LineEditor()
+    editor.feed("an entry that is longer than the room 表示幅".encode())
+
+    for _ in range(60):
+        shown = editor.show(room)
+        assert 0 <= shown.column < room
+        assert len(shown.text) <= room
+        editor.feed(b"\x1b[D")
+    assert editor.show(room).column == 0

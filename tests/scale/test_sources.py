@@ -1,0 +1,335 @@
+"""Sources give a workspace its files, and nothing else: no name leads out, nothing is run."""
+
+import io
+import os
+import subprocess
+import tarfile
+import tracemalloc
+
+import pytest
+
+from handrail.core.problems import ProblemRaised
+from handrail.scale.sources.git_files import GitCache
+from handrail.scale.sources.prepare_workspace import prepare_workspace
+from handrail.scale.sources.tree_writer import TreeLimits
+from handrail.scale.tasks import SourceSpec
+
+LIMITS = TreeLimits(1 << 20, 1_000)
+
+
+def prepare(source, root, limits=LIMITS):
+    return prepare_workspace(source, root / "made", limits, GitCache(root / "git", limits))
+
+
+def refusal(source, root, limits=LIMITS):
+    """The code of the problem; what was refused leaves nothing."""
+    with pytest.raises(ProblemRaised) as raised:
+        prepare(source, root, limits)
+    assert not (root / "made").exists()
+    assert not (root / "made.part").exists()
+    return raised.value.problem.code
+
+
+def member(name, kind=tarfile.REGTYPE, link="", content=b"", mode=0o644):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size, info.mode = kind, link, len(content), mode
+    return info, content
+
+
+def archive(path, members, kind="gz"):
+    with tarfile.open(path, f"w:{kind}") as tar:
+        for info, content in members:
+            tar.addfile(info, io.BytesIO(content))
+    return SourceSpec("tarball", str(path))
+
+
+def files(root):
+    return {
+        str(path.relative_to(root)): os.readlink(path) if path.is_symlink() else path.read_text()
+        for path in root.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
+def test_a_tarball_is_extracted(tmp_path):
+    source = archive(
+        tmp_path / "a.tgz",
+        [
+            member("./", tarfile.DIRTYPE),
+            member("./dir", tarfile.DIRTYPE),
+            member("./dir/run.sh", content=b"#!/bin/sh\n", mode=0o4755),
+            member("./copy", tarfile.LNKTYPE, "./dir/run.sh"),
+            member("./dir/up", tarfile.SYMTYPE, "../copy"),
+        ],
+    )
+
+    made = prepare(source, tmp_path)
+
+    assert files(made) == {
+        "dir/run.sh": "#!/bin/sh\n",
+        "copy": "#!/bin/sh\n",
+        "dir/up": "../copy",
+    }
+    # Executable, without the bits that give other rights.
+    assert (made / "dir/run.sh").stat().st_mode & 0o7777 in (0o755, 0o775, 0o700, 0o750)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("/etc/cron.d/x", content=b"x")],
+        [member("../x", content=b"x")],
+        [member("a/../../x", content=b"x")],
+        [member("a\\..\\x", tarfile.SYMTYPE, "/etc")],
+        [member("a", tarfile.SYMTYPE, "..")],
+        [member("a", tarfile.SYMTYPE, "b/../../x")],
+        [member("a", tarfile.LNKTYPE, "/etc/passwd")],
+        [member("a", tarfile.LNKTYPE, "../outside")],
+        [member("a", tarfile.SYMTYPE, "b"), member("a/x", content=b"x")],
+        [member("a", content=b"1"), member("a", content=b"2")],
+        [member("a", content=b"1"), member("a/b", content=b"2")],
+        [member("fifo", tarfile.FIFOTYPE)],
+        [member("sda", tarfile.BLKTYPE)],
+        [member("null", tarfile.CHRTYPE)],
+        [
+            member("d/e/f/back", tarfile.SYMTYPE, "../../.."),
+            member("out", tarfile.SYMTYPE, "d/e/f/back/.."),
+        ],
+        [
+            member("d/back", tarfile.SYMTYPE, ".."),
+            member("d/back/x", tarfile.SYMTYPE, "y"),
+            member("d/back/../z", tarfile.SYMTYPE, "y"),
+        ],
+    ],
+    ids=lambda members: "+".join(f"{info.name}>{info.linkname}" for info, _ in members),
+)
+def test_a_hostile_tarball_is_refused(members, tmp_path):
+    (tmp_path / "outside").write_text("secret")
+    source = archive(tmp_path / "a.tgz", members)
+
+    assert refusal(source, tmp_path) in ("untrusted", "unavailable")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_a_tarball_bomb_is_refused_without_filling_memory_or_disk(kind, tmp_path):
+    source = archive(tmp_path / "a.tgz", [member("zeros", content=bytes(48 << 20))], kind)
+    assert (tmp_path / "a.tgz").stat().st_size < 1 << 17
+
+    tracemalloc.start()
+    code = refusal(source, tmp_path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert code == "too_large"
+    assert most < 16 << 20
+
+
+def test_a_long_header_is_refused_before_it_is_read(tmp_path):
+    info, content = member("pax", tarfile.XHDTYPE, content=bytes(32 << 20))
+    source = archive(tmp_path / "a.tgz", [(info, content)])
+
+    assert refusal(source, tmp_path) == "unavailable"
+
+
+def test_too_many_entries_are_refused(tmp_path):
+    source = archive(tmp_path / "a.tgz", [member(f"{n}") for n in range(50)])
+
+    assert refusal(source, tmp_path, TreeLimits(1 << 20, 20)) == "too_large"
+
+
+def test_a_damaged_or_missing_tarball_is_a_problem(tmp_path):
+    (tmp_path / "a.tgz").write_bytes(b"\x1f\x8b\x08\x00 nothing")
+
+    assert refusal(SourceSpec("tarball", str(tmp_path / "a.tgz")), tmp_path) == "unavailable"
+    assert refusal(SourceSpec("tarball", str(tmp_path / "b.tgz")), tmp_path) == "not_found"
+
+
+def test_a_directory_is_copied_within_limits(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a").write_text("x" * 100)
+    spec = SourceSpec("directory", str(source))
+
+    assert refusal(spec, tmp_path, TreeLimits(50, 10)) == "too_large"
+    assert files(prepare(spec, tmp_path)) == {"a": "x" * 100}
+    assert prepare(spec._replace(in_place=True), tmp_path) == source
+
+
+def test_the_state_of_the_fleet_is_not_copied_into_itself(tmp_path):
+    (tmp_path / "a").write_text("x")
+    state = tmp_path / "tasks.jsonl.fleet"
+    target = state / "tasks" / "1" / "workspace"
+    spec = SourceSpec("directory", str(tmp_path))
+
+    made = prepare_workspace(spec, target, LIMITS, GitCache(state / "git", LIMITS), str(state))
+
+    assert files(made) == {"a": "x"}
+
+
+def test_what_a_killed_process_left_is_made_again(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a").write_text("whole")
+    (tmp_path / "made.part").mkdir(mode=0o500)
+
+    assert files(prepare(SourceSpec("directory", str(source)), tmp_path)) == {"a": "whole"}
+
+
+def test_an_fsspec_url_is_copied(tmp_path):
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe({f"/{tmp_path.name}/a.txt": b"one", f"/{tmp_path.name}/sub/b.txt": b"two"})
+
+    made = prepare(SourceSpec("fsspec", f"memory://{tmp_path.name}"), tmp_path)
+
+    assert files(made) == {"a.txt": "one", "sub/b.txt": "two"}
+
+
+def test_links_of_an_fsspec_url_do_not_lead_out(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "link").symlink_to("/etc/passwd")
+
+    assert refusal(SourceSpec("fsspec", source.as_uri()), tmp_path) == "untrusted"
+
+
+@pytest.mark.parametrize("url", ["memory://nothing-there", "nosuchscheme://x", "file:///dev/null"])
+def test_an_fsspec_url_that_cannot_be_read_is_a_problem(url, tmp_path):
+    assert refusal(SourceSpec("fsspec", url), tmp_path) in ("not_found", "unavailable")
+
+
+class Repository:
+    """A git repository that a hostile author made."""
+
+    def __init__(self, path):
+        self.path = path
+        self.git("init", "-q", "-b", "main", str(path), at=path.parent)
+
+    def git(self, *words, at=None, feed=b""):
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+        done = subprocess.run(
+            command, cwd=at or self.path, input=feed, capture_output=True, check=True, timeout=60
+        )
+        return done.stdout.decode().strip()
+
+    def commit_tree(self, entries):
+        """A commit of raw entries (mode, name, content); names are not checked by git."""
+        raw = b""
+        for mode, name, content in entries:
+            made = content
+            if mode != "160000":
+                kind = "tree" if mode == "40000" else "blob"
+                made = self.git(
+                    "hash-object", "-t", kind, "-w", "--literally", "--stdin", feed=content
+                )
+            raw += mode.encode() + b" " + name + b"\0" + bytes.fromhex(made)
+        tree = self.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", feed=raw)
+        commit = self.git("commit-tree", tree, "-m", "x")
+        self.git("update-ref", "refs/heads/main", commit)
+        return SourceSpec("git", self.path.as_uri(), commit)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    path = tmp_path / "hostile"
+    path.mkdir()
+    return Repository(path)
+
+
+def test_a_hostile_repository_runs_nothing(repository, tmp_path, monkeypatch):
+    ran = tmp_path / "ran"
+    act = f"touch {ran}; cat"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    settings = (
+        f'[filter "evil"]\n smudge = {act}\n clean = {act}\n required\n[core]\n fsmonitor = {act}\n'
+    )
+    (tmp_path / "home" / ".gitconfig").write_text(settings)
+    with (repository.path / ".git" / "config").open("a") as config:
+        config.write(settings + f"[uploadpack]\n packObjectsHook = {act}\n")
+    for name in ("post-checkout", "pre-receive", "post-merge", "reference-transaction"):
+        hook = repository.path / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\n{act} </dev/null\n")
+        hook.chmod(0o755)
+    modules = (
+        f'[submodule "m"]\n path = m\n url = ext::sh -c "touch {ran}"\n update = !touch {ran}\n'
+    )
+    source = repository.commit_tree(
+        [
+            ("100644", b".gitattributes", b"* filter=evil ident export-subst\n*.b export-ignore\n"),
+            ("100644", b".gitmodules", modules.encode()),
+            ("100644", b".lfsconfig", b"[lfs]\n url = http://127.0.0.1:1/\n"),
+            ("100644", b"a.txt", b"$Id$ $Format:%H$\r\n"),
+            ("100644", b"left.b", b"kept"),
+            ("120000", b"link", b"a.txt"),
+            ("160000", b"m", "1" * 40),
+            ("100755", b"run", b"#!/bin/sh\n"),
+        ]
+    )
+    if ran.exists():
+        ran.unlink()  # Making the commit ran the author's own hooks.
+
+    made = prepare(source, tmp_path)
+
+    assert not ran.exists()
+    assert set(files(made)) == {
+        ".gitattributes", ".gitmodules", ".lfsconfig", "a.txt", "left.b", "link", "run",
+    }  # fmt: skip
+    assert (made / "a.txt").read_bytes() == b"$Id$ $Format:%H$\r\n"
+    assert os.access(made / "run", os.X_OK)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ("120000", b"link", b"/etc/passwd"),
+        ("120000", b"link", b"../../x"),
+        ("100644", b"..", b"x"),
+        ("100644", b"../x", b"x"),
+        ("100644", b".git", b"gitdir: /tmp"),
+        ("100644", b".GIT", b"gitdir: /tmp"),
+        # Characters that macOS leaves out of names.
+        ("100644", b".g\xe2\x80\x8cit", b"gitdir: /tmp"),
+        ("100644", b"/x", b"x"),
+    ],
+    ids=lambda entry: f"{entry[1].decode()}>{entry[2].decode()}",
+)
+def test_a_hostile_tree_does_not_escape(entry, repository, tmp_path):
+    source = repository.commit_tree([entry])
+
+    assert refusal(source, tmp_path) in ("untrusted", "unavailable")
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_repository_beyond_the_limits_is_refused(repository, tmp_path):
+    source = repository.commit_tree([("100644", b"big", b"x" * 10_000)])
+
+    assert refusal(source, tmp_path, TreeLimits(5_000, 10)) == "too_large"
+
+
+def test_a_commit_that_is_not_there_is_a_problem(repository, tmp_path):
+    source = repository.commit_tree([("100644", b"a", b"x")])
+
+    assert refusal(source._replace(commit="2" * 40), tmp_path) == "unavailable"
+
+
+def test_a_commit_is_made_of_changed_files(repository, tmp_path):
+    source = repository.commit_tree([("100644", b"a.txt", b"1\n"), ("100644", b"gone", b"2\n")])
+    cache = GitCache(tmp_path / "git", LIMITS)
+    made = prepare_workspace(source, tmp_path / "made", LIMITS, cache)
+    (made / "a.txt").write_text("changed\n")
+    (made / "gone").unlink()
+    (made / "sub").mkdir()
+    (made / "sub" / "new").write_text("3\n")
+    changed = ["a.txt", "gone", "sub/new"]
+
+    commit = cache.commit_changes(source.place, source.commit, made, changed)
+
+    there = cache.repository(source.place)
+    shown = repository.git(f"--git-dir={there}", "ls-tree", "-r", "--name-only", commit)
+    assert shown.splitlines() == ["a.txt", "sub/new"]
+    assert repository.git(f"--git-dir={there}", "show", f"{commit}:a.txt") == "changed"
+    assert repository.git(f"--git-dir={there}", "rev-parse", f"{commit}^") == source.commit

@@ -1,0 +1,189 @@
+"""One task in a worker: it works, goes on where another process ended, and stays within limits."""
+
+import json
+import subprocess
+
+import pytest
+from tests.support.waiting import LIMIT_S
+
+from handrail.scale.task_runner import FleetTaskRunner
+
+pytestmark = pytest.mark.anyio
+APPEND = {"path": "log.txt", "content": "once\n", "mode": "append"}
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+async def test_a_task_works_and_leaves_a_patch_and_its_record(tasks):
+    task = tasks.task("a", checks=["test -f b.txt", "exit 3"])
+
+    result = await tasks.runner()(task)
+
+    assert (result["status"], result["text"], result["turns"]) == ("done", "finished", 3)
+    assert result["changes"] == ["b.txt"]
+    assert [one["exit_code"] for one in result["checks"]] == [0, 3]
+    assert not result["passed"]
+    assert not tasks.place().joinpath("workspace").exists()
+    assert not (tasks.source / "b.txt").exists()
+    subprocess.run(["git", "apply", result["patch"]], cwd=tasks.source, check=True, timeout=LIMIT_S)
+    assert (tasks.source / "b.txt").read_text() == "new\n"
+    assert await tasks.runner()(task) == result
+
+
+async def test_changed_and_deleted_files_are_in_the_patch(tasks):
+    (tasks.source / "gone.txt").write_text("gone\n")
+    script = [
+        {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]},
+        {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "2\n"}}]},
+        {"calls": [{"name": "delete_file", "arguments": {"path": "gone.txt"}}]},
+    ]
+    task = tasks.task("a", model=tasks.script("other.jsonl", script), tools=["delete_file"])
+    config = tasks.root / "config.toml"
+    config.write_text("allow_delete = true\n")
+
+    result = await tasks.runner(config=str(config))(task)
+
+    assert (result["status"], result["refused"]) == ("done", [])
+    subprocess.run(["git", "apply", result["patch"]], cwd=tasks.source, check=True, timeout=LIMIT_S)
+    assert (tasks.source / "a.txt").read_text() == "2\n"
+    assert not (tasks.source / "gone.txt").exists()
+
+
+async def test_changed_files_are_copied(tasks):
+    result = await tasks.runner()(tasks.task("a", collect="files"))
+
+    assert (tasks.place() / "files" / "b.txt").read_text() == "new\n"
+    assert result["files"] == str(tasks.place() / "files")
+
+
+async def test_a_directory_may_be_used_in_place(tasks):
+    task = tasks.task("a", workspace={"directory": str(tasks.source), "in_place": True})
+
+    result = await tasks.runner()(task)
+
+    assert result["passed"]
+    assert (tasks.source / "b.txt").read_text() == "new\n"
+
+
+async def test_a_task_whose_process_ended_goes_on_and_repeats_nothing(tasks, monkeypatch):
+    script = [
+        {"calls": [{"name": "write_file", "arguments": APPEND}]},
+        {"calls": [{"name": "write_file", "arguments": {**APPEND, "content": "twice\n"}}]},
+        {"text": "end"},
+    ]
+    task = tasks.task("a", model=tasks.script("append.jsonl", script), collect="files")
+
+    class Killed(BaseException):
+        pass
+
+    # The process ends after the second response of the model, in the middle of the task.
+    from handrail.scale.agent_steps import UsageNotes
+
+    seen = []
+
+    note = UsageNotes.on_event
+
+    def die(self, event):
+        note(self, event)
+        if event.type == "model_response":
+            seen.append(event)
+            if len(seen) == 2:
+                raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UsageNotes, "on_event", die)
+        with pytest.raises(Killed):
+            await tasks.runner()(task)
+    assert not (tasks.place() / "result.json").exists()
+
+    result = await tasks.runner()(task)
+
+    assert (result["status"], result["text"]) == ("done", "end")
+    assert (tasks.place() / "files" / "log.txt").read_text() in ("once\n", "once\ntwice\n")
+    # What the first process used is counted, too.
+    assert result["usage"]["requests"] == 3
+
+
+async def test_an_agent_that_had_ended_is_not_run_again(tasks, monkeypatch):
+    task = tasks.task("a")
+
+    async def fail(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FleetTaskRunner, "_collect", fail)
+        with pytest.raises(KeyboardInterrupt):
+            await tasks.runner()(task)
+
+    result = await tasks.runner()(task)
+
+    assert (result["status"], result["text"], result["turns"]) == ("done", "finished", 3)
+    assert result["changes"] == ["b.txt"]
+    assert result["usage"]["requests"] == 3
+
+
+async def test_a_task_that_lost_its_workers_is_settled_as_unknown(tasks):
+    result = await tasks.runner()(tasks.task("a"), lost=3, settle=True)
+
+    assert (result["status"], result["passed"], result["turns"]) == ("unknown", False, 0)
+    assert result["problem"]["code"] == "cancelled"
+
+
+async def test_a_task_beyond_its_disk_space_is_ended(tasks):
+    script = [
+        {
+            "calls": [
+                {"name": "write_file", "arguments": {"path": "big", "content": "x" * 3_000_000}}
+            ]
+        },
+        {"text": "slow", "delay_s": 60, "calls": [{"name": "glob", "arguments": {"pattern": "*"}}]},
+    ]
+    task = tasks.task("a", model=tasks.script("big.jsonl", script) + "?chunk=1000000")
+
+    result = await tasks.runner(disk_bytes=2_000_000)(task)
+
+    assert (result["status"], result["problem"]["code"]) == ("failed", "too_large")
+    assert not (tasks.place() / "workspace").exists()
+
+
+async def test_a_source_beyond_the_disk_space_is_a_result(tasks):
+    (tasks.source / "big").write_bytes(bytes(100_000))
+
+    result = await tasks.runner(disk_bytes=50_000)(tasks.task("a"))
+
+    assert (result["status"], result["problem"]["code"]) == ("failed", "too_large")
+
+
+async def test_a_model_that_hangs_ends_with_the_budget(tasks):
+    model = tasks.script("hang.jsonl", [{"fault": "hang"}, {"text": "never"}])
+
+    result = await tasks.runner()(tasks.task("a", model=model), budget={"minutes": 0.01})
+
+    assert (result["status"], result["passed"]) == ("budget", False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"model": "nosuch:model"}, {"agent": "nobody"}, {"workspace": "/nonexistent/place"}],
+    ids=str,
+)
+async def test_a_task_that_cannot_begin_is_a_result(change, tasks):
+    result = await tasks.runner()(tasks.task("a", **change))
+
+    assert result["status"] == "failed"
+    assert result["problem"]["code"] in ("invalid_arguments", "not_found")
+
+
+async def test_the_budget_counts_what_earlier_processes_used(tasks):
+    place = tasks.place()
+    place.mkdir(parents=True)
+    used = {"input_tokens": 1_000_000, "output_tokens": 5, "requests": 3}
+    (place / "usage.json").write_text(json.dumps(used))
+
+    result = await tasks.runner()(tasks.task("a"), budget={"tokens": 1_000_100})
+
+    assert result["status"] == "budget"
+    assert result["usage"]["input_tokens"] == 1_000_000

@@ -1,0 +1,115 @@
+"""Every line of a file of tasks is checked, with its number, before anything starts."""
+
+import json
+
+import pytest
+
+from handrail.core.problems import ProblemRaised
+from handrail.scale.tasks import parse_task, read_tasks
+from handrail.scale.tenants import TenantLimits
+
+GOOD = {"id": "a", "workspace": ".", "prompt": "Do it"}
+COMMIT = "0" * 40
+
+
+def test_a_line_gives_a_task(tmp_path):
+    line = {
+        **GOOD,
+        "workspace": {"git": "https://example.org/r.git", "commit": COMMIT},
+        "model": "m",
+        "agent": "reviewer",
+        "budget": {"tokens": 100, "usd": 0.5},
+        "checks": ["true"],
+        "tenant": "alpha",
+        "collect": "commit",
+        "max_steps": 3,
+    }
+
+    task = parse_task(json.dumps(line), 1, tmp_path).task
+
+    assert (task.source.kind, task.source.commit, task.collect) == ("git", COMMIT, "commit")
+    assert (task.budget.tokens, task.budget.usd, task.checks) == (100, 0.5, ("true",))
+
+
+def test_places_are_relative_to_the_file(tmp_path):
+    path = tmp_path / "sub" / "tasks.jsonl"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**GOOD, "workspace": "../w"}) + "\n\n")
+
+    (line,) = read_tasks(path)
+
+    assert line.task.source.place == str(tmp_path / "w")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "../../etc"},
+        {"id": "a/b"},
+        {"id": "-rf"},
+        {"id": "a\0b"},
+        {"id": "\u202eevil"},
+        {"id": ""},
+        {"id": 7},
+        {"id": "x" * 101},
+        {"tenant": "../x"},
+        {"prompt": "  "},
+        {"prompt": "\ud800"},
+        {"workspace": 3},
+        {"workspace": ""},
+        {"workspace": {}},
+        {"workspace": {"directory": "a", "tarball": "b"}},
+        {"workspace": {"directory": "a\0b"}},
+        {"workspace": {"directory": "a", "in_place": "yes"}},
+        {"workspace": {"git": "https://example.org/r", "commit": "main"}},
+        {"workspace": {"git": "https://example.org/r", "commit": "--upload-pack=x"}},
+        {"workspace": {"git": "ext::sh -c id", "commit": COMMIT, "depth": 1}},
+        {"workspace": {"git": "ext::sh://x", "commit": COMMIT}},
+        {"workspace": {"git": "ssh://-oProxyCommand=id/r", "commit": COMMIT}},
+        {"workspace": {"tarball": "x", "commit": COMMIT}},
+        {"budget": "tokens=many"},
+        {"budget": ["tokens"]},
+        {"checks": "true"},
+        {"checks": [""]},
+        {"checks": ["true"] * 51},
+        {"collect": "everything"},
+        {"collect": "commit"},
+        {"max_steps": 0},
+        {"surprise": 1},
+    ],
+    ids=str,
+)
+def test_a_wrong_line_is_refused_with_its_number(change, tmp_path):
+    with pytest.raises(ProblemRaised) as raised:
+        parse_task(json.dumps({**GOOD, **change}), 17, tmp_path)
+
+    assert raised.value.problem.code == "invalid_arguments"
+    assert raised.value.problem.message.startswith("line 17: ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b"[1]", b'"x"', b"\xff\xfe{}", b'{"id": "a", "id": "b"}', b'{"id": NaN}', b"[" * 9999],
+)
+def test_what_is_not_a_json_object_is_refused(line, tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + line + b"\n")
+
+    with pytest.raises(ProblemRaised) as raised:
+        list(read_tasks(path))
+
+    assert raised.value.problem.message.startswith("line 2: ")
+
+
+def test_limits_of_a_tenant_are_read():
+    name, limits = TenantLimits.parse("alpha:agents=4,processes=2,tokens=2m,usd=1.5")
+
+    assert (name, limits) == ("alpha", TenantLimits(4, 2, 2_000_000, 1.5))
+
+
+@pytest.mark.parametrize("text", ["alpha", "a:agents=0", "a:cores=2", ":agents=1", "a:tokens=x"])
+def test_wrong_limits_are_refused(text):
+    with pytest.raises(ProblemRaised) as raised:
+        TenantLimits.parse(text)
+
+    assert raised.value.problem.code == "invalid_arguments"

@@ -1,0 +1,191 @@
+"""Questions in a database: asked in one process, answered in another, and the first answer counts."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import anyio
+import pytest
+from tests.support.waiting import LIMIT_S, join_threads, wait_until_async
+
+from handrail.core.approval import Answer, ApprovalRequest, Reply
+from handrail.core.ports.questions import ModelQuestion, QuestionRequest
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Risk
+from handrail.host.terminal.approval_queue import PendingApproval, answer_pending
+from handrail.store.postgres.questions import ServerApprover, ServerAsker, list_questions
+
+pytestmark = pytest.mark.needs_postgres
+
+ASKER = ServerAsker("/w", "machine/boot/1/1", "approvals")
+ANSWER = """
+import sys
+from handrail.core.approval import Answer
+from handrail.core.problems import ProblemRaised
+from handrail.host.terminal.approval_queue import PendingApproval, answer_pending
+from handrail.store.postgres.questions import list_questions
+
+url, word = sys.argv[1:]
+for line in sys.stdin:
+    asked = [one for one in list_questions(url, lambda owner: True) if one.id == line.strip()]
+    try:
+        answer_pending(PendingApproval(*asked[0]), Answer(word))
+        print("first", flush=True)
+    except (IndexError, ProblemRaised):
+        print("late", flush=True)
+"""
+
+
+@pytest.fixture
+def url(postgres):
+    return postgres.new_store()
+
+
+def request(number=0):
+    binding = f"{number:012x}" + "0" * 52
+    return ApprovalRequest("c1", "run_command", "make", "it writes", Risk.MODERATE, "make", binding)
+
+
+def approver(url):
+    return ServerApprover(url, ASKER, lambda: 1)
+
+
+async def until_asked(url):
+    """The open questions, once there is one."""
+    found = []
+
+    def look():
+        found[:] = list_questions(url, lambda owner: True)
+        return found
+
+    await wait_until_async(look)
+    return found
+
+
+async def test_a_question_is_answered_over_another_connection(url):
+    asking = asyncio.ensure_future(approver(url).ask(request()))
+    (asked,) = await until_asked(url)
+
+    await anyio.to_thread.run_sync(
+        answer_pending, PendingApproval(*asked), Answer.NO, "not now", "elsewhere"
+    )
+    reply = await asyncio.wait_for(asking, LIMIT_S)
+
+    assert asked.request == request()
+    assert (reply.answer, reply.reason, reply.via) == (Answer.NO, "not now", "elsewhere")
+    with pytest.raises(ProblemRaised) as late:
+        answer_pending(PendingApproval(*asked), Answer.YES)
+    assert late.value.problem.code == "conflict"
+    assert list_questions(url, lambda owner: True) == []
+
+
+async def test_questions_of_a_model_get_their_words(url):
+    asks = QuestionRequest("c1", (ModelQuestion("Which?", "Pick", ()),))
+    asking = asyncio.ensure_future(approver(url).ask_questions(asks))
+    (asked,) = await until_asked(url)
+
+    asked.slot.put({"v": 1, "answers": {"Which?": "this"}}, asks.binding)
+
+    assert (await asyncio.wait_for(asking, LIMIT_S)).answers == {"Which?": "this"}
+
+
+async def test_a_question_that_is_withdrawn_cannot_be_answered(url):
+    asking = asyncio.ensure_future(approver(url).ask(request()))
+    (asked,) = await until_asked(url)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+    with pytest.raises(ProblemRaised) as late:
+        answer_pending(PendingApproval(*asked), Answer.YES)
+
+    assert late.value.problem.code == "not_found"
+
+
+async def test_an_answer_to_another_question_or_without_sense_is_a_refusal(url):
+    for said, binding in [({"answer": "yes"}, "other"), ({"answer": "perhaps"}, request().binding)]:
+        asking = asyncio.ensure_future(approver(url).ask(request()))
+        (asked,) = await until_asked(url)
+        asked.slot.put({"v": 1, **said}, binding)
+        assert (await asyncio.wait_for(asking, LIMIT_S)).answer is Answer.NO
+
+
+async def test_an_answer_from_elsewhere_closes_it_and_an_earlier_one_stands(url):
+    one = approver(url)
+    asking = asyncio.ensure_future(one.ask(request()))
+    (asked,) = await until_asked(url)
+    await wait_until_async(lambda: one._slots)
+    asked.slot.put(Reply(Answer.YES, "first").to_dict(), request().binding)
+
+    earlier = one.close_question(request(), Reply(Answer.YES, "second"))
+
+    assert earlier is None or earlier.via == "first"
+    assert (await asyncio.wait_for(asking, LIMIT_S)).via == "first"
+
+
+async def test_questions_of_ended_processes_are_not_listed(url):
+    asking = asyncio.ensure_future(approver(url).ask(request()))
+    await until_asked(url)
+
+    assert list_questions(url, lambda owner: owner != ASKER.process) == []
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+async def _race(url, races):
+    """Two processes answer each question at once; returns replies and how often each was first."""
+    words = ("yes", "no")
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", ANSWER, url, word],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for word in words
+    ]
+    outcomes = []
+    one = approver(url)
+    try:
+        for number in range(races):
+            asking = asyncio.ensure_future(one.ask(request(number)))
+            (asked,) = await until_asked(url)
+            told = {}
+
+            def answer(worker, word, name=asked.id, told=told):
+                worker.stdin.write(f"{name}\n")
+                worker.stdin.flush()
+                told[word] = worker.stdout.readline().strip()
+
+            threads = [
+                threading.Thread(target=answer, args=pair)
+                for pair in zip(workers, words, strict=True)
+            ]
+            for thread in threads:
+                thread.start()
+            reply = await asyncio.wait_for(asking, LIMIT_S)
+            await anyio.to_thread.run_sync(join_threads, *threads)
+            outcomes.append((reply.answer.value, told))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate(timeout=LIMIT_S)
+    return outcomes
+
+
+def assert_the_first_counts(outcomes):
+    for answer, told in outcomes:
+        assert sorted(told.values()) == ["first", "late"]
+        assert told[answer] == "first"
+
+
+async def test_of_two_processes_that_answer_at_once_the_first_counts(url):
+    assert_the_first_counts(await _race(url, 6))
+
+
+@pytest.mark.torture
+async def test_in_two_hundred_races_the_first_answer_counts(url):
+    outcomes = await _race(url, 200)
+
+    assert_the_first_counts(outcomes)
+    print("200 races:", {word: sum(a == word for a, _ in outcomes) for word in ("yes", "no")})
