@@ -28,6 +28,10 @@ class ScriptedWorkspace:
             if path.is_file()
         }
 
+    def names(self):
+        """The names in the workspace, also while another process writes there."""
+        return {str(path.relative_to(self.root)) for path in self.root.rglob("*")}
+
     def script(self, *lines):
         self._script.write_text("\n".join(json.dumps(line) for line in lines))
         return f"script:{self._script}"

@@ -61,7 +61,7 @@ async def test_killed_subagents_come_back_with_their_state(scripted, tmp_path, s
     script.write_text("\n".join(json.dumps(line) for line in first))
     words = [sys.executable, "-c", PROGRAM, str(scripted.root), str(script), "kept"]
     with running(subprocess.Popen(words, env=os.environ)) as process:
-        wait_until(lambda: {"a.txt", "b.txt", "c.txt"} < set(scripted.files()))
+        wait_until(lambda: {"a.txt", "b.txt", "c.txt"} < scripted.names())
         process.send_signal(signal.SIGKILL)
         wait_exit(process)
 
@@ -101,7 +101,7 @@ async def test_an_agent_that_waited_for_its_first_step_starts_after_a_kill(scrip
     script.write_text("\n".join(json.dumps(line) for line in first))
     words = [sys.executable, "-c", PROGRAM, str(scripted.root), str(script), "kept"]
     with running(subprocess.Popen(words, env=os.environ)) as process:
-        wait_until(lambda: set(scripted.files()) == {"a.txt", "b.txt", "c.txt"})
+        wait_until(lambda: scripted.names() == {"a.txt", "b.txt", "c.txt"})
         wait_until(lambda: (tmp_path / "first.jsonl.started").read_text() == "4")
         process.send_signal(signal.SIGKILL)
         wait_exit(process)

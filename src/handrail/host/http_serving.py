@@ -93,8 +93,8 @@ async def serve_app(
             access_log=False,
             server_header=False,
             date_header=False,
-            # So many are accepted at once, before the first of them can be closed.
-            backlog=max(1, _max_connections() // 4),
+            # So many are accepted in one pass of the loop; those over the limit are closed some passes later.
+            backlog=max(1, _max_connections() // 16),
             timeout_graceful_shutdown=_SHUTDOWN_S,
         )
     )
