@@ -70,6 +70,37 @@ async def test_files_and_conversation_are_as_at_the_end_of_a_turn(workspace, wir
     assert "new3" not in json.dumps(provider.requests[-1].body)
 
 
+@pytest.mark.threat("A22")
+@pytest.mark.parametrize("name", ["fix the login", "v1.2", "café", "a\u200bb", "n" * 300])
+async def test_a_session_of_any_name_is_rewound(workspace, name):
+    """The ids of calls, which say what belongs to a turn, cannot contain every name."""
+    replies = [write(1), write(2), says("one")]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model, session=name, **MODE) as rt:
+            await rt.agent(session=name).run("write")
+            done = await rt.agent(session=name).rewind(1)
+        await model.aclose()
+
+    assert done.changes == ("a.txt",)
+    assert snapshot(workspace) == {"a.txt": "1\n"}
+
+
+@pytest.mark.threat("A22")
+async def test_a_rewind_leaves_the_session_whose_name_goes_on_with_a_number(workspace):
+    replies = [write(1, "other.txt"), says("one"), write(1), says("two")]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model, **MODE) as rt:
+            await rt.agent(session="v1.2").run("write")
+            await rt.agent(session="v1").run("write")
+            done = await rt.agent(session="v1").rewind(0)
+        await model.aclose()
+
+    assert done.changes == ("a.txt",)
+    assert snapshot(workspace) == {"a.txt": "0\n", "other.txt": "1\n"}
+
+
 @pytest.mark.threat("A22", "A18")
 async def test_a_rewind_survives_the_process_and_can_be_repeated(workspace, tmp_path):
     store = tmp_path / "record.db"

@@ -140,6 +140,37 @@ def test_a_call_is_approved(start_page, script, root, browser):
     assert (root / ".git/hooks/x").read_text() == "x\n" * 200
 
 
+def test_a_question_that_has_just_appeared_takes_no_click(start_page, script, root, browser):
+    """The second click of a double click must not approve the question that comes next."""
+    other = {"name": "write_file", "arguments": {"path": ".git/hooks/y", "content": "y"}}
+    model = script({"calls": [HOOK]}, {"calls": [other]}, {"text": "All done."})
+    with start_page("--model", model) as (_, address):
+        browser.open(address)
+        browser.type_into("textarea", "Add two hooks")
+        browser.click("Start")
+        browser.wait_for_text("May write_file run?")
+        # Clicks with the mouse on what appears, before anybody could have seen it.
+        browser.script("""(() => {
+          const seen = document.querySelector(".question").id;
+          window.clicked = false;
+          new MutationObserver(() => {
+            const next = document.querySelector(".question");
+            const allow = next && next.id !== seen && next.querySelector("button[value=yes]");
+            if (!allow || window.clicked) return;
+            window.clicked = true;
+            const click = { bubbles: true, cancelable: true, detail: 1 };
+            allow.dispatchEvent(new MouseEvent("click", click));
+          }).observe(document.getElementById("content"), { childList: true, subtree: true });
+        })()""")
+        browser.click("Allow once")
+        browser.wait_for("window.clicked")
+        browser.click("Refuse")
+        browser.wait_for_text("All done.")
+
+    assert (root / ".git/hooks/x").exists()
+    assert not (root / ".git/hooks/y").exists()
+
+
 def test_a_job_is_watched_and_killed(start_page, root, browser, take_picture):
     command = "echo listening; while [ ! -e go ]; do sleep 0.1; done; echo went on; sleep 600"
     with (

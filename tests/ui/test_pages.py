@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from html import unescape
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -194,6 +196,24 @@ async def test_rewind_and_fork(open_page, script, root):
     assert "reverted: calc.py" in back.text
     assert "a + b" in (root / "calc.py").read_text()
     assert wrong.status_code == 400
+
+
+async def test_a_session_whose_name_cannot_be_seen_is_rewound(open_page, script, root):
+    name = "a\u200bb\u202ec"
+    edit = {"path": "calc.py", "old_string": "- b", "new_string": "+ b"}
+    model = script({"calls": [{"name": "edit_file", "arguments": edit}]}, {"text": "Once."})
+    async with handrail.open(root, session=name, model=model, mode="accept-edits") as rt:
+        await rt.agent(session=name).run("Edit")
+    async with open_page() as client:
+        shown = (await client.page(f"/session?name={quote(name)}")).text
+        form = shown.partition('action="/session/rewind"')[2].partition("</form>")[0]
+        named = unescape(re.search(r'name="session" value="([^"]*)"', form)[1])
+        back = await client.submit("/session/rewind", session=named, turn="0")
+
+    assert "\u200b" not in re.sub(r'type="hidden"[^>]*', "", shown)
+    assert f'data-live="{quote(name)}"' in shown
+    assert "reverted: calc.py" in back.text, back.text
+    assert "a - b" in (root / "calc.py").read_text()
 
 
 async def test_a_job_is_shown_and_killed(open_page, root):

@@ -218,7 +218,7 @@ class Agent:
             original, services = await self.load(), self._rt.agent_services
             last, session, copy = forked_turn(original, turn), new_conversation_id(), None
             if into is not None:
-                copy = await services.open_fork(into, f"{original.id}>{last}", session)
+                copy = await services.open_fork(into, f"{original.call_owner}>{last}", session)
             rewinder = ConversationRewinder(self._rt, self._options.name, original)
             await rewinder.fork(session, last, copy)
             made = self._new_in(self._rt if copy is None else copy.runtime, session)

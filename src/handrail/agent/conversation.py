@@ -21,6 +21,7 @@ from handrail.agent.projection import (
     entries_until,
     project_entries,
 )
+from handrail.core.call import call_owner
 from handrail.core.ports.models import Message, SystemPart
 from handrail.core.ports.records import CONVERSATION_PREFIX, Store
 
@@ -260,8 +261,15 @@ class Conversation:
         """What the ids of the calls of the next turn begin with: never used before."""
         cuts = len(self.state.get("cuts", ()))
         again = f"_{cuts}" if cuts else ""
-        owner = self.prefixes[-1][1] if self.prefixes else self.id
+        owner = self.prefixes[-1][1] if self.prefixes else self.call_owner
         return f"{owner}.{turn}{again}"
+
+    @property
+    def call_owner(self) -> str:
+        """What the ids of its calls begin with, where `prefixes` has nothing else. The conversation of a
+        subagent has the name of the call that started it.
+        """
+        return self.id if self.state.get("parent") else call_owner(self.id)
 
     @property
     def prefixes(self) -> list[tuple[int, str]]:
@@ -277,7 +285,7 @@ class Conversation:
 
     def has_call(self, call_id: str) -> bool:
         """Whether a call was made in this conversation, by its id."""
-        owners = (self.id, *(one for _, one in self.prefixes))
+        owners = (self.call_owner, *(one for _, one in self.prefixes))
         return call_id.startswith(tuple(f"{one}." for one in owners))
 
     def _save(self, key: str, value: Any) -> None:

@@ -98,7 +98,7 @@ class ConversationRewinder:
         cut = await self.find_cut(turn)
         # First, so that none of them changes anything more.
         await self._end_work(cut)
-        since = f"{conversation.id}>{turn}"
+        since = f"{conversation.call_owner}>{turn}"
         undone = await self._rt.undo(since=since, force=force)
         if undone.problem is not None and undone.problem.code not in _NOTHING_UNDONE:
             raise ProblemRaised.of(undone.problem)

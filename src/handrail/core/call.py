@@ -16,6 +16,9 @@ from handrail.core.problems import ProblemRaised
 MAIN_AGENT: Final = "main"
 MAX_CALL_ID: Final = 256
 _CALL_ID: Final = re.compile(rf"[A-Za-z0-9_.:-]{{1,{MAX_CALL_ID}}}")
+_CALL_OWNER: Final = re.compile(r"[A-Za-z0-9_:-]{1,64}")
+_NOT_IN_OWNER: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_OWNER_CHARS: Final = 24
 
 
 class ToolCall(NamedTuple):
@@ -59,7 +62,21 @@ def safe_call_id(value: str) -> str:
     """The id itself, or one made from its hash: the same for the same id."""
     if is_call_id(value):
         return value
-    return f"id-{hashlib.sha256(value.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    return f"id-{_digest(value)[:32]}"
+
+
+def _digest(value: str) -> str:
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def call_owner(conversation: str) -> str:
+    """What the ids of the calls of a conversation begin with, before a dot and the turn: its name, or
+    one like it with a hash where a dot in it could be taken for that one, or an id cannot contain it.
+    """
+    if _CALL_OWNER.fullmatch(conversation):
+        return conversation
+    similar = _NOT_IN_OWNER.sub("-", conversation[:_OWNER_CHARS]).strip("-") or "session"
+    return f"{similar}-{_digest(conversation)[:16]}"
 
 
 def check_call_id(value: Any) -> str:

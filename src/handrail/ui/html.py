@@ -30,6 +30,11 @@ def element(tag: str, *children: Child, **attributes: Attribute) -> Html:
     return Html(f"<{tag}{named}>{join(*children)}</{tag}>")
 
 
+def hidden_field(name: str, value: str) -> Html:
+    """A field of a form that nobody sees, with exactly this value."""
+    return Html(f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">')
+
+
 def join(*children: Child) -> Html:
     """Several children one after the other."""
     return Html("".join(_markup(one) for one in children if one is not None))

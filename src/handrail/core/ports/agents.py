@@ -85,7 +85,7 @@ class ForkedWorkspace(NamedTuple):
     not_reverted: tuple[str, ...] = ()
 
 
-# Copies the workspace to a directory without the changes since a point (`ID>TURN`), for a session.
+# Copies the workspace to a directory without the changes since a point (`OWNER>TURN`), for a session.
 OpenFork = Callable[[str | PathLike[str], str, str], Awaitable[ForkedWorkspace]]
 # Runs the hooks of an event ("pre_llm_call", …) with its facts.
 RunLifecycleHooks = Callable[[str, Mapping[str, str]], Awaitable[LifecycleOutcome]]

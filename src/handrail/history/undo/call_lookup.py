@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from handrail.core.call import call_owner
 from handrail.core.names.caller_words import tool_name
 from handrail.core.ports.records import Store, Trace
 from handrail.core.ports.undo import Requester
@@ -141,7 +142,8 @@ class CallLookup:
         if colon and self.asker.is_user:
             # The id of a conversation: the ids of its calls begin with it, in any session.
             every = await self.store.traces(turn=int(number))
-            found += [one for one in every if one.call_id.startswith(f"{session}.")]
+            owner = call_owner(session)
+            found += [one for one in every if one.call_id.startswith(f"{owner}.")]
         groups = {
             turn_key(one): one
             for one in found

@@ -164,10 +164,10 @@ class UndoSelector:
             )
 
     async def since(self, when: str) -> Selection:
-        """Everything from a point on; raises `not_found`, `invalid_arguments`. `ID>TURN` means the
-        calls of a conversation after a turn, `agent:ID` those of a subagent and all below it.
+        """Everything from a point on; raises `not_found`, `invalid_arguments`. `OWNER>TURN` means
+        the calls of a conversation after a turn (see `call_owner`), `agent:ID` those of a subagent and all below it.
         """
-        conversation, later, turn = when.rpartition(">")
+        owner, later, turn = when.rpartition(">")
         agent = when.removeprefix(AGENT_PREFIX) if when.startswith(AGENT_PREFIX) else None
         if later or agent is not None:
             row, at_ns, what = 0, 0, f"after turn {turn}" if agent is None else f"of agent {agent}"
@@ -177,9 +177,7 @@ class UndoSelector:
         def keep(trace: Trace) -> bool:
             if agent is not None and not _belongs_to(trace.call_id, agent):
                 return False
-            if later and not (
-                turn.isdigit() and is_after_turn(trace.call_id, conversation, int(turn))
-            ):
+            if later and not (turn.isdigit() and is_after_turn(trace.call_id, owner, int(turn))):
                 return False
             return self._lookup.implied(trace) and trace.row >= row and trace.at_ns >= at_ns
 
@@ -276,10 +274,10 @@ class UndoSelector:
         return [f"{call_label(trace)} was made in a folder that stood here before"]
 
 
-def is_after_turn(call_id: str, conversation: str, turn: int) -> bool:
-    """Whether a call belongs to a later turn of a conversation, by its id: `ID.TURN…`."""
-    found = re.match(r"(\d+)[_.-]", call_id.removeprefix(f"{conversation}."))
-    own = call_id.startswith(f"{conversation}.")
+def is_after_turn(call_id: str, owner: str, turn: int) -> bool:
+    """Whether a call belongs to a later turn of a conversation, by its id: `OWNER.TURN…`."""
+    found = re.match(r"(\d+)[_.-]", call_id.removeprefix(f"{owner}."))
+    own = call_id.startswith(f"{owner}.")
     return own and found is not None and int(found[1]) > turn
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from handrail.assembly.extras.record_reader import CallView
 from handrail.core.ports.records import CallRecord
 from handrail.history.call_diffs import FileDiff
-from handrail.ui.html import Html, element
+from handrail.ui.html import Html, element, hidden_field
 from handrail.ui.pages.layout import button, code_block, facts, form, shorten, time
 from handrail.ui.pages.sessions import session_path
 
@@ -116,8 +116,8 @@ def _diff(one: FileDiff, limit: int) -> Html:
 
 def _undo_forms(call: CallRecord, csrf: str) -> Html:
     fields = (
-        element("input", type="hidden", name="call", value=call.call_id),
-        element("input", type="hidden", name="session", value=call.session),
+        hidden_field("call", call.call_id),
+        hidden_field("session", call.session),
     )
     return form(
         "/undo",

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from handrail.ui.access import CSRF_FIELD
-from handrail.ui.html import Child, Html, element, join, rendered_size
+from handrail.ui.html import Child, Html, element, hidden_field, join, rendered_size
 
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _LINKS: Final = (
@@ -50,7 +51,7 @@ def render_page(title: str, frame: PageFrame, *content: Child) -> str:
         element("header", element("a", "Handrail", href="/", class_="brand"), _navigation(frame)),
         element("div", _notice(frame), id="notice"),
         element("main", *content, id="content"),
-        data_live=frame.live,
+        data_live=None if frame.live is None else quote(frame.live, safe=""),
         data_polls=frame.polls,
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
@@ -78,7 +79,7 @@ def _notice(frame: PageFrame) -> Html | None:
 
 def form(action: str, csrf: str, *content: Child, class_: str | None = None) -> Html:
     """A form that changes something; it carries the token that our pages have."""
-    token = element("input", type="hidden", name=CSRF_FIELD, value=csrf)
+    token = hidden_field(CSRF_FIELD, csrf)
     return element("form", token, *content, action=action, method="post", class_=class_)
 
 

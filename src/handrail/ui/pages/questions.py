@@ -8,7 +8,7 @@ from typing import Final
 from handrail.core.approval import ApprovalRequest
 from handrail.core.ports.questions import ModelQuestion, QuestionRequest
 from handrail.host.terminal.approval_queue import PendingApproval
-from handrail.ui.html import Html, element
+from handrail.ui.html import Html, element, hidden_field
 from handrail.ui.pages.layout import button, code_block, facts, form, shorten, time
 
 _PREVIEW_CHARS: Final = 20_000
@@ -25,7 +25,7 @@ def render_questions(waiting: Sequence[PendingApproval], csrf: str) -> list[Html
 def render_question(asked: PendingApproval, csrf: str, session: str = "") -> Html:
     """One question with the form that answers it; then the page of `session` is shown, or the list."""
     request = asked.request
-    back = element("input", type="hidden", name="session", value=session)
+    back = hidden_field("session", session)
     inner = (
         _model_questions(asked, request, csrf, back)
         if isinstance(request, QuestionRequest)

@@ -10,7 +10,7 @@ from handrail.assembly.extras.record_reader import SessionView
 from handrail.core.ports.models import TextBlock
 from handrail.core.ports.records import CallRecord
 from handrail.ui.conversations import TaskState, UsagePoint
-from handrail.ui.html import Child, Html, element
+from handrail.ui.html import Child, Html, element, hidden_field
 from handrail.ui.pages.call_card import LANES, render_card
 from handrail.ui.pages.layout import button, facts, form, shorten, time
 from handrail.ui.pages.sessions import session_path
@@ -112,14 +112,10 @@ def _turn(number: int, view: SessionView, lanes: dict[str, int], csrf: str, limi
 def _turn_actions(number: int, view: SessionView, csrf: str) -> Iterator[Html]:
     if view.conversation is None:
         return
-    turn, field = str(number), _session_field(view.session)
+    turn, field = str(number), hidden_field("session", view.session)
     rewind, fork = button("rewind to here", "turn", turn), button("fork here", "turn", turn)
     yield form("/session/rewind", csrf, field, rewind, class_="inline")
     yield form("/session/fork", csrf, field, fork, class_="inline")
-
-
-def _session_field(session: str) -> Html:
-    return element("input", type="hidden", name="session", value=session)
 
 
 def _messages(entries: Sequence[ConversationEntry], role: str, limit: int) -> Iterator[Html]:
@@ -188,7 +184,7 @@ def _bar(x: int, y: int, height: int, kind: str, title: Html) -> Html:
 
 def _controls(view: SessionView, task: TaskState | None, csrf: str) -> Html:
     running = task is not None and task.running
-    field = _session_field(view.session)
+    field = hidden_field("session", view.session)
     text = element(
         "textarea",
         name="task",

@@ -9,6 +9,9 @@ let waiting = false;
 let pressed = false;
 let followed;
 let events = null;
+const GUARD_MS = 500;
+let questions = "";
+let guard;
 
 function main() {
   return document.getElementById("content");
@@ -45,7 +48,19 @@ function replaceContent(text) {
   if (page.body.dataset.live === undefined) delete document.body.dataset.live;
   else document.body.dataset.live = page.body.dataset.live;
   document.body.toggleAttribute("data-polls", page.body.hasAttribute("data-polls"));
+  guardQuestions();
   follow(page.body.dataset.live);
+}
+
+// A question may appear where another one, or something else, was about to be clicked: for a moment after
+// the questions have changed, none of them can be answered with the mouse.
+function guardQuestions() {
+  const shown = [...main().querySelectorAll(".question")].map((one) => one.id).join(" ");
+  if (shown === questions) return;
+  questions = shown;
+  document.documentElement.dataset.guarded = "";
+  clearTimeout(guard);
+  guard = setTimeout(() => { delete document.documentElement.dataset.guarded; }, GUARD_MS);
 }
 
 function fieldKey(field) {
@@ -86,14 +101,14 @@ async function refresh() {
   }
 }
 
-// Follows the events of a session, "" for all; undefined if the page does not change by itself.
+// Follows the events of a session, named as in a URL, "" for all; undefined if the page does not change by itself.
 function follow(session) {
   if (session === followed) return;
   followed = session;
   if (events) events.close();
   events = null;
   if (session === undefined) return;
-  events = new EventSource(`/events?session=${encodeURIComponent(session)}`);
+  events = new EventSource(`/events?session=${session}`);
   events.onmessage = (message) => {
     const event = JSON.parse(message.data);
     if (event.type === "model_text") {
@@ -131,6 +146,14 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+document.addEventListener("click", (event) => {
+  // The keyboard has no place: its clicks, with a detail of 0, go to what has the focus.
+  if (event.detail === 0 || document.documentElement.dataset.guarded === undefined) return;
+  if (event.target.closest(".question")) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}, true);
 document.addEventListener("pointerdown", () => { pressed = true; }, true);
 // After its click, which follows at once.
 document.addEventListener("pointerup", () => setTimeout(() => { pressed = false; }), true);
@@ -154,4 +177,5 @@ setInterval(() => {
   if (!document.hidden && document.body.hasAttribute("data-polls")) refresh();
 }, POLL_MS);
 window.addEventListener("popstate", () => location.reload());
+guardQuestions();
 follow(document.body.dataset.live);

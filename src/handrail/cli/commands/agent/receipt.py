@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -30,14 +31,14 @@ async def find_first_change(
         one
         for one in await rt.store.traces(session=rt.session.id)
         if one.call_id in changing
-        or (is_after_turn(one.call_id, conversation.id, turn) and file_changes(one))
+        or (is_after_turn(one.call_id, conversation.call_owner, turn) and file_changes(one))
     ]
     return min(found, key=lambda one: one.row).call_id if found else None
 
 
 def undo_command(since: str, session: str) -> str:
     """What a user types to undo a task."""
-    return f"handrail undo --since {since} --session {session}"
+    return f"handrail undo --since {since} --session {shlex.quote(session)}"
 
 
 def receipt_lines(result: AgentResult, undo: str, context: str = "") -> list[str]:
