@@ -24,7 +24,7 @@ STUBBORN = {
     "stopped": "sleep 600 & kill -STOP $!; kill -STOP $$",
     "nameless": "(env -i setsid sleep 600 &); env -i sleep 601",
     "talkative": "yes & yes >&2",
-    "restless": "trap '' TERM; while :; do sleep 0.01 & wait; done",
+    "restless": "trap '' TERM; while :; do sleep 0.1 & wait; done",
 }
 
 
@@ -113,21 +113,27 @@ async def test_each_kind_of_stubborn_program_is_alive_until_its_time_is_up(room,
     processes = SupervisedProcesses(sandbox.recipe, None)
     ended = []
 
-    async def run():
-        ended.append(await processes.run(room.launch(STUBBORN[kind], timeout_s=2)))
+    async def run(timeout_s):
+        ended.append(await processes.run(room.launch(STUBBORN[kind], timeout_s)))
 
     try:
-        with anyio.fail_after(30):
+        # On a busy machine it may get further only in the second or third time.
+        for timeout_s in (2, 8, 20):
+            ended.clear()
+            seen = 0
             async with anyio.create_task_group() as group:
-                group.start_soon(run)
+                group.start_soon(run, timeout_s)
                 # The shell itself, and what it started.
-                while len(room.alive()) < 2:
+                while not ended and seen < 2:
+                    seen = len(room.alive())
                     await anyio.sleep(0.01)
-                assert ended == []
-        left = room.alive()
+            left = room.alive()
+            if seen >= 2:
+                break
     finally:
         await processes.aclose()
         sandbox.close()
 
+    assert seen >= 2
     assert (ended[0].timed_out, ended[0].survivors, left) == (True, (), [])
-    assert ended[0].duration_s >= 2
+    assert ended[0].duration_s >= timeout_s
