@@ -14,7 +14,12 @@ from handrail.core.ports.questions import ModelQuestion, QuestionRequest
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.host.terminal.approval_queue import PendingApproval, answer_pending
-from handrail.store.postgres.questions import ServerApprover, ServerAsker, list_questions
+from handrail.store.postgres.questions import (
+    ServerApprover,
+    ServerAsker,
+    list_questions,
+    remove_closed_questions,
+)
 
 pytestmark = pytest.mark.needs_postgres
 
@@ -100,6 +105,30 @@ async def test_a_question_that_is_withdrawn_cannot_be_answered(url):
         answer_pending(PendingApproval(*asked), Answer.YES)
 
     assert late.value.problem.code == "not_found"
+
+
+async def test_what_is_left_of_a_workspace_is_removed_and_open_questions_stay(url):
+    left = ServerApprover(url, ASKER._replace(process="ended"), lambda: 1)
+    apart = ServerApprover(url, ASKER._replace(workspace="/other"), lambda: 1)
+    asking = [
+        asyncio.ensure_future(one.ask(request(number)))
+        for number, one in enumerate([approver(url), left, apart, approver(url)])
+    ]
+    await wait_until_async(lambda: len(list_questions(url, lambda owner: True)) == 4)
+    slots = {one.request.binding: one.slot for one in list_questions(url, lambda owner: True)}
+    for number in (0, 2):
+        slots[request(number).binding].put({"answer": "no"}, request(number).binding)
+        await asyncio.wait_for(asking[number], LIMIT_S)
+
+    remove_closed_questions(url, "/w", lambda owner: owner != "ended")
+
+    open_ones = list_questions(url, lambda owner: True)
+    assert [one.request for one in open_ones] == [request(3)]
+    # An answered one of another workspace is kept, so that late answers are told who was first.
+    assert [bool(slots[request(one).binding].read()) for one in (0, 2)] == [False, True]
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
 
 
 async def test_an_answer_to_another_question_or_without_sense_is_a_refusal(url):

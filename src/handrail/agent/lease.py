@@ -12,10 +12,9 @@ from handrail.agent.events import Notification
 from handrail.agent.rewind import ConversationRewinder
 from handrail.core.events import Listener
 from handrail.core.ports.agents import AgentProcess
-from handrail.core.ports.records import CONVERSATION_PREFIX, Store
+from handrail.core.ports.records import CONVERSATION_PREFIX, LEASE_KEY, Store
 from handrail.engine.runtime import Runtime
 
-_LEASE: Final = "lease"
 # The holder of a lease that was given back.
 _NOBODY: Final = ""
 # Workspace and conversation of the leases that this process holds.
@@ -48,24 +47,29 @@ class ConversationLease:
 
     async def _claim(self) -> None:
         session = CONVERSATION_PREFIX + self.conversation
-        held = await self.store.claim(session, _LEASE, _LEASE, self.process.name)
+        held = await self.store.claim(session, LEASE_KEY, LEASE_KEY, self.process.name)
         if held is None or held.owner == self.process.name:
             return
         if held.owner != _NOBODY and self.process.is_alive(held.owner):
-            raise self._in_use(_describe_process(held.owner))
-        if not await self.store.take_over(session, _LEASE, held.owner, self.process.name):
+            raise in_use_error(self.conversation, held.owner)
+        if not await self.store.take_over(session, LEASE_KEY, held.owner, self.process.name):
             raise self._in_use("which was faster")
 
     async def release(self) -> None:
         """Give the lease back."""
         session = CONVERSATION_PREFIX + self.conversation
         try:
-            await self.store.take_over(session, _LEASE, self.process.name, _NOBODY)
+            await self.store.take_over(session, LEASE_KEY, self.process.name, _NOBODY)
         finally:
             _HELD.discard((self.workspace, self.conversation))
 
     def _in_use(self, holder: str) -> Exception:
         return messages.CONVERSATION_IN_USE.error(session=self.conversation, holder=holder)
+
+
+def in_use_error(conversation: str, owner: str) -> Exception:
+    """The error that a process works in a conversation."""
+    return messages.CONVERSATION_IN_USE.error(session=conversation, holder=_describe_process(owner))
 
 
 def _describe_process(name: str) -> str:

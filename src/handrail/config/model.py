@@ -325,6 +325,11 @@ class Settings:
     keep_days: int = setting(
         30, ge=1, description="age in days at which `handrail gc` deletes payloads"
     )
+    keep_conversations_days: int = setting(
+        90,
+        ge=1,
+        description="age in days at which `handrail gc` deletes conversations, counted from their last task",
+    )
     auto_gc: bool = setting(
         True,
         description="once a day, when a command or an MCP session ends, delete some of what `handrail gc` would delete",

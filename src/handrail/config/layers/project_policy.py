@@ -201,6 +201,7 @@ SETTING_RULES: Final[Mapping[str, SettingRule]] = {
     "reads_without_store": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
     "store_timeout_s": SettingRule(ProjectSettingPolicy.NEVER),
     "keep_days": SettingRule(ProjectSettingPolicy.NEVER),
+    "keep_conversations_days": SettingRule(ProjectSettingPolicy.NEVER),
     "auto_gc": SettingRule(ProjectSettingPolicy.NEVER),
     "dead_letters": SettingRule(ProjectSettingPolicy.NARROWS, _only(True)),
     # A project must not gain directories that the editor has open beside it.

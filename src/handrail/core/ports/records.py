@@ -9,6 +9,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 CONVERSATION_PREFIX: Final = "conversation:"
 # Under such keys a session keeps the subagents that were started in it.
 SUBAGENT_PREFIX: Final = "agent:"
+# The claim of the process that works in a conversation.
+LEASE_KEY: Final = "lease"
 
 
 class Row(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -50,12 +50,19 @@ def collect_garbage(directory: Path, before_ns: int, *, dry_run: bool) -> dict[s
     return swept
 
 
-def remove_jobs(directory: Path, prefix: str) -> None:
+def remove_jobs(directory: Path, is_started_by: Callable[[str], bool]) -> None:
     """Remove the records and outputs of ended jobs that calls with such ids have started."""
     for record in job_records.read_all_records(directory / "jobs"):
         job = record.job
-        if job.call_id.startswith(prefix) and job.state is not JobState.RUNNING:
+        if is_started_by(job.call_id) and job.state is not JobState.RUNNING:
             _remove(directory / "jobs" / job.id)
+
+
+def list_running_calls(directory: Path) -> Iterator[str]:
+    """The ids of the calls whose jobs run."""
+    for record in job_records.read_all_records(directory / "jobs"):
+        if record.job.state is JobState.RUNNING:
+            yield record.job.call_id
 
 
 def _older(directory: Path, before_ns: int) -> Iterator[Path]:

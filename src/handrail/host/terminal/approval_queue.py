@@ -35,7 +35,7 @@ from handrail.host.terminal.prompt import user_name
 
 T = TypeVar("T")
 VIA: Final = "approvals"
-_FOLDER: Final = "approvals"
+QUEUE_FOLDER: Final = "approvals"
 _QUESTION: Final = "question.json"
 _ANSWER: Final = "answer.json"
 _SHOWN: Final = 12
@@ -185,12 +185,12 @@ class QueueApprover:
 
 def queue_directory(workspace: str | Path) -> Path:
     """The directory of a workspace's questions; raises `unavailable` if it is not private."""
-    return private_directory(workspace_state(workspace) / _FOLDER)
+    return private_directory(workspace_state(workspace) / QUEUE_FOLDER)
 
 
 def all_queues() -> list[Path]:
     """The question directories of all workspaces."""
-    return sorted(state_home().glob(f"*/{_FOLDER}"))
+    return sorted(state_home().glob(f"*/{QUEUE_FOLDER}"))
 
 
 def pending_approvals(directory: Path) -> list[PendingApproval]:

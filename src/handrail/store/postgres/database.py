@@ -34,6 +34,11 @@ _NOTE: Final = (
 _KEPT_NS: Final = 30 * 86_400 * 10**9
 # Listeners learn from this channel that the record has grown.
 ROWS_CHANNEL: Final = "handrail_rows"
+# Tables whose rows are deleted or replaced.
+_SHRUNK: Final = (
+    *("payloads", "contents", "content_uses", "dead_letters", "session_state"),
+    *("questions", "writers"),
+)
 
 
 class PostgresDatabase:
@@ -135,7 +140,7 @@ class PostgresDatabase:
         """
         connection = self._connection
         connection.execute("DELETE FROM writers WHERE at_ns < ?", (time.time_ns() - _KEPT_NS,))
-        for table in ("payloads", "contents", "content_uses", "dead_letters", "writers"):
+        for table in _SHRUNK:
             connection.run(f"VACUUM {table}")
         return False
 

@@ -223,6 +223,19 @@ def list_questions(url: str, is_alive: Callable[[str], bool]) -> list[ServerQues
     return questions
 
 
+def remove_closed_questions(url: str, workspace: str, is_alive: Callable[[str], bool]) -> None:
+    """Remove the questions of a workspace whose processes have ended, and the answers of questions
+    that are closed: who answers these too late is told that they are no longer asked.
+    """
+    with _connected(url) as db:
+        asked = "SELECT id, owner FROM questions WHERE workspace = ? AND request <> ''"
+        found = db.execute(asked, (workspace,)).fetchall()
+        left = [(name,) for name, owner in found if not is_alive(owner)]
+        if left:
+            db.executemany("DELETE FROM questions WHERE id = ?", left)
+        db.execute("DELETE FROM questions WHERE workspace = ? AND request = ''", (workspace,))
+
+
 def _decode(text: str) -> ApprovalRequest | QuestionRequest:
     given = json.loads(text)
     if "questions" in given:

@@ -1,28 +1,43 @@
-"""What belongs to a conversation in the store: its own values, the conversations of its subagents,
+"""What belongs to conversations in the store: their own values, the conversations of their subagents,
 what is kept of these, and to-do lists that no other conversation uses.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from handrail.core.ports.records import CONVERSATION_PREFIX, SUBAGENT_PREFIX
+from handrail.core.call import call_owner
+from handrail.core.ports.records import CONVERSATION_PREFIX, LEASE_KEY, SUBAGENT_PREFIX
 from handrail.core.ports.todos import TODOS_KEY
 from handrail.store.sql import SqlConnection
 
 # The value of a deleted key: JSON inside a JSON string, and for to-do lists, which are JSON.
 _DELETED: Final = '"null"'
 _NO_LIST: Final = "null"
-_BEGINNING: Final = "SELECT session, key, value FROM session_state WHERE instr({0}, ?) = 1"
+# The keys of messages begin with a digit; a colon is what follows the digits.
+_BEGINNING: Final = """
+    SELECT session, key, value FROM session_state
+    WHERE instr({0}, ?) = 1 AND NOT (key >= '0' AND key < ':')
+"""
+_HOLDERS: Final = "SELECT session, owner FROM claims WHERE instr(session, ?) = 1 AND call_id = ?"
 
 
 class ConversationParts(NamedTuple):
-    """`values` are what deletes them, by session and key. The ids of calls begin with one of `calls`."""
+    """`values` are what deletes them, by session and key. The ids of calls begin with one of the
+    `owners` and a dot.
+    """
 
     values: Mapping[tuple[str, str], str]
-    calls: tuple[str, ...]
+    owners: frozenset[str]
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether a call was made in one of the conversations; those of subagents have dots in their
+        names.
+        """
+        dots = (at for at, char in enumerate(call_id) if char == ".")
+        return any(call_id[:at] in self.owners for at in dots)
 
 
 class _KeptSubagent(NamedTuple):
@@ -32,64 +47,107 @@ class _KeptSubagent(NamedTuple):
     parent: str
 
 
-def find_parts(db: SqlConnection, conversation: str) -> ConversationParts:
-    """Find what belongs to a conversation."""
-    sessions = _sessions(db)
-    alone = {conversation, *sessions.pop(conversation, ())}
-    alone -= {one for used in sessions.values() for one in used}
-    found = {conversation}
-    agents = list(_subagents(db))
-    below: list[_KeptSubagent] = []
-    while more := [one for one in agents if one not in below and _belongs(one, found, alone)]:
-        below += more
-        found |= {one.conversation for one in more}
-    values = {(one.session, one.key): _DELETED for one in below}
-    for name in sorted(found):
-        rows = db.execute(
-            "SELECT key FROM session_state WHERE session = ?", (CONVERSATION_PREFIX + name,)
-        )
-        values |= {(CONVERSATION_PREFIX + name, key): _DELETED for (key,) in rows.fetchall()}
-    listed = "SELECT session FROM session_state WHERE key = ?"
-    for (session,) in db.execute(listed, (TODOS_KEY,)).fetchall():
-        if session in alone:
-            values[session, TODOS_KEY] = _NO_LIST
-    return ConversationParts(values, tuple(f"{one}." for one in sorted(found)))
+class ConversationIndex:
+    """The conversations of a store, without their messages, as one transaction sees them."""
 
+    def __init__(self, db: SqlConnection) -> None:
+        self._db = db
+        self._states: dict[str, Mapping[str, Any]] = {}
+        # The sessions in which each conversation was continued.
+        self._sessions: dict[str, set[str]] = {}
+        for name, key, value in self._decoded("session", CONVERSATION_PREFIX):
+            conversation = name.removeprefix(CONVERSATION_PREFIX)
+            used = self._sessions.setdefault(conversation, set())
+            if key == "setup":
+                used.add(str(value.get("runtime_session", "")))
+            elif key == "state":
+                self._states[conversation] = value
+                used.update(map(str, value.get("sessions", ())))
+        self._agents = [
+            _KeptSubagent(
+                session,
+                key,
+                str(value.get("conversation", "")),
+                str(value.get("parent_conversation", "")),
+            )
+            for session, key, value in self._decoded("key", SUBAGENT_PREFIX)
+        ]
+        held = db.execute(_HOLDERS, (CONVERSATION_PREFIX, LEASE_KEY)).fetchall()
+        self._holders = {name.removeprefix(CONVERSATION_PREFIX): owner for name, owner in held}
 
-def _belongs(agent: _KeptSubagent, conversations: set[str], sessions: set[str]) -> bool:
-    """Whether one of the conversations has started a subagent, or a program in one of the sessions."""
-    return agent.parent in conversations or (not agent.parent and agent.session in sessions)
+    def find_old(self, before_ns: int) -> list[str]:
+        """The conversations whose last task began before then, oldest first: those of main agents, and
+        those of subagents that a program has started without one.
+        """
+        programs = {one.conversation for one in self._agents if not one.parent}
+        ages = {
+            name: int(state.get("at_ns", 0))
+            for name, state in self._states.items()
+            if not self._is_below(name) or name in programs
+        }
+        return sorted((one for one, at in ages.items() if at < before_ns), key=ages.__getitem__)
 
+    def find_parts(self, conversations: Collection[str]) -> ConversationParts:
+        """What belongs to conversations, and to no other one."""
+        sessions = {name: used for name, used in self._sessions.items() if not self._is_below(name)}
+        alone = set(conversations)
+        for name in conversations:
+            alone |= sessions.pop(name, set())
+        alone -= {one for used in sessions.values() for one in used}
+        found, below = self._find_below(set(conversations), alone)
+        values = {(one.session, one.key): _DELETED for one in below}
+        for name in sorted(found):
+            rows = self._db.execute(
+                "SELECT key FROM session_state WHERE session = ?", (CONVERSATION_PREFIX + name,)
+            )
+            values |= {(CONVERSATION_PREFIX + name, key): _DELETED for (key,) in rows.fetchall()}
+        listed = "SELECT session FROM session_state WHERE key = ?"
+        for (session,) in self._db.execute(listed, (TODOS_KEY,)).fetchall():
+            if session in alone:
+                values[session, TODOS_KEY] = _NO_LIST
+        owners = (one if self._is_below(one) else call_owner(one) for one in found)
+        return ConversationParts(values, frozenset(owners))
 
-def _sessions(db: SqlConnection) -> dict[str, set[str]]:
-    """The sessions in which each conversation of a main agent was continued."""
-    found: dict[str, set[str]] = {}
-    below: set[str] = set()
-    for name, key, value in _decoded(db, "session", CONVERSATION_PREFIX):
-        conversation = name.removeprefix(CONVERSATION_PREFIX)
-        used = found.setdefault(conversation, set())
-        if key == "setup":
-            used.add(str(value.get("runtime_session", "")))
-        elif key == "state":
-            used.update(map(str, value.get("sessions", ())))
-            if "parent" in value:
-                below.add(conversation)
-    return {name: used for name, used in found.items() if name not in below}
+    def find_holder(self, conversation: str, may_run: Callable[[str], bool]) -> str | None:
+        """The process that works in a conversation or in one of its subagents; None if none does."""
+        names, _ = self._find_below({conversation}, set())
+        owners = (self._holders.get(name, "") for name in sorted(names))
+        return next((one for one in owners if one and may_run(one)), None)
 
+    def _is_below(self, conversation: str) -> bool:
+        """Whether a conversation is that of a subagent."""
+        return "parent" in self._states.get(conversation, {})
 
-def _subagents(db: SqlConnection) -> Iterator[_KeptSubagent]:
-    for session, key, value in _decoded(db, "key", SUBAGENT_PREFIX):
-        conversation, parent = value.get("conversation", ""), value.get("parent_conversation", "")
-        yield _KeptSubagent(session, key, str(conversation), str(parent))
+    def _find_below(
+        self, conversations: set[str], sessions: set[str]
+    ) -> tuple[set[str], list[_KeptSubagent]]:
+        """The conversations with those below them, and their subagents: those that one of them has
+        started, or a program in one of the sessions.
+        """
+        found, below = set(conversations), dict[_KeptSubagent, None]()
+        waiting = True
+        while waiting:
+            more = [
+                one
+                for one in self._agents
+                if one not in below
+                and (
+                    one.parent in found
+                    or one.conversation in found
+                    or (not one.parent and one.session in sessions)
+                )
+            ]
+            below |= dict.fromkeys(more)
+            found |= {one.conversation for one in more if one.conversation}
+            waiting = bool(more)
+        return found, list(below)
 
-
-def _decoded(
-    db: SqlConnection, column: str, prefix: str
-) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The values of conversations or of subagents, which are JSON inside a JSON string; without
-    deleted ones and messages.
-    """
-    for session, key, value in db.execute(_BEGINNING.format(column), (prefix,)).fetchall():
-        decoded = json.loads(json.loads(value)) if not key[0].isdigit() else None
-        if isinstance(decoded, Mapping):
-            yield session, key, decoded
+    def _decoded(self, column: str, prefix: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        """The values of conversations or of subagents, which are JSON inside a JSON string; without
+        deleted ones and messages.
+        """
+        rows = self._db.execute(_BEGINNING.format(column), (prefix,)).fetchall()
+        for session, key, value in rows:
+            decoded = json.loads(json.loads(value))
+            if isinstance(decoded, Mapping):
+                yield session, key, decoded

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from handrail.store.chain.encoding import encode_json
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter
@@ -19,9 +20,12 @@ from handrail.store.chain.ledger_notes import find_ranges
 from handrail.store.opening import measure_size, open_database
 from handrail.store.records.calls import decode_call
 from handrail.store.records.contents import count_content_bytes, drop_unused_contents, expand_body
-from handrail.store.records.conversation_parts import find_parts
+from handrail.store.records.conversation_parts import ConversationIndex, ConversationParts
 from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import explain_error, problem_error
+
+# SQLite takes at least 999 values in a statement.
+_ROWS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,17 @@ class PurgeReport:
     before_bytes: int
     after_bytes: int
     erased: bool
-    # Files beside the store that hold texts of the purged calls.
-    texts: tuple[str, ...] = ()
-    # What the ids of these calls begin with, if a conversation was purged.
-    calls: tuple[str, ...] = ()
+
+
+class PurgedConversations(NamedTuple):
+    """The conversations that were purged, what belonged to them, and the files beside the store that
+    hold texts of their calls.
+    """
+
+    chosen: tuple[str, ...]
+    parts: ConversationParts
+    texts: tuple[str, ...]
+    report: PurgeReport
 
 
 def purge_payloads(
@@ -74,56 +85,80 @@ def purge_payloads(
         database.erase_deleted()
         with database.writing("power", busy_timeout_s) as db:
             dropped = _drop(db, *_matching(wanted))
+            _note_dropped(db, dropped)
         erased = database.shrink()
         after = database.size_bytes()
     except sqlite3.Error as error:
         raise problem_error(explain_error(error, database.location)) from error
     finally:
         database.close()
-    return PurgeReport(dropped, before, after, erased)
+    return PurgeReport(len(dropped), before, after, erased)
 
 
-def purge_conversation(
-    location: str | Path, session: str, *, busy_timeout_s: float = 5.0
-) -> PurgeReport:
-    """Delete the messages of a conversation and of its subagents, its to-do list and the payloads of
-    its completed calls. The chain records that the values were replaced and which payloads went.
+def purge_conversations(
+    location: str | Path,
+    choose: Callable[[ConversationIndex], Collection[str]],
+    *,
+    busy_timeout_s: float = 5.0,
+) -> PurgedConversations:
+    """Delete the messages of the chosen conversations and of their subagents, their to-do lists and the
+    payloads of their completed calls. The chain records that the values were replaced and which
+    payloads went. `choose` runs in the same transaction.
     """
     database = open_database(location, busy_timeout_s=busy_timeout_s)
     try:
         before = database.size_bytes()
         database.erase_deleted()
         with database.writing("power", busy_timeout_s) as db:
-            values, prefixes = find_parts(db, session)
+            index = ConversationIndex(db)
+            chosen = tuple(choose(index))
+            parts = index.find_parts(chosen)
             chain = LedgerWriter(db)
-            chain.keep_values(values, time.time_ns())
+            chain.keep_values(parts.values, time.time_ns())
             chain.save()
-            texts: list[str] = []
-            dropped = 0
-            for calls in prefixes:
-                texts += _saved_texts(db, calls)
-                dropped += _drop(db, *_matching({"instr(q.call_id, ?) = 1": calls}))
-                db.execute("DELETE FROM dead_letters WHERE instr(call_id, ?) = 1", (calls,))
-        erased = database.shrink()
+            texts, dropped = _drop_calls(db, parts)
+        erased = database.shrink() if parts.values or dropped else True
         after = database.size_bytes()
     except sqlite3.Error as error:
         raise problem_error(explain_error(error, database.location)) from error
     finally:
         database.close()
-    purged = dropped + len(values)
-    return PurgeReport(purged, before, after, erased, tuple(texts), prefixes)
+    report = PurgeReport(dropped + len(parts.values), before, after, erased)
+    return PurgedConversations(chosen, parts, tuple(texts), report)
 
 
-def _saved_texts(db: SqlConnection, calls: str) -> Iterator[str]:
-    """The names of the files in which results were kept that are too long for a model; `calls` is
-    the beginning of the calls' ids.
+def _drop_calls(db: SqlConnection, parts: ConversationParts) -> tuple[list[str], int]:
+    """Delete the payloads of completed calls of conversations, and their failed calls; returns the
+    files beside the store that hold texts of them, and how many payloads there were.
     """
     found = db.execute(
-        "SELECT p.body FROM rows r JOIN payloads p ON p.row = r.id"
-        " WHERE r.kind = 'completed' AND instr(r.call_id, ?) = 1",
-        (calls,),
+        "SELECT r.id, r.call_id FROM rows c"
+        " JOIN rows r ON r.session = c.session AND r.call_id = c.call_id WHERE c.kind = 'completed'"
     )
-    for (body,) in found:
+    rows = [row for row, call_id in found.fetchall() if parts.has_call(call_id)]
+    texts: list[str] = []
+    dropped: list[int] = []
+    for at in range(0, len(rows), _ROWS_AT_ONCE):
+        some = tuple(rows[at : at + _ROWS_AT_ONCE])
+        marks = ", ".join("?" * len(some))
+        texts += _saved_texts(db, marks, some)
+        dropped += _drop(db, marks, some)
+    _note_dropped(db, dropped)
+    letters = db.execute("SELECT id, call_id FROM dead_letters").fetchall()
+    over = [(number,) for number, call_id in letters if parts.has_call(call_id)]
+    if over:
+        db.executemany("DELETE FROM dead_letters WHERE id = ?", over)
+    return texts, len(dropped)
+
+
+def _saved_texts(db: SqlConnection, marks: str, rows: tuple[int, ...]) -> Iterator[str]:
+    """The names of the files in which results of calls were kept that are too long for a model."""
+    found = db.execute(
+        "SELECT p.body FROM rows r JOIN payloads p ON p.row = r.id"  # noqa: S608 - marks only
+        f" WHERE r.kind = 'completed' AND r.id IN ({marks})",
+        rows,
+    )
+    for (body,) in found.fetchall():
         meta = decode_call(expand_body(db, body)).get("meta")
         if isinstance(meta, Mapping):
             oversize = meta.get("oversize")
@@ -186,17 +221,20 @@ def measure_record(location: str, db: SqlConnection) -> StoreSizes:
     return measure_store(db, measure_size(location, db))
 
 
-def _drop(db: SqlConnection, rows: str, values: tuple[object, ...]) -> int:
-    """Delete the payloads of these rows and write into the chain which ones."""
+def _drop(db: SqlConnection, rows: str, values: tuple[object, ...]) -> list[int]:
+    """Delete the payloads of these rows; returns the rows that had one."""
     found = db.execute(f"DELETE FROM payloads WHERE row IN ({rows}) RETURNING row", values)  # noqa: S608 - our clauses
-    numbers = [number for (number,) in found]
+    return [number for (number,) in found.fetchall()]
+
+
+def _note_dropped(db: SqlConnection, numbers: list[int]) -> None:
+    """Write into the chain which rows have lost their payloads."""
     if numbers:
         drop_unused_contents(db)
         chain = LedgerWriter(db)
         info = encode_json({"rows": find_ranges(numbers), "payloads": len(numbers)}).decode()
         chain.add_line(NO_SESSION, "purge", info, time.time_ns())
         chain.save()
-    return len(numbers)
 
 
 def _matching(wanted: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:

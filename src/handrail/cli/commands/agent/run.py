@@ -14,7 +14,7 @@ from handrail.cli.exit_codes import ExitCode
 from handrail.cli.parser import Parser, Subparsers, add_command, parse_count, suggest_name
 from handrail.cli.render import output
 from handrail.cli.render.screen import TextStyle, count_noun, one_line
-from handrail.cli.workspace import add_ask_option
+from handrail.cli.workspace import add_ask_option, collect_if_due
 from handrail.core.text.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ def run(options: Namespace) -> int:
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not one_task
     if task is None and not interactive and (options.output_schema or not options.resume):
         raise messages.NO_TASK.error(field="task")
-    return asyncio.run(_run(options, task, session, interactive=interactive))
+    code = asyncio.run(_run(options, task, session, interactive=interactive))
+    collect_if_due(options)
+    return code
 
 
 async def _run(

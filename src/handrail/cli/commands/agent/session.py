@@ -132,25 +132,12 @@ async def _end_work(options: Namespace, chosen: ConversationSummary) -> None:
 
 
 def _delete(options: Namespace, chosen: ConversationSummary) -> None:
-    """Delete what is kept of the session: in the store, and in files beside it."""
-    from pathlib import PurePath
-
+    from handrail.cli.commands.record.conversation_purge import delete_conversation
     from handrail.cli.commands.record.gc import free_contents
     from handrail.cli.workspace import find_workspace
-    from handrail.host.state.artifacts import DirectoryArtifacts
-    from handrail.host.state.state_gc import remove_jobs
-    from handrail.host.terminal.approval_queue import queue_directory, remove_closed
-    from handrail.store.records.purge import purge_conversation
 
     place = find_workspace(options)
-    purged = purge_conversation(place.home.store, chosen.session)
-    artifacts = DirectoryArtifacts(place.home.oversized)
-    for name in purged.texts:
-        artifacts.remove(PurePath(name).name)
-    if place.home.directory is not None:
-        for calls in purged.calls:
-            remove_jobs(place.home.directory, calls)
-        remove_closed(queue_directory(place.root))
+    delete_conversation(place, chosen.session)
     free_contents(place, dry_run=False)
     output.print_line(f"session {chosen.session} is deleted")
 

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentTypeError, Namespace
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.cli import messages
 from handrail.cli.exit_codes import ExitCode, problem_exit_code
@@ -16,10 +16,12 @@ from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
+    from handrail.store.records.purge import PurgeReport
 
 _DAY_S: Final = 86_400
 # Limits of one automatic run.
 _AUTO_CALLS: Final = 1_000
+_AUTO_CONVERSATIONS: Final = 20
 _AUTO_WAIT_S: Final = 0.2
 
 
@@ -43,6 +45,15 @@ class FreedSpace:
     temporary_bytes: int = 0
     letters: int = 0
     copy_bytes: int = 0
+    conversations: int = 0
+    conversations_older_than_days: float = 0
+
+
+class Retention(NamedTuple):
+    """For how many days data is kept: that of calls, and conversations."""
+
+    days: float
+    conversation_days: float
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -52,7 +63,8 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         "--older-than",
         metavar="DAYS",
         type=_parse_days,
-        help="minimum age in days; 0 deletes everything (default: the setting keep_days)",
+        help="minimum age in days; 0 deletes everything that is not in use (default: the settings"
+        " keep_days and, for conversations, keep_conversations_days)",
     )
     parser.add_argument("--all", action="store_true", help="in all workspaces of this user")
     parser.set_defaults(run=run)
@@ -65,10 +77,13 @@ def run(options: Namespace) -> int:
     refuse_session(options, "it deletes old data of all sessions")
     days = options.older_than
     if days is None:
-        days = load_settings(options).keep_days
+        settings = load_settings(options)
+        kept = Retention(settings.keep_days, settings.keep_conversations_days)
+    else:
+        kept = Retention(days, days)
     if options.all:
-        return _run_all(options, days)
-    freed = collect_garbage(find_workspace(options), days, dry_run=bool(options.dry_run))
+        return _run_all(options, kept)
+    freed = collect_garbage(find_workspace(options), kept, dry_run=bool(options.dry_run))
     if options.json:
         output.print_json(asdict(freed))
     else:
@@ -76,7 +91,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _run_all(options: Namespace, days: float) -> int:
+def _run_all(options: Namespace, kept: Retention) -> int:
     """Delete old data of every workspace; return 6 if the record of one cannot be used."""
     from handrail.cli.render.screen import one_line
 
@@ -88,7 +103,7 @@ def _run_all(options: Namespace, days: float) -> int:
         if not options.json:
             output.print_text(f"{one_line(name)}:")
         try:
-            freed = collect_garbage(place, days, dry_run=bool(options.dry_run))
+            freed = collect_garbage(place, kept, dry_run=bool(options.dry_run))
         except ProblemRaised as raised:
             output.print_problem(raised.problem, as_json=options.json)
             code = problem_exit_code(raised.problem)
@@ -123,9 +138,25 @@ def collect_automatically(options: Namespace) -> None:
     try:
         place, settings = find_workspace(options), load_settings(options)
         if settings.auto_gc and place.recorded:
-            _collect_some(place, time.time_ns() - settings.keep_days * _DAY_S * 1_000_000_000)
+            _collect_some(place, _time_before(settings.keep_days))
+            _delete_some_conversations(place, _time_before(settings.keep_conversations_days))
     except (ProblemRaised, OSError):
         return
+
+
+def _delete_some_conversations(place: Workspace, before_ns: int) -> None:
+    from handrail.cli.commands.record.conversation_purge import (
+        count_old_conversations,
+        delete_old_conversations,
+    )
+
+    if count_old_conversations(place, before_ns):
+        delete_old_conversations(place, before_ns, most=_AUTO_CONVERSATIONS, wait_s=_AUTO_WAIT_S)
+
+
+def _time_before(days: float) -> int:
+    """The time so many days ago."""
+    return time.time_ns() - int(days * _DAY_S * 1e9)
 
 
 def _collect_some(place: Workspace, before_ns: int) -> None:
@@ -143,12 +174,12 @@ def _collect_some(place: Workspace, before_ns: int) -> None:
     _sweep_leftovers(place, before_ns, dry_run=False)
 
 
-def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpace:
-    """Delete data older than `days`; with `dry_run` only measure it."""
+def collect_garbage(place: Workspace, kept: Retention, *, dry_run: bool) -> FreedSpace:
+    """Delete data older than `kept` says; with `dry_run` only measure it."""
     from handrail.host.state.artifacts import DirectoryArtifacts
     from handrail.store.records.purge import purge_payloads
 
-    before_ns = time.time_ns() - int(days * _DAY_S * 1e9)
+    before_ns = _time_before(kept.days)
     texts = _old_text_sizes(place.home.oversized, before_ns)
     payloads, payload_bytes = _count_payloads(place, before_ns)
     file_bytes, erased = 0, True
@@ -156,7 +187,11 @@ def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpa
         purged = purge_payloads(place.home.store, before_ns=before_ns)
         file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
     if not dry_run and texts:
-        DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
+        DirectoryArtifacts(place.home.oversized).sweep(kept.days * _DAY_S)
+    conversations, more = _delete_conversations(place, kept, dry_run=dry_run)
+    if more is not None:
+        file_bytes += more.before_bytes - more.after_bytes
+        erased = erased and more.erased
     contents = free_contents(place, before_ns, dry_run=dry_run)
     left = _sweep_leftovers(place, before_ns, dry_run=dry_run)
     letters = _purge_failed_calls(place, dry_run=dry_run)
@@ -167,13 +202,38 @@ def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpa
         sum(texts),
         contents,
         file_bytes,
-        days,
+        kept.days,
         dry_run,
         erased,
         *left,
     )
     copies = _trim_copies(place, before_ns, dry_run=dry_run)
-    return replace(freed, letters=letters, copy_bytes=copies)
+    return replace(
+        freed,
+        letters=letters,
+        copy_bytes=copies,
+        conversations=conversations,
+        conversations_older_than_days=kept.conversation_days,
+    )
+
+
+def _delete_conversations(
+    place: Workspace, kept: Retention, *, dry_run: bool
+) -> tuple[int, PurgeReport | None]:
+    """Delete old conversations; returns how many, and how that changed the store."""
+    from handrail.cli.commands.record.conversation_purge import (
+        count_old_conversations,
+        delete_old_conversations,
+    )
+
+    if not place.recorded:
+        return 0, None
+    before_ns = _time_before(kept.conversation_days)
+    found = count_old_conversations(place, before_ns)
+    if dry_run or not found:
+        return found, None
+    purged = delete_old_conversations(place, before_ns)
+    return len(purged.chosen), purged.report
 
 
 def _purge_failed_calls(place: Workspace, *, dry_run: bool) -> int:
@@ -251,11 +311,15 @@ def print_freed(freed: FreedSpace) -> None:
     commands = freed.quarantined + freed.jobs + freed.temporary_bytes
     if freed.letters:
         output.print_text(f"{verb} {count_noun(freed.letters, 'closed failed call')}")
+    if freed.conversations:
+        older = f"older than {freed.conversations_older_than_days:g} days"
+        output.print_text(f"{verb} {count_noun(freed.conversations, 'conversation')} {older}")
     if freed.copy_bytes:
         output.print_text(f"{verb} {format_size(freed.copy_bytes)} of unused copies for undo")
     dropped = freed.payloads or freed.texts or freed.content_bytes or commands or freed.copy_bytes
     if not dropped:
-        output.print_text(f"nothing is older than {age}")
+        if not freed.conversations:
+            output.print_text(f"nothing is older than {age}")
         return
     output.print_text(
         f"{verb} {count_noun(freed.payloads, 'payload')} ({format_size(freed.payload_bytes)}) and "
