@@ -93,6 +93,9 @@ async def test_what_stands_in_the_file_cannot_move_the_cursor_or_begin_a_line():
 
 async def test_several_errors_of_one_file_are_counted():
     class Two:
+        def can_check(self, path):
+            return True
+
         async def new_errors(self, path, before, after):
             return (SyntaxFault(1, 2, "one", "a", "X"), SyntaxFault(3, 4, "two", "", "X"))
 

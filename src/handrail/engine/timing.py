@@ -240,27 +240,13 @@ def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Futur
         else:
             finished.set_exception(error)
 
-    resolved = False
-
-    def done(error: BaseException | None = None) -> None:
-        nonlocal resolved
-        # Once: each wakes the event loop.
-        if resolved:
-            return
-        resolved = True
+    def done() -> None:
         # A loop that was closed meanwhile has no waiting task.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(resolve, error)
+            loop.call_soon_threadsafe(resolve, None)
 
-    def run() -> None:
-        try:
-            work(done)
-        except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
-            done(error)
-        else:
-            done()
-
-    loop.run_in_executor(None, run)
+    running = loop.run_in_executor(None, work, done)
+    running.add_done_callback(lambda ended: resolve(ended.exception()))
     return finished
 
 

@@ -23,6 +23,9 @@ class SyntaxFault(NamedTuple):
 class SyntaxCheck(Protocol):
     """Looks at a file after a change. Never refuses, never raises, always comes back."""
 
+    def can_check(self, path: str) -> bool:
+        """Whether files of this name are checked at all."""
+
     async def new_errors(
         self, path: str, before: Content | None, after: Content
     ) -> tuple[SyntaxFault, ...]:

@@ -53,10 +53,13 @@ async def syntax_report(plan: Plan, check: SyntaxCheck) -> SyntaxReport:
     """Errors that these changes brought into their files; to be asked once they have happened."""
     texts: list[str] = []
     faults: list[dict[str, Any]] = []
+    written = [one for one in plan.changes if _is_checked(one, check)]
+    if not written:
+        return SyntaxReport("", faults)
     with anyio.move_on_after(_MAX_S):
         removed = _removed_files(plan)
-        for change in plan.changes:
-            if change.after is None or change.after_form is not Form.FILE or len(faults) >= _MOST:
+        for change in written:
+            if change.after is None or len(faults) >= _MOST:
                 continue
             before, path = change.before, change.place.path
             if before is None or not before.size:
@@ -67,6 +70,10 @@ async def syntax_report(plan: Plan, check: SyntaxCheck) -> SyntaxReport:
                 texts.append(_note(path, shown))
                 faults += [{"path": path, **fault._asdict()} for fault in shown]
     return SyntaxReport("\n".join(texts), faults)
+
+
+def _is_checked(change: Change, check: SyntaxCheck) -> bool:
+    return change.after_form is Form.FILE and check.can_check(change.place.path)
 
 
 def _removed_files(plan: Plan) -> dict[str, list[Change]]:
@@ -129,7 +136,9 @@ class PlanCommitter:
         def work(tell: Callable[[], None]) -> None:
             def done(changes: tuple[ChangeRecord, ...]) -> None:
                 state.effects.changes = changes
-                tell()
+                if plan.size > INLINE_BYTES:
+                    # Freeing the space of what was replaced takes longer than waking the loop.
+                    tell()
 
             commit(
                 plan,

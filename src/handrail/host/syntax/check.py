@@ -88,6 +88,10 @@ _PARSERS: Final[Mapping[Language, _SyntaxParser]] = {
 class LocalSyntaxCheck:
     """Implements `SyntaxCheck` with parsers in this process and grammars in another."""
 
+    def can_check(self, path: str) -> bool:
+        """Whether there is a parser or a grammar for the language of this file."""
+        return detect_language(path) is not None
+
     async def new_errors(
         self, path: str, before: Content | None, after: Content
     ) -> tuple[SyntaxFault, ...]:
