@@ -66,7 +66,7 @@ class TestArguments:
 
         assert result.data["stdout"].startswith("x /")
 
-    @pytest.mark.feature("E28")
+    @pytest.mark.feature("E28", "R-06")
     @pytest.mark.parametrize("seconds", [0, 601, -1, 30_000])
     def test_the_limit_is_one_to_600_seconds(self, walk, seconds):
         """Decided (D4): the unit is fixed by the dialect; 30000 is not read as milliseconds."""

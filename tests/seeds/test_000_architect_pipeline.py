@@ -348,35 +348,3 @@ class TestGuardrails:
             by_content = walk.types().count("hook_ran")
 
         assert (static, by_content) == (0, 1)
-
-
-class TestDryRun:
-    @pytest.mark.feature("W01", "W02", "W03", "F08")
-    def test_changes_are_planned_and_reads_happen(self, open_walk):
-        changing = {**SENSITIVE, "run_command": {"command": "touch made"}}
-        with open_walk(mode="yolo", dry_run=True, allow_delete=True) as walk:
-            walk.write("a.txt", "one\n")
-            planned = {name: walk.call(name, **given) for name, given in changing.items()}
-            read = {name: walk.call(name, **given).status for name, given in READING.items()}
-            actions = walk.rt.planned_actions
-            summary = walk.rt.plan_summary()
-            assert sorted(path.name for path in walk.root.iterdir()) == ["a.txt"]
-
-        prefix = "[DRY-RUN] Would execute: "
-        assert all(
-            one.ok and one.text.startswith(f"{prefix}{name}(") for name, one in planned.items()
-        )
-        assert "old_str='one'" in planned["edit_file"].text
-        assert set(read.values()) == {"ok"}
-        assert [one.tool_name for one in actions] == list(changing)
-        assert all(one.description and one.tool_input for one in actions)
-        assert "5 actions" in summary
-
-    @pytest.mark.feature("W01", "W03")
-    def test_the_flag_of_the_command_line(self, command_line):
-        words = ("--dry-run", "--dialect", "architect", "call", "write_file", "path=a", "content=x")
-        done = command_line(*words)
-
-        assert done.code == 0
-        assert "[DRY-RUN] Would execute: write_file(" in done.out
-        assert not (command_line.root / "a").exists()

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pydantic
 import pytest
 from tests.mcp.client.approving import approve_servers
 
@@ -37,6 +38,27 @@ def test_a_remote_tool_is_declared_and_checked_like_a_local_one(remote, dialect)
     assert schema["required"] == ["a", "b"]
     assert schema["properties"]["a"] == {"type": "integer"}
     assert wrong == "invalid_arguments"
+
+
+@pytest.mark.feature("N03", "A18")
+def test_an_optional_argument_may_be_none(remote):
+    """Decided: it is left out of what the server is sent, since its own schema may know no null."""
+    with remote(dialect="architect", mode="yolo") as walk:
+        tool = walk.rt.registry.get("mcp__demo__add")
+        left_out = tool.validate_args({**ADD, "note": None}).model_dump()
+        with pytest.raises(pydantic.ValidationError):
+            tool.validate_args({**ADD, "a": None})
+        called = walk.call("mcp__demo__add", **ADD, note=None)
+
+    assert left_out == ADD
+    assert called.text == "5"
+
+
+@pytest.mark.feature("N03", "H08")
+def test_remote_tools_work_where_commands_are_switched_off(remote):
+    with remote(dialect="architect", mode="yolo", commands=False) as walk:
+        assert walk.call("mcp__demo__add", **ADD).text == "5"
+        assert walk.code("run_command", command="true") == "unavailable"
 
 
 @pytest.mark.feature("N04", "E63")

@@ -203,20 +203,20 @@ def open_tool_services(
         policy.approval,
         web,
         defer_media(),
-        language_servers=open_language_servers(settings.lsp, machine, bus),
+        language_servers=open_language_servers(settings, machine, bus),
         withheld=(lambda path: False) if denials is None else denials.hides,
         call_tool=nested.run,
     )
 
 
 def open_language_servers(
-    settings: LanguageServerSettings, machine: Machine, bus: EventBus
+    settings: Settings, machine: Machine, bus: EventBus
 ) -> Lazy[LanguageServers] | None:
-    """The servers of a session, none started; None where programs cannot be or servers are off."""
+    """The servers of a session, none started; None where commands or servers are off."""
     commands, files = machine.commands, machine.files
-    if commands is None or settings.enabled == "off":
+    if commands is None or not settings.commands or settings.lsp.enabled == "off":
         return None
-    return Lazy(lambda: _build_servers(settings, files, commands, bus))
+    return Lazy(lambda: _build_servers(settings.lsp, files, commands, bus))
 
 
 def add_edit_diagnostics(

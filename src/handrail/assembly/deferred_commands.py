@@ -126,9 +126,9 @@ def find_shell(roots: Sequence[str]) -> str | None:
 
 
 def open_commands(places: Places, settings: Settings) -> Commands | None:
-    """The command subsystem; None where the settings switch it off or there is no shell."""
+    """The command subsystem; None where there is no shell."""
     program = find_shell(places.files.roots)
-    if not settings.commands or program is None:
+    if program is None:
         return None
 
     def build() -> CommandParts:

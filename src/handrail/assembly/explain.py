@@ -63,7 +63,7 @@ async def foresee(
 async def _verdict(
     checked: ResolvedSettings, machine: Machine, session: Session, analysis: CommandAnalysis
 ) -> Verdict:
-    if machine.commands is None:
+    if machine.commands is None or not checked.loaded.settings.commands:
         return _OFF
     cleared = await open_clearance(checked, machine, session, checked.canonical)
     footprint = command_footprint(

@@ -8,13 +8,10 @@ import json
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.assembly.commands import CommandParts
-from handrail.assembly.deferred_commands import open_commands
 from handrail.assembly.machine import Machine
 from handrail.config.files.reading import read_user_file
 from handrail.config.layers.load import LoadedSettings
@@ -115,7 +112,9 @@ async def open_hooks(
     roots, session = machine.files.roots, pipeline.recorder.session
     settings = loaded.settings
     aliases = _aliases()
-    commands = machine.commands.parts if machine.commands else _commands_for_hooks(machine, loaded)
+    if machine.commands is None:
+        raise messages.NO_SHELL.error()
+    commands = machine.commands.parts
     around = _self_test_environment(roots, commands.analyzer)
     environment = child_environment(os.environ, roots)
     runner = HookRunner(
@@ -259,16 +258,6 @@ def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> 
         wide = folder == "/" or any(f"{one}/".startswith(f"{folder}/") for one in kept)
         shown += (path, real) if wide or os.path.isdir(real) else (path, folder)  # noqa: PTH112
     return tuple(one for one in dict.fromkeys(shown) if not f"{one}/".startswith(_KERNEL))
-
-
-def _commands_for_hooks(machine: Machine, loaded: LoadedSettings) -> CommandParts:
-    """Hooks are the user's: they run where the model can run nothing."""
-    settings = replace(loaded.settings, commands=True)
-    commands = open_commands(machine.places, settings)
-    if commands is None:
-        raise messages.NO_SHELL.error()
-    machine.ends.push_async_callback(commands.aclose)
-    return commands.parts
 
 
 def _aliases() -> Callable[[str], frozenset[str]]:

@@ -53,6 +53,7 @@ async def begin_session(
         read_states=ReadStates(is_same=partial(is_unchanged, files)),
         artifacts=_artifacts(machine),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
+        runs_commands=settings.commands,
         now_ns=SystemClock().now_ns,
         secrets_shown=bool(kept.get(_SECRETS)),
         keep_secrets_shown=partial(_keep_secrets_shown, store, session_id),

@@ -245,6 +245,8 @@ class Session:
     read_states: ReadStates
     artifacts: Artifacts
     whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
+    # Whether agents may run commands and code; the user's own hooks and quality gates always run.
+    runs_commands: bool = True
     options: Options = field(default_factory=Options)
     values: dict[str, Any] = field(default_factory=dict)
     # By the id of a conversation: a function that returns its messages. A loop of one's own sets "".

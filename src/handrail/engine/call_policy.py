@@ -195,8 +195,8 @@ class AgentPolicy(NamedTuple):
             raise ProblemRaised.of(because)
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
-        """Allow the call, after asking the user where the verdict says so. In a dry run the
-        user is not asked: a read that needs no approval is allowed, anything else is described.
+        """Allow the call, after asking the user where the verdict says so. In a dry run the user is
+        not asked: what changes nothing and needs no approval is allowed, anything else is described.
         """
         if state.prepared.scope.plain_read and not state.clearance.objections:
             state.clearance.verdict = self.services.clearance.safe_read_verdict
@@ -206,7 +206,7 @@ class AgentPolicy(NamedTuple):
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
         if self.dry_run:
-            allowed = verdict.effect is Effect.ALLOW and state.prepared.reads_only
+            allowed = verdict.effect is Effect.ALLOW and state.prepared.changes_nothing
             return Decision.ALLOW if allowed else Decision.DESCRIBE
         if verdict.effect is Effect.DENY:
             return Decision.QUEUE

@@ -21,7 +21,7 @@ from PIL import Image
 
 _ADD = {
     "type": "object",
-    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "note": {"type": "string"}},
     "required": ["a", "b"],
 }
 

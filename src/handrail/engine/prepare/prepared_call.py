@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall
+from handrail.core.effects import Effects
 from handrail.core.footprint import NOTHING, Footprint
 from handrail.core.names.caller_words import CallerWords
 from handrail.core.places import Place
@@ -138,8 +139,14 @@ class PreparedCall:
 
     @property
     def reads_only(self) -> bool:
-        """Whether the call changes nothing."""
+        """Whether the call only reads."""
         return self.scope.reads_only
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the call only reads, or only leads to calls that are judged by themselves."""
+        tool = self.tool
+        return self.reads_only or (tool.leads_to_calls and tool.effects == Effects.SESSION)
 
     @property
     def risk(self) -> Risk:

@@ -1,8 +1,7 @@
 """The first half of a call: find the tool, parse and validate the arguments, resolve the paths,
 work out footprint and risk. Reads files, changes nothing, does not ask the user.
 
-A failure is kept in `PreparedCall.problem`: a call that cannot be prepared still has its place in
-a batch and in the record.
+A failure is kept in `PreparedCall.problem`: such a call still has its place in a batch and the record.
 """
 
 from __future__ import annotations
@@ -260,7 +259,8 @@ class Preparer:
         limited = call.from_model or prepared.principal.access is not None
         if limited and not self.visibility.allows(prepared, entry, target.view):
             raise self.visibility.unknown_tool(prepared, exists=True)
-        if entry.conditional and not entry.tool.enabled(self.visibility.session):
+        bound = entry.conditional and not call.by_person  # The user's own commands always run.
+        if bound and not entry.tool.enabled(self.visibility.session):
             raise messages.TOOL_DISABLED.error(tool=call.name)
         return target
 

@@ -5,7 +5,7 @@ the server checks them itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from json import dumps
 from typing import Any, Final
@@ -106,11 +106,9 @@ def argument_model(name: str, schema: dict[str, Any]) -> type[BaseModel]:
             raise ValueError(
                 "the server's schema cannot be applied: it refers to itself without end"
             )
-        _steps_left.set(_MOST_STEPS + _STEPS_PER_VALUE * _count_values(given))
-        try:
-            errors = sorted(validator.iter_errors(given), key=lambda one: list(map(str, one.path)))
-        except Exception as error:  # noqa: BLE001 - a reference that leads nowhere, too many steps
-            raise ValueError(f"the server's schema cannot be applied: {error}"[:500]) from None
+        errors = _find_errors(validator, given)
+        if errors and (less := _without_absent(given, errors, required)) != given:
+            given, errors = less, _find_errors(validator, less)
         if errors:
             raise ValueError("; ".join(map(_describe, errors[:_MOST_ERRORS])))
         return given
@@ -137,6 +135,27 @@ def _validator(schema: dict[str, Any]) -> Any:
         raise TypeError(f"has a schema that cannot be used: {str(error)[:200]}") from None
     # An empty registry resolves references inside of the schema only.
     return _CountingValidator(checked, registry=Registry())
+
+
+def _find_errors(validator: Any, given: Any) -> list[Any]:
+    """What a schema has against arguments; raises ValueError if it cannot be applied."""
+    _steps_left.set(_MOST_STEPS + _STEPS_PER_VALUE * _count_values(given))
+    try:
+        return sorted(validator.iter_errors(given), key=lambda one: list(map(str, one.path)))
+    except Exception as error:  # noqa: BLE001 - a reference that leads nowhere, too many steps
+        raise ValueError(f"the server's schema cannot be applied: {error}"[:500]) from None
+
+
+def _without_absent(given: Any, errors: Sequence[Any], required: frozenset[str]) -> Any:
+    """Arguments without the optional ones that are None and that the schema refuses: those were
+    not given.
+    """
+    if not isinstance(given, dict):
+        return given
+    refused = {one.path[0] for one in errors if len(one.path) == 1} - required
+    return {
+        name: value for name, value in given.items() if value is not None or name not in refused
+    }
 
 
 def _is_plain(

@@ -1,6 +1,7 @@
 """Quality gates: commands that must succeed before the work counts as done.
 
-A gate only reports. A gate that cannot be run counts as failed.
+A gate only reports. A gate that cannot be run counts as failed; one that a dry run does not run holds
+nothing up.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.results import ToolResult
+from handrail.core.results import Status, ToolResult
 from handrail.core.text.listing import first_few
 from handrail.core.text.safe_text import safe_text
 from handrail.policy.guardrails.settings import QualityGate
@@ -22,11 +23,14 @@ _TESTS: Final = "require_test_after_edit"
 
 
 class GateRun(NamedTuple):
-    """How a gate's command ended; `exit_code` None: it was ended, because its time was up."""
+    """How a gate's command ended; `exit_code` None: it was ended, because its time was up.
+    `planned`: a dry run has only described it.
+    """
 
     exit_code: int | None
     stdout: str = ""
     stderr: str = ""
+    planned: bool = False
 
 
 class GateResult(NamedTuple):
@@ -72,6 +76,8 @@ def gate_feedback(results: Sequence[GateResult]) -> str | None:
 def gate_run(result: ToolResult) -> GateRun:
     """How a gate's command ended; raises the problem of a command that never ran."""
     problem, data = result.problem, result.data
+    if result.status is Status.PLANNED:
+        return GateRun(None, planned=True)
     if not isinstance(data, Mapping):
         raise ProblemRaised.of(problem or Problem("internal", "the command returned no result"))
     ended = problem is None or problem.code != "timeout"
@@ -83,6 +89,11 @@ async def _run(gate: QualityGate, runner: Runner) -> GateResult:
         run = await runner(gate.command, gate.timeout_s)
     except ProblemRaised as raised:
         return _failed(gate, f"could not be run: {raised.problem.message}", "")
+    if run.planned:
+        text = (
+            f"Quality gate {gate.name!r}: {gate.command!r} was not run, because this is a dry run"
+        )
+        return GateResult(gate.name, passed=False, required=False, feedback=text)
     if run.exit_code == 0:
         return GateResult(gate.name, passed=True, required=gate.required, feedback="")
     if run.exit_code is None:

@@ -29,8 +29,8 @@ class JobTool(Builtin[P]):
 
     def enabled(self, session: Session) -> bool:
         """Whether there can be jobs here."""
-        del session
-        return self._shell is not None or self._started_agents is not None
+        runs = session.runs_commands and self._shell is not None
+        return runs or self._started_agents is not None
 
     def agents_with(self, id: str) -> Subagents | None:
         """The subagents, if the id is that of one of them."""

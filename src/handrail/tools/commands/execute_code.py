@@ -64,8 +64,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
 
     def enabled(self, session: Session) -> bool:
         """Whether programs can be run here at all."""
-        del session
-        return self._shell is not None
+        return session.runs_commands and self._shell is not None
 
     def footprint(self, args: ExecuteCodeParams) -> Footprint:
         """The footprint of Bash code by its analysis; of other languages it is open-ended."""

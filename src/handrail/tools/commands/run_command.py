@@ -73,8 +73,7 @@ class RunCommand(Builtin[RunCommandParams]):
 
     def enabled(self, session: Session) -> bool:
         """Whether commands can be run here at all."""
-        del session
-        return self._shell is not None
+        return session.runs_commands and self._shell is not None
 
     def footprint(self, args: RunCommandParams) -> Footprint:
         """What the command would touch, as far as its text shows."""

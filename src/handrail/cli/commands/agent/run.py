@@ -153,6 +153,8 @@ async def _run_once(
             output.print_line(safe_text(result.text))
         else:
             await view.receipt(result, agent, rt)
+        if rt.planned_actions and (options.json or options.quiet):
+            output.warn(rt.plan_summary())
     if result.problem is not None and not options.json:
         output.print_problem(result.problem)
     return TASK_EXIT_CODES[result.status]

@@ -216,7 +216,8 @@ class RunView:
         self, result: AgentResult, agent: Agent, rt: Runtime, model: str | None = None
     ) -> str:
         """Print what a task of the model (default: that of the runtime) has done: files, verification,
-        usage, how to undo it. Returns from where it is undone: the id of a call, or `start`.
+        usage, how to undo it, and what a dry run has planned. Returns from where it is undone: the id of a
+        call, or `start`.
         """
         conversation = await agent.load()
         since = await find_first_change(rt, conversation, self._changing) or "start"
@@ -226,6 +227,9 @@ class RunView:
         if queued := len(rt.plan_queue.pending):
             review = f"handrail plan --session {rt.session.id}"
             self.labelled("queued", f"{count_noun(queued, 'call')} by plan mode: {review}")
+        if rt.planned_actions:
+            for row in safe_text(rt.plan_summary()).splitlines():
+                self.text(row)
         return since
 
     def _context_share(self, rt: Runtime, model: str | None) -> str:
