@@ -237,8 +237,10 @@ class _MessageStream:
 
 def read_event(reader: StreamReader, event: ServerEvent) -> Sequence[ModelEvent]:
     """The events that one server-sent event means."""
-    if event.data.strip() == "[DONE]":
-        reader.stopped = True
+    data = event.data.strip()
+    if not data or data == "[DONE]":
+        # An event without data keeps a connection alive.
+        reader.stopped = reader.stopped or bool(data)
         return ()
     try:
         value = json.loads(event.data)

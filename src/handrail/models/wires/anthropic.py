@@ -17,16 +17,8 @@ from handrail.core.ports.models import (
     TextBlock,
 )
 from handrail.models.failures import failure_from_body
-from handrail.models.wires.fields import get_list, get_text, malformed
-from handrail.models.wires.reader import (
-    CallPiece,
-    Piece,
-    RawPiece,
-    StreamReader,
-    TextPiece,
-    dump_json,
-    parse_object,
-)
+from handrail.models.wires.fields import dump_json, get_list, get_text, malformed, parse_object
+from handrail.models.wires.reader import CallPiece, Piece, RawPiece, StreamReader, TextPiece
 from handrail.models.wires.requests import (
     IdLinks,
     RequestStep,
@@ -79,13 +71,18 @@ class AnthropicReader(StreamReader):
             self.stopped = True
         return self.take_events()
 
+    def complete_pieces(self) -> list[Piece]:
+        """The blocks that are complete: those that were stopped."""
+        opened = [id(piece) for piece in self._open.values()]
+        return [one for one in super().complete_pieces() if id(one) not in opened]
+
     def _read_block(self, kind: str, event: Mapping[str, Any]) -> None:
         index = get(event, "index")
         if not self.begun or self.ending is not None or not isinstance(index, int):
             raise malformed(f"{kind} is out of order")
         if kind == "content_block_start":
-            if self._open:
-                raise malformed("a block starts before the last one has stopped")
+            if index in self._open:
+                raise malformed("a block starts before the last one of its index has stopped")
             self._open[index] = self._start(get(event, "content_block"))
             return
         piece = self._open.get(index)

@@ -18,8 +18,8 @@ from handrail.core.ports.models import (
     TextBlock,
 )
 from handrail.models.failures import failure_from_body
-from handrail.models.wires.fields import get_list, get_text, malformed
-from handrail.models.wires.reader import CallPiece, Piece, StreamReader, TextPiece, parse_object
+from handrail.models.wires.fields import get_arguments, get_list, get_text, malformed, parse_object
+from handrail.models.wires.reader import CallPiece, Piece, StreamReader, TextPiece
 from handrail.models.wires.requests import (
     IdLinks,
     RequestStep,
@@ -44,8 +44,8 @@ class ChatReader(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._by_index: dict[int, CallPiece] = {}
-        self._given_ids: dict[int, str] = {}
+        self._by_index: dict[int | str, CallPiece] = {}
+        self._given_ids: dict[int | str, str] = {}
         self._refused = False
         self._reasoning_field = "reasoning_content"
         # Opaque reasoning of some servers that belongs back into the conversation.
@@ -77,7 +77,8 @@ class ChatReader(StreamReader):
         if delta is not None:
             self._read_delta(delta)
         reason = get(choice, "finish_reason")
-        if reason is not None and self.ending is None:
+        # Some servers send an empty reason with every chunk.
+        if reason not in (None, "") and self.ending is None:
             ending = self.set_ending(CHAT_FINISH, reason)
             if self._refused and ending.finish is Finish.CALLS:
                 self.ending = ending._replace(finish=Finish.REFUSED)
@@ -96,32 +97,57 @@ class ChatReader(StreamReader):
             self._details += details
         refusal = get_text(delta, "refusal")
         self._refused = self._refused or bool(refusal)
-        self.add_text(get_text(delta, "content") + refusal)
+        self._read_content(get(delta, "content"))
+        self.add_text(refusal)
         for call in get_list(delta, "tool_calls"):
-            self._read_call(call)
+            index = get(call, "index")
+            if index is None:
+                index = self._guess_index(get(call, "id"))
+            if isinstance(index, bool) or not isinstance(index, int):
+                raise malformed("the index of a tool call is not a number")
+            self._read_call(index, get(call, "id"), get(call, "function"))
+        if get(delta, "function_call") is not None:
+            # The one call of a server that still speaks of functions instead of tools.
+            self._read_call("function_call", None, get(delta, "function_call"))
 
-    def _read_call(self, delta: Any) -> None:
+    def _read_content(self, content: Any) -> None:
+        """The text of a delta. Some servers stream reasoning as parts of the content."""
+        if not isinstance(content, list | tuple):
+            self.add_text(get_text({"content": content}, "content"))
+            return
+        for part in content:
+            if get(part, "type") == "thinking":
+                for thought in get_list(part, "thinking"):
+                    self.add_text(get_text(thought, "text"), thinking=True)
+            else:
+                self.add_text(get_text(part, "text"))
+
+    def _read_call(self, index: int | str, given: Any, function: Any) -> None:
         if self.ending is not None:
             raise malformed("a tool call after the finish")
-        function = get(delta, "function")
-        given = get(delta, "id")
-        index = get(delta, "index")
-        if index is None:
-            index = self._guess_index(given)
-        if isinstance(index, bool) or not isinstance(index, int):
-            raise malformed("the index of a tool call is not a number")
+        name = get_text(function, "name")
         call = self._by_index.get(index)
         # Some servers number every call 0 and tell them apart by id.
         other = bool(given) and given != self._given_ids.get(index)
-        if call is None or (other and get(function, "name")):
-            self.close_open_calls()
-            call = self._by_index[index] = self.open_call(given, get_text(function, "name"))
+        if call is None or (other and name and call.name):
+            self._close_last_call()
+            call = self._by_index[index] = self.open_call(given, name)
             self._given_ids[index] = given if isinstance(given, str) else ""
-        self.extend_call(call, get_text(function, "arguments"))
+        elif name != call.name and not call.parts:
+            self.extend_name(call, name)
+        self.extend_call(call, get_arguments(function))
+
+    def _close_last_call(self) -> None:
+        """Another call begins: the one before it is complete, unless a server sends the parts of
+        several calls in turn. Its arguments are no object yet then, and the finish completes it.
+        """
+        calls = self.open_calls
+        if len(calls) == 1 and calls[0].parts and parse_object(calls[0].arguments_json) is not None:
+            self.close_call(calls[0])
 
     def _guess_index(self, given: Any) -> int:
         """The index of a call of a server that gives none: a new id begins a new call."""
-        last = max(self._by_index, default=-1)
+        last = max((one for one in self._by_index if isinstance(one, int)), default=-1)
         known = self._given_ids.get(last)
         return last + 1 if last < 0 or (given and given != known) else last
 

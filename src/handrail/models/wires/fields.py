@@ -1,11 +1,16 @@
-"""Reading fields of what a provider sends: dictionaries or the objects of its SDK."""
+"""Reading fields and values of what a provider sends: dictionaries or the objects of its SDK."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 from handrail.core.finish_words import get
 from handrail.core.ports.models import ModelFailed
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def get_text(thing: Any, name: str) -> str:
@@ -26,6 +31,39 @@ def get_list(thing: Any, name: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise malformed(f"{name} is not a list")
     return list(value)
+
+
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The JSON object in a text, an empty one for no text; None if it is something else."""
+    if not text or text.isspace():
+        return {}
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def dump_json(value: Any) -> str:
+    """JSON text without blanks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def get_arguments(thing: Any) -> str:
+    """The argument text of a call. Some servers send an object instead of its text."""
+    value = get(thing, "arguments")
+    return dump_json(value) if isinstance(value, Mapping) else get_text(thing, "arguments")
+
+
+def join_halves(text: str) -> tuple[str, str]:
+    """The text with its surrogate pairs joined, and the half at its end that may go on in the next
+    piece: servers that count UTF-16 units cut between the two. A half alone becomes U+FFFD.
+    """
+    if text.isascii() or _SURROGATE.search(text) is None:
+        return text, ""
+    half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+    whole = text.removesuffix(half).encode("utf-16-le", "surrogatepass")
+    return whole.decode("utf-16-le", "replace"), half
 
 
 def malformed(what: str) -> ModelFailed:

@@ -20,15 +20,8 @@ from handrail.core.ports.models import (
     TextBlock,
 )
 from handrail.models.failures import failure_from_body
-from handrail.models.wires.fields import get_list, get_text, malformed
-from handrail.models.wires.reader import (
-    CallPiece,
-    Piece,
-    RawPiece,
-    StreamReader,
-    TextPiece,
-    dump_json,
-)
+from handrail.models.wires.fields import dump_json, get_list, get_text, malformed
+from handrail.models.wires.reader import CallPiece, Piece, RawPiece, StreamReader, TextPiece
 from handrail.models.wires.requests import (
     IdLinks,
     RequestStep,

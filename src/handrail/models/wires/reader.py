@@ -6,7 +6,6 @@ translates its events into the operations here; these emit the events of the mod
 
 from __future__ import annotations
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ from handrail.core.ports.models import (
     ThinkingDelta,
     UsageReported,
 )
-from handrail.models.wires.fields import malformed
+from handrail.models.wires.fields import dump_json, join_halves, malformed, parse_object
 
 MAX_TEXT_BYTES: Final = 8 * 1024 * 1024
 MAX_ARGUMENT_BYTES: Final = 8 * 1024 * 1024
@@ -54,6 +53,7 @@ class TextPiece:
     thinking: bool = False
     closed: bool = False
     raw: dict[str, Any] = field(default_factory=dict)
+    half: str = ""
 
     @property
     def text(self) -> str:
@@ -63,7 +63,9 @@ class TextPiece:
 
 @dataclass(slots=True)
 class CallPiece:
-    """A call that grows. `wire_id` is the id that the provider gets back."""
+    """A call that grows. `wire_id` is the id that the provider gets back. `announced` is set once
+    its start was reported: some servers send the name later.
+    """
 
     index: int
     id: str
@@ -73,6 +75,8 @@ class CallPiece:
     size: int = 0
     closed: bool = False
     raw: dict[str, Any] = field(default_factory=dict)
+    announced: bool = False
+    half: str = ""
 
     @property
     def arguments_json(self) -> str:
@@ -131,6 +135,8 @@ class StreamReader(ABC):
         self._events: list[ModelEvent] = []
         self._sizes = {"text": 0, "arguments": 0}
         self._calls: list[CallPiece] = []
+        # How many of the calls were reported as complete.
+        self._reported = 0
 
     @abstractmethod
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
@@ -188,6 +194,7 @@ class StreamReader(ABC):
 
     def extend_text(self, piece: TextPiece, text: str) -> None:
         """Append to a certain block."""
+        text, piece.half = join_halves(piece.half + text)
         if text:
             self._grow("text", text, MAX_TEXT_BYTES)
             piece.parts.append(text)
@@ -212,22 +219,30 @@ class StreamReader(ABC):
         """Begin a call. An id that cannot be used is replaced; see `core/call.py`."""
         if len(self._calls) >= MAX_CALLS:
             raise _over_limit(f"more than {MAX_CALLS} tool calls")
-        if len(name) > MAX_NAME:
-            raise _over_limit(f"a tool name of more than {MAX_NAME} characters")
         index = len(self._calls)
         given = given_id if isinstance(given_id, str) else ""
         taken = {one.wire_id for one in self._calls}
         wire_id = given if given and given not in taken else f"call_{index}"
         while wire_id in taken:
             wire_id += "_"
-        call = CallPiece(index, safe_call_id(wire_id), wire_id, name)
+        call = CallPiece(index, safe_call_id(wire_id), wire_id, "")
         self.add_piece(call)
         self._calls.append(call)
-        self._emit(CallOpened(index, call.id, name))
+        self.extend_name(call, name)
         return call
+
+    def extend_name(self, call: CallPiece, text: str) -> None:
+        """Append to the name of a call; its start is reported with the first part."""
+        if not text:
+            return
+        if len(call.name) + len(text) > MAX_NAME:
+            raise _over_limit(f"a tool name of more than {MAX_NAME} characters")
+        call.name += text
+        self._announce(call)
 
     def extend_call(self, call: CallPiece, text: str) -> None:
         """Append argument text to a call that is still open."""
+        text, call.half = join_halves(call.half + text)
         if not text:
             return
         if call.closed:
@@ -240,10 +255,16 @@ class StreamReader(ABC):
         self._emit(CallDelta(call.index, text))
 
     def close_call(self, call: CallPiece) -> None:
-        """Complete a call. Does nothing if it is complete."""
-        if not call.closed:
-            call.closed = True
-            self._emit(CallClosed(call.index, call.id, call.name, call.arguments_json))
+        """Complete a call. Calls are reported as complete in their order: one that is complete
+        before an earlier one is reported after it.
+        """
+        call.closed = True
+        for one in self._calls[self._reported :]:
+            if not one.closed:
+                return
+            self._reported += 1
+            self._announce(one)
+            self._emit(CallClosed(one.index, one.id, one.name, one.arguments_json))
 
     def close_open_calls(self) -> None:
         """Complete the calls that nothing but the finish completes."""
@@ -305,6 +326,11 @@ class StreamReader(ABC):
         )
         self._events.append(self.usage)
 
+    def _announce(self, call: CallPiece) -> None:
+        if not call.announced:
+            call.announced = True
+            self._emit(CallOpened(call.index, call.id, call.name))
+
     def _emit(self, event: ModelEvent) -> None:
         self.progress += 1
         self._events.append(event)
@@ -325,22 +351,6 @@ class StreamReader(ABC):
                 )
         raw = RawMessage(self.wire, self.raw_message(pieces))
         return Message("assistant", tuple(blocks), raw)
-
-
-def parse_object(text: str) -> dict[str, Any] | None:
-    """The JSON object in a text, an empty one for no text; None if it is something else."""
-    if not text or text.isspace():
-        return {}
-    try:
-        value = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def dump_json(value: Any) -> str:
-    """JSON text without blanks."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _call_block(call: CallPiece) -> CallBlock:

@@ -22,7 +22,8 @@ from handrail.core.ports.models import (
     ResultBlock,
     TextBlock,
 )
-from handrail.models.wires.reader import StreamReader, parse_object
+from handrail.models.wires.fields import parse_object
+from handrail.models.wires.reader import StreamReader
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 T = TypeVar("T")

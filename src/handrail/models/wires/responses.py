@@ -18,7 +18,7 @@ from handrail.core.ports.models import (
     TextBlock,
 )
 from handrail.models.failures import failure_from_body
-from handrail.models.wires.fields import get_list, get_text, malformed
+from handrail.models.wires.fields import get_arguments, get_list, get_text, malformed, parse_object
 from handrail.models.wires.reader import (
     CallPiece,
     Piece,
@@ -26,7 +26,6 @@ from handrail.models.wires.reader import (
     StreamEnding,
     StreamReader,
     TextPiece,
-    parse_object,
 )
 from handrail.models.wires.requests import (
     IdLinks,
@@ -58,7 +57,7 @@ class ResponsesReader(StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: dict[int, Piece] = {}
+        self._items: dict[int | str, Piece] = {}
         self._refused = False
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
@@ -76,14 +75,17 @@ class ResponsesReader(StreamReader):
         elif kind == "response.function_call_arguments.delta":
             self.extend_call(self._call(event), get_text(event, "delta"))
         elif kind == "response.output_item.done":
-            self._finish_item(event)
+            self._finish_item(get(event, "item"), self._index(event))
         elif kind in _ENDS:
             self._read_end(kind, get(event, "response"))
         return self.take_events()
 
-    def _index(self, event: Mapping[str, Any]) -> int:
+    def _index(self, event: Mapping[str, Any]) -> int | str:
+        """What tells an output item from others: its index, or its id where a server gives none."""
         index = get(event, "output_index")
-        if isinstance(index, bool) or not isinstance(index, int):
+        if index is None:
+            index = get(event, "item_id") or get(get(event, "item"), "id")
+        if isinstance(index, bool) or not isinstance(index, int | str):
             raise malformed("an output item has no index")
         return index
 
@@ -103,7 +105,7 @@ class ResponsesReader(StreamReader):
         if get(item, "type") == "function_call":
             call = self.open_call(get(item, "call_id"), get_text(item, "name"))
             self._items[index] = call
-            self.extend_call(call, get_text(item, "arguments"))
+            self.extend_call(call, get_arguments(item))
 
     def _call(self, event: Mapping[str, Any]) -> CallPiece:
         call = self._items.get(self._index(event))
@@ -111,8 +113,7 @@ class ResponsesReader(StreamReader):
             raise malformed("arguments for an item that is no open call")
         return call
 
-    def _finish_item(self, event: Mapping[str, Any]) -> None:
-        item, index = get(event, "item"), self._index(event)
+    def _finish_item(self, item: Any, index: int | str) -> None:
         if not isinstance(item, Mapping):
             raise malformed("an output item is no object")
         piece = self._items.get(index)
@@ -121,20 +122,31 @@ class ResponsesReader(StreamReader):
         elif isinstance(piece, TextPiece):
             piece.closed = True
             piece.raw = dict(item)
+        elif get(item, "type") == "message":
+            # Some servers send the text only with the whole item.
+            self._read_message(item, index)
         else:
             raw = RawPiece(dict(item))
             self.count_raw(raw.raw)
             self.add_piece(raw)
             self._items[index] = raw
 
-    def _finish_call(self, item: Mapping[str, Any], index: int) -> None:
+    def _read_message(self, item: Mapping[str, Any], index: int | str) -> None:
+        piece = self._items[index] = TextPiece(closed=True, raw=dict(item))
+        self.add_piece(piece)
+        for part in get_list(item, "content"):
+            refusal = get_text(part, "refusal")
+            self._refused = self._refused or bool(refusal)
+            self.extend_text(piece, get_text(part, "text") + refusal)
+
+    def _finish_call(self, item: Mapping[str, Any], index: int | str) -> None:
         call = self._items.get(index)
         if call is None:
             # Some servers send short items only when they are done.
             call = self._items[index] = self.open_call(get(item, "call_id"), get_text(item, "name"))
         if not isinstance(call, CallPiece):
             raise malformed("an output item changes its type")
-        given = get_text(item, "arguments")
+        given = get_arguments(item)
         if not call.parts:
             self.extend_call(call, given)
         elif given and given != call.arguments_json:
@@ -149,6 +161,7 @@ class ResponsesReader(StreamReader):
         status = get(response, "status")
         if "failed" in (status, kind.removeprefix("response.")):
             raise failure_from_body(get(response, "error") or {}, None)
+        self._complete_output(get_list(response, "output"))
         self.stopped = True
         if "incomplete" in (status, kind.removeprefix("response.")):
             reason = get(get(response, "incomplete_details"), "reason")
@@ -162,6 +175,26 @@ class ResponsesReader(StreamReader):
         elif ending.finish is Finish.CALLS and self.open_calls:
             self.ending = None
             raise malformed("the response ends while a call is open")
+
+    def _complete_output(self, output: Sequence[Any]) -> None:
+        """Read what only the output of the finished response has: items of a kind of which none was
+        streamed, and the end of calls that are open.
+        """
+        nothing = not self.pieces
+        said = any(isinstance(one, TextPiece) and not one.thinking for one in self.pieces)
+        missing = {"function_call": not self.calls, "message": not said}
+        open_calls = {
+            one.wire_id: key
+            for key, one in self._items.items()
+            if isinstance(one, CallPiece) and not one.closed
+        }
+        for number, item in enumerate(output):
+            kind = get(item, "type")
+            key = open_calls.get(str(get(item, "call_id")))
+            if kind == "function_call" and key is not None:
+                self._finish_item(item, key)
+            elif missing.get(kind, nothing):
+                self._finish_item(item, f"output {number}")
 
     def _read_usage(self, usage: Any) -> None:
         if isinstance(usage, Mapping):
