@@ -31,7 +31,7 @@ from handrail.agent.events import AgentStarted, Notification
 from handrail.agent.lease import ConversationLease, load_stored, reload_changed
 from handrail.agent.loop import StepLimits, StepLoop
 from handrail.agent.prompt import make_system_prompt
-from handrail.agent.recovery import answer_dangling_calls, report_earlier_calls
+from handrail.agent.recovery import answer_dangling_calls, keep_spending, report_earlier_calls
 from handrail.agent.report import ReportBuilder
 from handrail.agent.rewind import (
     ConversationRewinder,
@@ -281,11 +281,12 @@ class Agent:
         def emit(event: Event) -> None:
             self._rt.emit(event, on_event)
 
-        conversation = await self._open_conversation(model.name, emit)
-        if message is None and not conversation.state.get("unfinished"):
+        conversation, resumed = await self._open_conversation(model.name, emit), message is None
+        if resumed and not conversation.state.get("unfinished"):
             raise messages.NOTHING_TO_RESUME.error(session=self._session)
+        keep_spending(conversation, meter, resumed=resumed)
         turns = TurnRunner(self._rt, name, self._session, meter, on_event)
-        await answer_dangling_calls(conversation, turns, resumed=message is None)
+        await answer_dangling_calls(conversation, turns, resumed=resumed)
         structured = None if output is None else StructuredOutput(output)
         task = begin_task(self._rt, conversation, message, structured)
         # Who is told that a task has begun can rely on it: it can be resumed.
@@ -297,7 +298,6 @@ class Agent:
             )
         )
         report, services = ReportBuilder(), self._rt.agent_services
-        resumed = message is None
         before = await report_earlier_calls(conversation, turns, report) if resumed else 0
         compactor = self._compactor(conversation, resolved, meter, emit)
         await compactor.withhold_denied()
@@ -322,6 +322,7 @@ class Agent:
             compactor,
             services.subagents,
             self._jobs,
+            meter.own_steps,
         )
         end, value = await finish_task(loop, structured)
         self._usage = self._usage + meter.usage

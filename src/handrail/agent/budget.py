@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -76,6 +76,9 @@ class BudgetMeter:
     The meter of a subagent has a `parent`: what it uses is charged to both, and it may use no more than
     the parent has left. A request in flight is reserved with its largest cost, so that agents that
     work at the same time do not spend the same rest.
+
+    `on_change` keeps what `spent` returns, before each request and after each response; a task that
+    goes on in another process begins with it.
     """
 
     def __init__(
@@ -96,6 +99,13 @@ class BudgetMeter:
         self.reserved = (0, 0.0)
         self.usage = Usage(usd=None if price is None else 0.0)
         self.steps = 0
+        # The steps without those of subagents.
+        self.own_steps = 0
+        # What earlier processes have used of the budget, and what their requests in flight had reserved:
+        # the provider may have billed it.
+        self._earlier = Usage()
+        self._lost = (0, 0.0)
+        self.on_change: Callable[[], None] | None = None
         # The problem of the first call that was refused because no call was left.
         self.refused_call: Problem | None = None
         if price is None and any(one.budget.usd is not None for one in self.line()):
@@ -113,6 +123,44 @@ class BudgetMeter:
             current_meter.reset(token)
             self.reserved = (0, 0.0)
 
+    @property
+    def total(self) -> Usage:
+        """What the task has used in this and in earlier processes."""
+        return self._earlier + self.usage
+
+    def spent(self) -> dict[str, Any]:
+        """What a process that goes on with the task has to know, as JSON."""
+        tokens, usd = self.reserved
+        return {
+            "usage": self.total.to_dict(),
+            "steps": self.steps,
+            "own_steps": self.own_steps,
+            "seconds": round(self.now() - self.started, 3),
+            "in_flight": [self._lost[0] + tokens, self._lost[1] + usd],
+        }
+
+    def restore(self, spent: Mapping[str, Any] | None) -> None:
+        """Begin with what an earlier process has spent on the task."""
+        if spent is None:
+            return
+        self._earlier = Usage.from_dict(spent["usage"])
+        self.steps, self.own_steps = spent["steps"], spent["own_steps"]
+        self.started -= spent["seconds"]
+        tokens, usd = spent["in_flight"]
+        self._lost = (tokens, usd)
+
+    def end(self) -> None:
+        """The task has ended: no request is in flight. Its own steps are counted anew if the user lets
+        it go on.
+        """
+        self.reserved, self.own_steps = (0, 0.0), 0
+
+    def keep(self) -> None:
+        """Keep what this task, and those above it, have spent."""
+        for one in self.line():
+            if one.on_change is not None:
+                one.on_change()
+
     def allow_step(self, input_tokens: int, max_output_tokens: int) -> int:
         """Count a step; returns how many tokens its answer may have. Raises `budget_exceeded` if
         there is no step left, or a request of this size does not fit.
@@ -122,6 +170,8 @@ class BudgetMeter:
         room = self.allow_request(input_tokens, max_output_tokens)
         for one in self.line():
             one.steps += 1
+        self.own_steps += 1
+        self.keep()
         return room
 
     def allow_request(self, input_tokens: int, max_output_tokens: int) -> int:
@@ -176,7 +226,7 @@ class BudgetMeter:
         """Count one call; the problem if it exceeds the budget."""
         for one in self.line():
             limit = one.budget.calls
-            if limit is not None and one.usage.calls >= limit:
+            if limit is not None and one.total.calls >= limit:
                 text = one.limit_text("calls")
                 self.refused_call = messages.BUDGET_USED_UP.fill(kind="calls", limit=text)
                 return self.refused_call
@@ -196,11 +246,12 @@ class BudgetMeter:
         self.reserved = (0, 0.0)
         for one in self.line():
             one.usage = one.usage.add_request(used, usd)
+        self.keep()
 
     def overdrawn(self) -> str | None:
         """The kind of limit that was exceeded by what a provider billed, if any."""
         for one in self.line():
-            over = {"tokens": one.usage.tokens, "usd": one.usage.usd or 0.0}
+            over = {"tokens": one.total.tokens, "usd": one.total.usd or 0.0}
             for kind, used in over.items():
                 limit = getattr(one.budget, kind)
                 if limit is not None and used > limit:
@@ -209,12 +260,13 @@ class BudgetMeter:
 
     def warnings(self) -> list[tuple[str, float, float]]:
         """The limits of which 80 % are used, each reported once: kind, used, limit."""
+        total = self.total
         used = {
-            "tokens": float(self.usage.tokens),
-            "usd": self.usage.usd or 0.0,
+            "tokens": float(total.tokens),
+            "usd": total.usd or 0.0,
             "minutes": self.minutes_used(),
             "steps": float(self.steps),
-            "calls": float(self.usage.calls),
+            "calls": float(total.calls),
         }
         found = []
         for kind, amount in used.items():
@@ -229,9 +281,9 @@ class BudgetMeter:
         left: dict[str, int] = {}
         tokens, money = self.in_flight()
         if self.budget.tokens is not None:
-            left["tokens"] = self.budget.tokens - self.usage.tokens - tokens - input_tokens
+            left["tokens"] = self.budget.tokens - self.total.tokens - tokens - input_tokens
         if self.budget.usd is not None and price is not None:
-            usd = self.budget.usd - (self.usage.usd or 0.0) - money
+            usd = self.budget.usd - (self.total.usd or 0.0) - money
             usd -= input_tokens * price.input / 1e6
             output = price.output / 1e6
             left["usd"] = int(usd / output) if output else (2**31 if usd >= 0 else -1)
@@ -239,7 +291,7 @@ class BudgetMeter:
 
     def in_flight(self) -> tuple[int, float]:
         """The tokens and US dollars that this task and those below it have reserved."""
-        tokens, usd = self.reserved
+        tokens, usd = self.reserved[0] + self._lost[0], self.reserved[1] + self._lost[1]
         for child in self.children:
             more, money = child.in_flight()
             tokens, usd = tokens + more, usd + money

@@ -153,7 +153,8 @@ async def end_task(loop: StepLoop, end: TaskEnd, value: Any) -> AgentResult:
     """Keep how the task ended, report it, and return the result."""
     conversation, usage, emit = loop.conversation, loop.meter.usage, loop.emit
     report = loop.report.build()
-    conversation.update(unfinished=end.problem is not None)
+    loop.meter.end()
+    conversation.update(unfinished=end.problem is not None, spent=loop.meter.spent())
     await conversation.flush()
     result = AgentResult(
         end.text,

@@ -110,13 +110,15 @@ class StepLoop:
     subagents: Lazy[Subagents]
     # The background jobs of the agent that have not ended, as far as the model knows.
     jobs: set[str]
+    # Model responses of this task in a process that ended before the task did.
+    earlier_steps: int = 0
     # Model responses of this task so far, over all calls of `run`.
     steps: int = 0
 
     async def run(self) -> TaskEnd:
         """Work until the model answers without calls, or a limit ends the task."""
         cut_off = 0
-        while self.steps < self.limits.max_steps:
+        while self.earlier_steps + self.steps < self.limits.max_steps:
             self.steps += 1
             for text in await self._take_messages():
                 self.conversation.append(
@@ -242,9 +244,8 @@ class StepLoop:
                 await asyncio.sleep(wait_s)
                 prefix = f"{first}-{failures + 1}"
                 continue
-            except ProblemRaised:
-                if progress.begun and not progress.charged:
-                    self.meter.add_request(progress.usage)
+            except (ProblemRaised, asyncio.CancelledError) as stopped:
+                progress.charge_stopped(stopped)
                 raise
             return done, progress.usage
 

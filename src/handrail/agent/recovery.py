@@ -9,6 +9,7 @@ from typing import Final
 from uuid import uuid4
 
 from handrail.agent import messages
+from handrail.agent.budget import BudgetMeter
 from handrail.agent.completion import count_unasked
 from handrail.agent.conversation import Conversation
 from handrail.agent.projection import ConversationEntry
@@ -20,6 +21,16 @@ from handrail.core.results import Status, ToolResult
 from handrail.engine.providers.message_calls import RecordedCall
 
 _SUBAGENT: Final = "subagent"
+
+
+def keep_spending(conversation: Conversation, meter: BudgetMeter, *, resumed: bool) -> None:
+    """Let the conversation keep what its task spends of the budget, and a task that is `resumed` begin
+    with what it has spent before.
+    """
+    if resumed:
+        meter.restore(conversation.state.get("spent"))
+    meter.on_change = lambda: conversation.update(spent=meter.spent())
+    meter.keep()
 
 
 async def answer_dangling_calls(

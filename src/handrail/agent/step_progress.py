@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -79,6 +80,14 @@ class StepProgress:
             case ModelRetry(attempt, code, wait_s, usage):
                 self._retry(usage)
                 self._emit(ModelRetried(agent, step, attempt, code, wait_s))
+
+    def charge_stopped(self, error: BaseException) -> None:
+        """Charge a message that was stopped before its end: by the user, or by a limit after it had
+        begun.
+        """
+        if not self.charged and (self.begun or isinstance(error, asyncio.CancelledError)):
+            self._meter.add_request(self.usage)
+            self.charged = True
 
     def _count(self, text: str) -> None:
         self._output_bytes += len(text.encode("utf-8", "replace"))

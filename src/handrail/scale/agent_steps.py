@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from handrail.agent.agent import Agent
@@ -73,7 +72,7 @@ async def work_on_task(
 ) -> AgentOutcome:
     """Run, continue or settle the task of a session. Raises `ProblemRaised` if it cannot begin."""
     notes = UsageNotes(place)
-    agent = _make_agent(rt, session, task, _rest(budget, notes.before))
+    agent = _make_agent(rt, session, task, budget)
     conversation = await agent.load()
     begun, unfinished = bool(conversation.entries), conversation.state.get("unfinished")
     if settle or (begun and unfinished is False):
@@ -116,14 +115,6 @@ def _definition(rt: Runtime, name: str) -> DefinedAgent:
 
 def _named(budget: Budget) -> Mapping[str, Any]:
     return {name: getattr(budget, name) for name in ("tokens", "usd", "minutes", "steps", "calls")}
-
-
-def _rest(budget: Budget, used: Usage) -> Budget:
-    """What earlier processes have left of a budget."""
-    tokens = None if budget.tokens is None else max(budget.tokens - used.tokens, 0)
-    usd = None if budget.usd is None else max(budget.usd - (used.usd or 0.0), 0.0)
-    steps = None if budget.steps is None else max(budget.steps - used.requests, 0)
-    return replace(budget, tokens=tokens, usd=usd, steps=steps)
 
 
 def _skip_said(rt: Runtime, conversation: Conversation) -> None:
