@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handrail.core.agent_results import (
     CURRENT,
@@ -22,6 +22,7 @@ from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, FileRead, Status, ToolResult
 
 _READING: Final = "read_file"
+_MCP_PREFIX: Final = "mcp__"
 
 
 class CommandFacts(NamedTuple):
@@ -51,6 +52,7 @@ class ReportBuilder:
         self._refused: list[RefusedCall] = []
         self._unfinished: dict[str, None] = {}
         self._children: list[AgentReport] = []
+        self._mcp_tools: dict[str, None] = {}
 
     def add(self, result: ToolResult, command: CommandFacts | None, at_ns: int) -> None:
         """Add the result of one call; `command` if it was to run one."""
@@ -63,6 +65,8 @@ class ReportBuilder:
             self._refused.append(RefusedCall(result.call_id, code))
         elif result.status in (Status.UNKNOWN, Status.INTERRUPTED):
             self._unfinished[result.call_id] = None
+        if (remote := _mcp_tool(result.data)) is not None:
+            self._mcp_tools[remote] = None
         if command is not None:
             self._add_command(result, command, at_ns)
 
@@ -70,8 +74,11 @@ class ReportBuilder:
         """Add a call from the record; one without a result is not known to be complete."""
         result = _recorded_result(record)
         self.add(result, _recorded_command(record), record.requested_ns)
-        if result.ok and record.requested.get("tool") == _READING:
+        tool = str(record.requested.get("tool"))
+        if result.ok and tool == _READING:
             self._reads[str(_argument(record, "path"))] = None
+        if tool.startswith(_MCP_PREFIX) and result.status is not Status.REFUSED:
+            self._mcp_tools["/".join(tool.removeprefix(_MCP_PREFIX).split("__", 1))] = None
 
     def add_child(self, report: AgentReport) -> None:
         """Add the report of a subagent that has ended; its changes are changes of the task. The report
@@ -80,6 +87,7 @@ class ReportBuilder:
         self._children = [one for one in self._children if one.agent != report.agent]
         self._children.append(report)
         self._add_changes(report.changes)
+        self._mcp_tools |= dict.fromkeys(report.mcp_tools)
         for one in report.verified:
             if one.is_current:
                 self._verified = [own for own in self._verified if own.command != one.command]
@@ -97,6 +105,7 @@ class ReportBuilder:
             unfinished=tuple(self._unfinished),
             refused=tuple(self._refused),
             children=tuple(self._children),
+            mcp_tools=tuple(self._mcp_tools),
         )
 
     def _add_changes(self, paths: Iterable[str]) -> None:
@@ -113,6 +122,13 @@ class ReportBuilder:
         self._verified = [one for one in self._verified if one.command != facts.command]
         if result.ok and exit_code == 0 and facts.runs_tests:
             self._verified.append(_Success(facts.command, at_ns))
+
+
+def _mcp_tool(data: Any) -> str | None:
+    """The tool of an MCP server whose result this is; None if it is another result."""
+    if not isinstance(data, Mapping) or data.keys() != {"server", "tool", "structured"}:
+        return None
+    return f"{data['server']}/{data['tool']}"
 
 
 def _state(success: _Success) -> str:

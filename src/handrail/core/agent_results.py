@@ -118,6 +118,8 @@ class AgentReport:
     unfinished: tuple[str, ...] = ()
     refused: tuple[RefusedCall, ...] = ()
     children: tuple[AgentReport, ...] = ()
+    # The tools of MCP servers that ran, as `SERVER/TOOL`: what they changed is not known.
+    mcp_tools: tuple[str, ...] = ()
     agent: str = ""
     status: str = ""
     answer: str = ""
@@ -134,6 +136,7 @@ class AgentReport:
             "unfinished": list(self.unfinished),
             "refused": [one._asdict() for one in self.refused],
             "children": [child.to_dict() for child in self.children],
+            "mcp_tools": list(self.mcp_tools),
         }
 
 

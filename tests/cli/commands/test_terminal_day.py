@@ -133,6 +133,25 @@ def test_steering_reaches_the_model_before_its_next_step_in_order(day, handrail)
     assert order == sorted(order)
 
 
+def test_lines_for_a_task_that_is_stopped_do_not_begin_another_one(day, handrail):
+    screen = day(
+        call("run_command", command="echo started; sleep 60"),
+        {"text": "This is the next task."},
+        task="wait",
+    )
+    screen.wait_for("┆ started")
+    screen.type("use the other file\n")
+    screen.wait_for("noted for the next step: use the other file")
+    interrupt(screen)
+    screen.type("next task\n")
+    screen.wait_for("│ This is the next task.")
+    screen.type("/exit\n")
+    screen.end()
+
+    assert b"not sent: use the other file" in screen.screen
+    assert "use the other file" not in handrail("session", "show").out
+
+
 def test_a_refusal_with_a_reason_reaches_the_model_and_typed_ahead_text_answers_nothing(
     day, workspace
 ):

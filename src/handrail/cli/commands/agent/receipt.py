@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from handrail.engine.runtime import Runtime
 
 _MOST_CHANGES: Final = 6
+_MOST_TOOLS: Final = 3
 
 
 async def find_first_change(
@@ -45,7 +46,7 @@ def receipt_lines(result: AgentResult, undo: str, context: str = "") -> list[str
     """The receipt of a task, in at most four lines."""
     report, usage = result.report, result.usage
     lines = []
-    lines.append(f"changed   {_changed(report.changes)}")
+    lines.append(f"changed   {_changed(report.changes)}{_untracked(report.mcp_tools)}")
     lines.append(f"verified  {_verified(result)}")
     money = "" if usage.usd is None else f", {usage.usd:.4f} USD"
     about = "about " if usage.estimated else ""
@@ -68,6 +69,15 @@ def _changed(paths: Sequence[str]) -> str:
     if len(own) <= _MOST_CHANGES and not caches:
         return ", ".join(parts) or "nothing"
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if parts[1:] else parts[0]
+
+
+def _untracked(tools: Sequence[str]) -> str:
+    """The tools of MCP servers that ran: what they changed is not known, and not undone."""
+    if not tools:
+        return ""
+    named = [one_line(tool) for tool in tools[:_MOST_TOOLS]]
+    named += [f"{len(tools) - len(named)} more"] if len(tools) > len(named) else []
+    return f"; not tracked: {', '.join(named)}"
 
 
 def _verified(result: AgentResult) -> str:

@@ -207,6 +207,8 @@ class TerminalConversation:
             result = await self._work
         except asyncio.CancelledError:
             self.view.line(paint("stopped; what was done stays recorded", TextStyle.CAUTION))
+            for line in agent.take_steering():  # said to this task: none begins another one
+                self.view.text(f"not sent: {line}", TextStyle.FAINT)
             self._last = ExitCode.ABORTED
             return
         except Exception as error:  # noqa: BLE001 - one failed task must not end the conversation
@@ -230,8 +232,7 @@ class TerminalConversation:
         agent, listener = self._agent, self.view.on_event
         if task is None:
             return await agent.resume(on_event=listener)
-        name = self._options.agent
-        whole = await add_mentioned_files(self._rt, name, task, self.view.note)
+        whole = await add_mentioned_files(self._rt, self._options.agent, task, self.view.note)
         return await agent.run(whole, on_event=listener)
 
     async def _steer(self) -> None:
@@ -298,8 +299,7 @@ class TerminalConversation:
             await self._show_agents("")
 
     async def _show_agents(self, id: str) -> None:
-        for text in await agent_lines(self._rt, id):
-            self.view.line(text)
+        self.view.line("\n".join(await agent_lines(self._rt, id)))
 
     def _switch_model(self, name: str) -> None:
         if name:
