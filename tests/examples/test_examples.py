@@ -108,6 +108,9 @@ async def test_a_loop_with_an_sdk(name, workspace):
             ANTHROPIC_BASE_URL=provider.base_url("anthropic"),
             ANTHROPIC_API_KEY="sk-test",
             ANTHROPIC_MODEL="scripted",
+            GEMINI_BASE_URL=provider.base_url("gemini"),
+            GEMINI_API_KEY="test",
+            GEMINI_MODEL="scripted",
         )
 
     assert printed == "The spelling is fixed.\n"

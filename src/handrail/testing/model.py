@@ -69,8 +69,10 @@ class ScriptedModel:
 def shape_response(
     provider: str, said: ScriptedResponse, ids: Sequence[str], id: str
 ) -> dict[str, Any]:
-    """A whole response in the shape of a provider ("openai", "openai-responses", "anthropic")."""
-    return {"id": id, **_SHAPES[provider](said, ids)}
+    """A whole response in the shape of a provider ("openai", "openai-responses", "anthropic",
+    "gemini").
+    """
+    return {_ID_FIELDS.get(provider, "id"): id, **_SHAPES[provider](said, ids)}
 
 
 def _chat(said: ScriptedResponse, ids: Sequence[str]) -> dict[str, Any]:
@@ -116,10 +118,22 @@ def _anthropic(said: ScriptedResponse, ids: Sequence[str]) -> dict[str, Any]:
     return {"type": "message", "role": "assistant", "content": content, "stop_reason": reason}
 
 
+def _gemini(said: ScriptedResponse, ids: Sequence[str]) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
+    parts += [
+        {"functionCall": {"id": one, "name": name, "args": dict(arguments)}}
+        for one, (name, arguments) in zip(ids, said.calls, strict=True)
+    ]
+    content = {"role": "model", "parts": parts}
+    return {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}]}
+
+
+_ID_FIELDS = {"gemini": "responseId"}
 _SHAPES: Final[Mapping[str, Callable[[ScriptedResponse, Sequence[str]], dict[str, Any]]]] = {
     "openai": _chat,
     "openai-responses": _responses,
     "anthropic": _anthropic,
+    "gemini": _gemini,
 }
 
 

@@ -14,12 +14,14 @@ from handrail.testing.model import ScriptedResponse, shape_response
 
 _MAX_BODY: Final = 64 * 1024 * 1024
 _HEADER_S: Final = 30.0
+_GEMINI_STREAM: Final = ":streamGenerateContent"
 # The end of a request's path, without its query, by wire.
 _PATHS: Final[Mapping[str, str]] = {
     "/chat/completions": "openai-chat",
     "/responses": "openai-responses",
     "/messages": "anthropic",
-    ":streamGenerateContent": "gemini",
+    _GEMINI_STREAM: "gemini",
+    ":generateContent": "gemini",
 }
 _BASES: Final[Mapping[str, str]] = {
     "openai-chat": "/v1",
@@ -32,6 +34,7 @@ _WHOLE: Final[Mapping[str, str]] = {
     "openai-chat": "openai",
     "openai-responses": "openai-responses",
     "anthropic": "anthropic",
+    "gemini": "gemini",
 }
 _PINGS: Final[Mapping[str, bytes]] = {
     "anthropic": b'event: ping\ndata: {"type": "ping"}\n\n',
@@ -146,7 +149,8 @@ class FakeProvider:
         self.requests.append(ReceivedRequest(wire, path, headers, asked))
         if self._key is not None and not _has_key(headers, self._key):
             return _error(401, "invalid key"), wire
-        if wire in _WHOLE and asked.get("stream") is not True:
+        streams = plain.endswith(_GEMINI_STREAM) or asked.get("stream") is True
+        if not streams:
             return self._whole_reply(wire), wire
         return self._queue.answer(wire, body), wire
 
