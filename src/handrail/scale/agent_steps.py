@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from handrail.agent.agent import Agent
@@ -79,8 +80,10 @@ async def work_on_task(
         return _read_outcome(conversation, notes.before, done=unfinished is False)
     if begun and unfinished:
         _skip_said(rt, conversation)
+        # The conversation keeps what it has spent.
         result = await agent.resume(on_event=notes.on_event)
     else:
+        agent = _make_agent(rt, session, task, _rest(budget, notes.before))
         result = await agent.run(task.prompt, on_event=notes.on_event)
     return _outcome(result, notes.add(result.usage), await agent.load())
 
@@ -115,6 +118,14 @@ def _definition(rt: Runtime, name: str) -> DefinedAgent:
 
 def _named(budget: Budget) -> Mapping[str, Any]:
     return {name: getattr(budget, name) for name in ("tokens", "usd", "minutes", "steps", "calls")}
+
+
+def _rest(budget: Budget, used: Usage) -> Budget:
+    """What earlier processes have left of a budget."""
+    tokens = None if budget.tokens is None else max(budget.tokens - used.tokens, 0)
+    usd = None if budget.usd is None else max(budget.usd - (used.usd or 0.0), 0.0)
+    steps = None if budget.steps is None else max(budget.steps - used.requests, 0)
+    return replace(budget, tokens=tokens, usd=usd, steps=steps)
 
 
 def _skip_said(rt: Runtime, conversation: Conversation) -> None:
