@@ -160,15 +160,19 @@ async def test_a_retry_that_would_exceed_the_budget_is_not_sent(workspace, monke
 
 @pytest.mark.parametrize("fault", ["hang", "ping"])
 async def test_the_time_of_a_budget_ends_a_stream(workspace, fault):
-    budget = handrail.Budget(minutes=0.5 / 60)
-
-    result, provider, _, _ = await run(
-        workspace, "anthropic", [ProviderFault(fault, after=400)], budget=budget
-    )
+    budget = handrail.Budget(minutes=1.5 / 60)
+    replies = [says("ready"), ProviderFault(fault, after=400)]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model) as rt:
+            # What the first task loads does not count against the time of the second one.
+            await rt.agent().run("get ready")
+            result = await rt.agent(budget=budget).run("a task")
+        await model.aclose()
 
     assert (result.status, result.problem.code) == ("budget", "budget_exceeded")
     assert "minutes" in result.problem.message
-    assert len(provider.requests) == 1
+    assert len(provider.requests) == 2
 
 
 async def test_limits_that_are_not_given_come_from_the_settings(workspace):
