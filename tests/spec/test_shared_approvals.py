@@ -111,6 +111,23 @@ async def test_a_refusal_that_comes_with_an_earlier_yes_wins_and_the_yes_is_told
     assert "no (from desk, by ann)" in told.value.problem.message
 
 
+@pytest.mark.threat("A35")
+async def test_a_yes_by_event_that_gives_way_to_a_refusal_is_told(tmp_path):
+    desk = Desk()
+    async with opened(tmp_path, "events", desk) as rt:
+        call = asyncio.create_task(rt.call("write_file", WRITE))
+        asked = await question(rt)
+        # Both before the loop runs again.
+        reply = asyncio.create_task(rt.reply(asked.id, True))
+        desk.answer.set_result(Reply(Answer.NO, "desk", "ann"))
+        result = await call
+        with pytest.raises(ProblemRaised) as told:
+            await reply
+
+    assert (result.ok, (tmp_path / "new.txt").exists()) == (False, False)
+    assert told.value.problem.code == "conflict"
+
+
 QUESTION = {
     "question": "Which colour?",
     "header": "Colour",
@@ -188,8 +205,10 @@ async def rounds(root, count, seed):
         allowed = ended.answer == "yes"
         assert (result.ok, (work / "new.txt").exists()) == (allowed, allowed), (seed, number, told)
         # The surface that decided was not refused, and every other answer was refused or is as the
-        # decision, or gave way to a refusal, which the event reports.
+        # decision. The desk learns from the event that its answer gave way to a refusal.
         assert told[ended.via] == ended.answer, (seed, number, told)
+        others = {told[one] for one in told if one != "desk"}
+        assert others <= {ended.answer, "conflict", "not_found"}, (seed, number, told)
         if allowed:
             assert Answer.NO not in told.values(), (seed, number, told)
 

@@ -30,6 +30,8 @@ class Question(NamedTuple):
 class _OpenQuestion:
     question: Question
     answer: asyncio.Future[Reply | QuestionReply]
+    # The answer that counts, of this surface or of another one; None: the question was withdrawn.
+    decision: asyncio.Future[Reply | QuestionReply | None]
     chain: tuple[str, ...]
 
 
@@ -67,10 +69,22 @@ class EventApprover:
         given = await self._wait(request, request.chain)
         return given if isinstance(given, QuestionReply) else QuestionReply(None, _VIA)
 
-    def reply(self, question_id: str, answer: Any, reason: str | None, who: str | None) -> None:
-        """Answer a question. Raises `conflict` if it has an answer, `not_found` if it was not asked,
-        `invalid_arguments` if `answer` is none, or an "always" that no rule expresses.
+    async def reply(
+        self, question_id: str, answer: Any, reason: str | None, who: str | None
+    ) -> None:
+        """Answer a question. Raises `conflict` if it has an answer, or gets a refusal from another
+        surface at the same time; `not_found` if it was not asked, `invalid_arguments` if `answer` is
+        none, or an "always" that no rule expresses.
         """
+        asked = self._answer(question_id, answer, reason, who)
+        if self.shared:
+            given, decision = asked.answer.result(), await asyncio.shield(asked.decision)
+            if decision is not None and decision.refuses and not given.refuses:
+                raise messages.QUESTION_ANSWERED.error(question=question_id, field="question_id")
+
+    def _answer(
+        self, question_id: str, answer: Any, reason: str | None, who: str | None
+    ) -> _OpenQuestion:
         found = self._open.get(question_id)
         if found is None or found.answer.done():
             late = found is not None or question_id in self._answered
@@ -79,11 +93,12 @@ class EventApprover:
         request = found.question.request
         if isinstance(request, QuestionRequest):
             found.answer.set_result(_parse_texts(request, answer, who))
-            return
+            return found
         given = _parse_answer(answer)
         if given is Answer.ALWAYS and request.always is None:
             raise messages.ALWAYS_WITHOUT_RULE.error(question=question_id, field="answer")
         found.answer.set_result(Reply(given, _VIA, who, reason))
+        return found
 
     def close_question(
         self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
@@ -109,8 +124,10 @@ class EventApprover:
         self, request: ApprovalRequest | QuestionRequest, chain: tuple[str, ...]
     ) -> Reply | QuestionReply:
         question = Question(self._new_id(request.binding), request)
-        answer: asyncio.Future[Reply | QuestionReply] = asyncio.get_running_loop().create_future()
-        asked = self._open[question.id] = _OpenQuestion(question, answer, chain)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Reply | QuestionReply] = loop.create_future()
+        asked = _OpenQuestion(question, answer, loop.create_future(), chain)
+        self._open[question.id] = asked
         shown, agent, call = request.to_dict(), request.agent, request.call_id
         self.emit(QuestionAsked(question.id, agent, chain, call, shown), call)
         given: Reply | QuestionReply | None = None
@@ -126,6 +143,7 @@ class EventApprover:
         question = asked.question
         del self._open[question.id]
         self._answered.append(question.id)
+        asked.decision.set_result(given)
         word = given.answer.value if isinstance(given, Reply) else None
         via, who = ("withdrawn", None) if given is None else (given.via, given.who)
         request = question.request

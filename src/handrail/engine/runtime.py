@@ -306,12 +306,13 @@ class Runtime(RuntimeState):
     ) -> None:
         """Answer a question of the event `question`: "yes", "no", "always" or "abort"; questions of
         `ask_user` with a mapping from questions to answers, None to decline. The model reads the
-        `reason` of a no; `who` is recorded. The first answer counts, another one raises `conflict`.
+        `reason` of a no; `who` is recorded. The first answer counts, another one raises `conflict`;
+        so does a yes that comes at the same time as a refusal on another surface.
         """
         asked = self._calls.policy.approval.questions
         if asked is None:
             raise messages.NO_SUCH_QUESTION.error(question=question_id, field="question_id")
-        asked.reply(question_id, answer, reason, who)
+        await asked.reply(question_id, answer, reason, who)
 
     async def cancel(self, id: str) -> bool:
         """End a running call; it returns as interrupted. False if no such call runs."""

@@ -211,7 +211,7 @@ def test_one_that_a_process_works_in_is_kept_and_cannot_be_deleted(
     assert handrail(*store.words, "verify").code == 0
 
 
-@pytest.mark.threat("A15", "A19")
+@pytest.mark.threat("A15")
 def test_of_sessions_with_similar_names_one_is_deleted(handrail, talk, store, own_home):
     """The ids of calls begin with the name of the session, where it has no dot and no space."""
     for name in ("v1", "v1.2", "ein Gespräch"):
@@ -227,7 +227,7 @@ def test_of_sessions_with_similar_names_one_is_deleted(handrail, talk, store, ow
     assert handrail(*store.words, "verify").code == 0
 
 
-@pytest.mark.threat("A15", "A19")
+@pytest.mark.threat("A15")
 def test_answers_to_questions_are_deleted_with_their_session(
     handrail, workspace, store, tmp_path, own_home
 ):
