@@ -278,6 +278,12 @@ async def test_a_page_of_text_is_returned_as_it_is():
     assert (page.text, page.media_type, page.notes) == ('{"a": 1}', "application/json", ())
 
 
+async def test_control_characters_of_a_text_are_written_out():
+    page = await read(b"one\r\ntwo\x0cthree\x00\x1b[2J", "text/plain")
+
+    assert page.text == "one\ntwo\nthree\\x00\\x1b[2J"
+
+
 async def test_a_declared_charset_that_is_wrong_is_said():
     page = await read("<p>café".encode("latin-1"), "text/html; charset=utf-8")
 

@@ -98,6 +98,10 @@ MORE_DENIED = [
     "http://example.org:3306/",
     "http://192.0.2.1/",
     "http://[2001:db8::1]/",
+    "http://[::ffff:0:0:7f00:1]/",
+    "http://[4000::1]/",
+    "http://LOCALHOST./",
+    "http://example.localhost/",
 ]
 
 
@@ -360,6 +364,9 @@ async def test_a_certificate_must_be_the_one_of_the_name():
     assert ssl.create_default_context().check_hostname
 
 
-@pytest.mark.parametrize("address", ["168.63.129.16", "3fff::1", "5f00::1"])
+@pytest.mark.parametrize(
+    "address",
+    ["168.63.129.16", "3fff::1", "5f00::1", "0:0:0:ffff::7f00:1", "fec0::1", "::ffff:0:7f00:1"],
+)
 def test_addresses_that_only_look_public_are_not(address):
     assert not is_public_address(address)

@@ -14,6 +14,7 @@ from handrail.core.names.web_urls import WebUrl
 from handrail.core.ports.web import WebPage
 from handrail.core.ports.workers import WorkerAnswer, WorkerFailure, WorkerRunner, WorkerTask
 from handrail.core.text.invisible import drop_invisible, format_invisible
+from handrail.core.text.safe_text import safe_text
 from handrail.web import messages
 from handrail.web.fetcher import HttpFetcher, HttpPage
 
@@ -31,6 +32,8 @@ _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT: Final = re.compile(
     r"text/.+|application/(?:.+\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-ndjson)|image/svg\+xml"
 )
+# Also between the pages of a text that is meant for printers.
+_LINE_END: Final = re.compile(r"\r\n?|\f")
 # What a type or a charset may consist of: it is shown in a remark of ours.
 _CHARS: Final = r"[a-z0-9!#$&^_.+:-]"
 _MEDIA_TYPE: Final = re.compile(rf"{_CHARS}{{1,60}}/{_CHARS}{{1,80}}")
@@ -91,6 +94,8 @@ class WebPages:
         result = read_answer(found)
         try:
             text, invisible = drop_invisible(str(result["text"]))
+            if kind == "text":
+                text = safe_text(_LINE_END.sub("\n", text))
             return answer._replace(
                 text=text,
                 hidden_elements=int(result.get("hidden", 0)),

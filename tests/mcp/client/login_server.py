@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -41,8 +41,11 @@ class LoginServer:
         self.resource_metadata: dict[str, Any] = {}
         self.answer: dict[str, str] = {}
         # What it answers instead.
+        self.metadata_answer: Response | None = None
         self.token_answer: Response | None = None
         self.call_answer: Response | None = None
+        self.quotes_token = False
+        self.before_renewal: Callable[[], None] = lambda: None
 
     @property
     def origin(self) -> str:
@@ -91,6 +94,8 @@ class LoginServer:
 
     async def _metadata(self, request: Request) -> Response:
         self.requests.append(request.url.path)
+        if self.metadata_answer is not None:
+            return self.metadata_answer
         shown = {
             "issuer": self.origin,
             "authorization_endpoint": f"{self.origin}/authorize",
@@ -124,6 +129,7 @@ class LoginServer:
         form = await request.form()
         if form["grant_type"] == "refresh_token":
             self.refreshes += 1
+            self.before_renewal()
             if self.refuses_refresh or form["refresh_token"] not in self.refreshable:
                 return JSONResponse({"error": "invalid_grant"}, status_code=400)
             self.refreshable.remove(str(form["refresh_token"]))
@@ -158,7 +164,10 @@ class LoginServer:
             return Response(status_code=202)
         if message["method"] == "tools/call" and self.call_answer is not None:
             return self.call_answer
-        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], **_answer(message["method"])})
+        answer = _answer(message["method"])
+        if message["method"] == "tools/call" and self.quotes_token:
+            answer = {"result": {"content": [{"type": "text", "text": f"your token is {token}"}]}}
+        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], **answer})
 
 
 def _answer(method: str) -> dict[str, Any]:

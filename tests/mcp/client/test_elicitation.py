@@ -44,13 +44,47 @@ def _form(schema: dict[str, Any], message: str = "Who are you?") -> dict[str, An
     return {"mode": "form", "message": message, "requestedSchema": schema}
 
 
-async def _ask(root: Path, user: _User | None, *questions: dict[str, Any]) -> list[Any]:
+async def _call(root: Path, user: _User | None, *questions: dict[str, Any]) -> str:
     config = _config(_HOSTILE, "ask")
     await approve_servers(root, config)
     async with handrail.open(root, config=config, store=":memory:", approver=user) as rt:
-        result = await rt.call("mcp__shop__act", {"questions": [*questions]})
-    answers: list[Any] = json.loads(result.text)
+        text: str = (await rt.call("mcp__shop__act", {"questions": [*questions]})).text
+    return text
+
+
+async def _ask(root: Path, user: _User | None, *questions: dict[str, Any]) -> list[Any]:
+    answers: list[Any] = json.loads((await _call(root, user, *questions)).partition("\n[")[0])
     return answers
+
+
+@pytest.mark.threat("A41")
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (
+            [{"type": "object", "properties": {f"f{n}": {"type": "string"} for n in range(21)}}],
+            "20",
+        ),
+        ([{"type": "object", "properties": {"password": {"type": "string"}}}], "secret"),
+        ([_NAME] * 4, "3 times"),
+        (["http://example.org/"], "https"),
+    ],
+    ids=["fields", "secret", "often", "url"],
+)
+async def test_the_result_says_why_a_question_was_declined(
+    tmp_path: Path, asked: list[Any], reason: str
+) -> None:
+    """The model and the user would take it for the user's own answer."""
+    link = {"mode": "url", "message": "Open it", "elicitationId": "1"}
+    questions = [{**link, "url": one} if isinstance(one, str) else _form(one) for one in asked]
+    text = await _call(tmp_path, _User("a", "b", "c"), *questions)
+    *_, note = text.splitlines()
+    assert note.startswith("[handrail: a question")
+    assert reason in note
+
+
+async def test_a_user_who_declines_is_not_explained(tmp_path: Path) -> None:
+    assert "declined:" not in await _call(tmp_path, _User(), _form(_NAME))
 
 
 @pytest.mark.threat("A41")
@@ -87,6 +121,7 @@ async def test_an_answer_that_is_not_offered_and_a_missing_one_are_declined(tmp_
 
 @pytest.mark.threat("A41")
 async def test_without_a_user_a_question_is_declined(tmp_path: Path) -> None:
+    assert "nobody can be asked" in await _call(tmp_path, None, _form(_NAME))
     assert await _ask(tmp_path, None, _form(_NAME)) == [{"action": "decline"}]
 
 

@@ -4,6 +4,9 @@ OAuth its authorization server; answers are limited in size.
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -26,12 +29,17 @@ from handrail.web.transport import PinningTransport
 
 _REFUSALS: Final = (401, 403)
 _SESSION: Final = "Mcp-Session-Id"
+# Shorter ones may be words of an answer.
+_MIN_TOKEN: Final = 8
+_HIDDEN: Final = b"[token]"
+_LOCK_S: Final = 30.0
+_LOCK_PAUSE_S: Final = 0.02
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
     """Limits each message of an answer: the whole of one, or one event of a stream. Compressed
-    answers are refused, since their size is known too late. A request that is marked with a problem
-    is not sent. `note` gets what `explain` makes of the status of an answer that refuses the token or
+    answers are refused, since their size is known too late. The token of a request is left out of its
+    answer, which becomes part of the record. A request that is marked with a problem is not sent. `note` gets what `explain` makes of the status of an answer that refuses the token or
     the session, and None after an answer that does not.
     """
 
@@ -67,7 +75,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             self._note(None)
         events = answer.headers.get("Content-Type", "").startswith("text/event-stream")
         assert isinstance(answer.stream, httpx2.AsyncByteStream)  # noqa: S101 - for the type checker
-        answer.stream = _BoundedStream(answer.stream, self._limit, events=events)
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        stream = _BoundedStream(answer.stream, self._limit, events=events)
+        answer.stream = _TokenFilter(stream, token) if len(token) >= _MIN_TOKEN else stream
         return answer
 
     async def aclose(self) -> None:
@@ -100,6 +110,36 @@ class _BoundedStream(httpx2.AsyncByteStream):
             if values.exceeds_limit(piece):
                 raise httpx2.ReadError("a message of the server has too many values")
             yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _TokenFilter(httpx2.AsyncByteStream):
+    """The bytes of an answer without a token, for servers that return what was sent to them."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, token: bytes) -> None:
+        self._inner = inner
+        self._token = token
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held = b""
+        async for chunk in self._inner:
+            seen = (held + chunk).replace(self._token, _HIDDEN)
+            end = self._find_begin(seen)
+            held = seen[end:]
+            if end:
+                yield seen[:end]
+        if held:
+            yield held
+
+    def _find_begin(self, seen: bytes) -> int:
+        """Where bytes begin that may be the first of a token whose others follow."""
+        first = self._token[:1]
+        at = seen.find(first, max(0, len(seen) - len(self._token) + 1))
+        while at >= 0 and not self._token.startswith(seen[at:]):
+            at = seen.find(first, at + 1)
+        return len(seen) if at < 0 else at
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -167,6 +207,29 @@ class _LoginFile:
         """Keep a login."""
         data = login.model_dump_json(exclude_none=True).encode()
         server_records().save_tokens(self._spec.name, self._resource, data)
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncGenerator[None]:
+        """Keep other sessions and processes from changing it meanwhile. One that does not let go in
+        time is not waited for any longer: what it does can only cost another login.
+        """
+        handle = server_records().open_token_lock(self._spec.name)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOCK_S):
+                    while not _take_lock(handle):  # noqa: ASYNC110 - another process holds it
+                        await asyncio.sleep(_LOCK_PAUSE_S)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _take_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _named_transport(url: WebUrl) -> PinningTransport:
@@ -247,4 +310,5 @@ async def log_in_to_server(
         transport=BoundedTransport(routes), timeout=timeout, trust_env=False
     ) as client:
         login = await log_in(spec.name, text, client, show_page, before)
-    file.save(login)
+    async with file.lock():
+        file.save(login)

@@ -10,6 +10,7 @@ import stat
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.host.state.directories import private_directory, state_home
@@ -23,7 +24,7 @@ _MAX_NOTE: Final = 2_000
 _MAX_LOG: Final = 64 << 10
 _MAX_TOKENS: Final = 1 << 20
 # The endings of the files of a server.
-_PIN, _CHANGE, _LOG, _TOKENS = ".json", ".changed", ".log", ".tokens"
+_PIN, _CHANGE, _LOG, _TOKENS, _LOCK = ".json", ".changed", ".log", ".tokens", ".lock"
 
 
 class ServerRecords(NamedTuple):
@@ -94,6 +95,12 @@ class ServerRecords(NamedTuple):
         """Keep the tokens of a login to a URL, in a file that only this user can read."""
         self._write(server, _token_ending(resource), data, durable=True)
 
+    def open_token_lock(self, server: str) -> int:
+        """A handle of the file that is locked while the tokens of a server change."""
+        self._make_folder()
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(self._file(server, _LOCK), flags, 0o600)
+
     def remove_tokens(self, server: str) -> bool:
         """Delete the tokens of a server; returns whether there were any."""
         files = [*self.folder.glob(f"{server}.*{_TOKENS}")]
@@ -114,7 +121,8 @@ class ServerRecords(NamedTuple):
         """Delete everything that is kept about a server."""
         self.remove(server)
         self.remove_tokens(server)
-        self._file(server, _LOG).unlink(missing_ok=True)
+        for ending in (_LOG, _LOCK):
+            self._file(server, ending).unlink(missing_ok=True)
 
     def _file(self, server: str, ending: str) -> Path:
         return self.folder / f"{server}{ending}"
@@ -130,10 +138,13 @@ class ServerRecords(NamedTuple):
         except OSError:
             return None
 
-    def _write(self, server: str, ending: str, data: bytes, *, durable: bool = False) -> None:
+    def _make_folder(self) -> None:
         private_directory(self.folder.parent)
         private_directory(self.folder)
-        fresh = self.folder / f".{server}{ending}.{os.getpid()}"
+
+    def _write(self, server: str, ending: str, data: bytes, *, durable: bool = False) -> None:
+        self._make_folder()
+        fresh = self.folder / f".{server}{ending}.{os.getpid()}.{get_ident()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fresh.unlink(missing_ok=True)
         with os.fdopen(os.open(fresh, flags, 0o600), "wb") as file:

@@ -35,11 +35,12 @@ _NOT_PUBLIC: Final = tuple(
             *("192.0.0.0/24", "192.88.99.0/24"),
             # The platform service of a cloud, under an address that is public by its number.
             "168.63.129.16/32",
-            *("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "2001::/32", "2002::/16", "fec0::/10"),
-            *("3fff::/20", "5f00::/16"),
+            *("2001::/32", "2002::/16", "3fff::/20"),
         ),
     )
 )
+# All other IPv6 addresses are reserved, and some of them hide an IPv4 address.
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 
 
 class WebUrl(NamedTuple):
@@ -107,6 +108,8 @@ def is_public_address(text: str) -> bool:
     address = ipaddress.ip_address(normalize_address(text))
     if any(address in network for network in _NOT_PUBLIC):
         return False
+    if address.version == 6 and address not in _GLOBAL_UNICAST:
+        return False
     return address.is_global and not address.is_multicast
 
 
@@ -142,9 +145,9 @@ class WebReach:
             return f"the host {url.host!r} is not in the setting web.allow"
         if url.port not in WEB_PORTS:
             return f"port {url.port} is not a port of web servers"
-        if is_address(url.host):
-            return self.find_address_refusal(url, [url.host])
-        return None
+        # Names of this machine by definition, whatever a name server says.
+        known = ["127.0.0.1"] if f".{url.host}".endswith(".localhost") else [url.host]
+        return self.find_address_refusal(url, known) if is_address(known[0]) else None
 
     def find_address_refusal(self, url: WebUrl, addresses: Sequence[str]) -> str | None:
         """Why a URL must not be requested at these addresses of its host; None if it may be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final
 
@@ -128,9 +128,10 @@ class RemoteConnection:
         arguments: Mapping[str, Any],
         ctx: ToolContext,
         asker: QuestionAsker | None,
-    ) -> types.CallToolResult:
+    ) -> tuple[types.CallToolResult, Collection[str]]:
         """Call a tool; raises `unavailable`, `timeout` or `command_failed`. What the server asks the
-        user meanwhile goes to `asker`.
+        user meanwhile goes to `asker`. Also returns why questions were declined that the user did not
+        decline.
         """
         name, client = self._spec.name, self._client
         if client is None:
@@ -140,7 +141,8 @@ class RemoteConnection:
                 questions = ServerQuestions(name, ctx, asker, PausedLimit(limit))
                 self._questions.append(questions)
                 try:
-                    return await self._exchange(client, tool, arguments, ctx, questions)
+                    result = await self._exchange(client, tool, arguments, ctx, questions)
+                    return result, questions.declined.keys()
                 finally:
                     self._questions.remove(questions)
                     questions.end()

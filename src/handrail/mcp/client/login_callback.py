@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from secrets import compare_digest
 from typing import Final
@@ -16,6 +16,7 @@ _HOST: Final = "127.0.0.1"
 _PATH: Final = "/callback"
 _MAX_HEAD: Final = 16 << 10
 _HEAD_S: Final = 10.0
+_MOST_FIELDS: Final = 50
 _FIELDS: Final = ("code", "state", "iss", "error")
 _ERROR_CODE: Final = re.compile(r"[A-Za-z_]{1,40}")
 
@@ -62,7 +63,8 @@ class CallbackListener:
         self._found.cancel()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, EOFError):
+        unreadable = (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+        with suppress(OSError, TimeoutError, *unreadable):
             async with asyncio.timeout(_HEAD_S):
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii")
                 status, text = self._take(head)
@@ -75,9 +77,10 @@ class CallbackListener:
         request, *lines = head.split("\r\n")
         method, target, *_ = [*request.split(" "), "", ""]
         path, _, query = target.partition("?")
-        hosts = [line[5:].strip() for line in lines if line[:5].lower() == "host:"]
-        # A page of another site reaches this port under another name.
+        # A page of another site reaches this port under another name, or for a part of itself.
+        hosts, uses = _header(lines, "host"), _header(lines, "sec-fetch-dest")
         ours = method == "GET" and path == _PATH and hosts == [f"{_HOST}:{self._port}"]
+        ours = ours and uses in ([], ["document"])
         if not ours or self._state is None or self._found.done():
             return "404 Not Found", "There is nothing here."
         if self._server is not None:
@@ -101,8 +104,17 @@ async def open_callback() -> AsyncGenerator[CallbackListener]:
         listener.close()
 
 
+def _header(lines: Sequence[str], name: str) -> list[str]:
+    """The values of a header, as often as it is there."""
+    pairs = (line.partition(":") for line in lines)
+    return [value.strip() for key, _, value in pairs if key.lower() == name]
+
+
 def _read_answer(query: str, state: str) -> AuthorizationCodeResult:
-    pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=50)
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise CallbackError("the answer has too many values") from None
     given: Mapping[str, str] = dict(pairs)
     names = [name for name, _ in pairs if name in _FIELDS]
     if len(names) != len(set(names)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +19,7 @@ from mcp.client.auth import (
     OAuthRegistrationError,
     OAuthTokenError,
 )
+from mcp.client.auth.oauth2 import OAuthContext
 from mcp.client.auth.utils import (
     extract_field_from_www_auth,
     extract_scope_from_www_auth,
@@ -43,12 +45,25 @@ LOGIN_S: Final = 300.0
 # The extension of a request that must not be sent, with the problem.
 REFUSED: Final = "handrail_refused"
 _MAX_SCOPE: Final = 1000
+_MAX_PAGE: Final = 8000
+_VISIBLE: Final = r"^[!-~]{1,16384}$"
 _REFUSALS: Final = (401, 403)
 _PING: Final = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 _HEADERS: Final = {
     "Accept": "application/json, text/event-stream",
     "MCP-Protocol-Version": LATEST_PROTOCOL_VERSION,
 }
+
+
+class _TokenAnswer(BaseModel):
+    """The parts of an answer with tokens that the SDK takes as they are: tokens become headers and
+    parts of forms, and times are added to the clock.
+    """
+
+    access_token: str = Field(pattern=_VISIBLE, repr=False)
+    refresh_token: str | None = Field(None, pattern=_VISIBLE, repr=False)
+    expires_in: int | None = Field(None, ge=0, le=10**10)
+    scope: str | None = Field(None, max_length=_MAX_PAGE)
 
 
 class StoredLogin(BaseModel):
@@ -77,12 +92,17 @@ class LoginStore(Protocol):
     def save(self, login: StoredLogin) -> None:
         """Keep a login."""
 
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Keep other sessions and processes from changing it meanwhile."""
+
 
 class _StoreForSession:
-    """Keeps renewed tokens, unless the user has logged out meanwhile."""
+    """Keeps renewed tokens, unless the user has logged out or in again meanwhile."""
 
     def __init__(self, store: LoginStore) -> None:
         self._store = store
+        # The token that a renewal is under way with.
+        self.renewing: str | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
         login = self._store.load()
@@ -90,7 +110,7 @@ class _StoreForSession:
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         login = self._store.load()
-        if login is not None:
+        if login is not None and login.tokens.refresh_token == self.renewing:
             self._store.save(login.renewed(tokens))
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -121,7 +141,8 @@ class SessionAuth(OAuthClientProvider):
     """
 
     def __init__(self, server: str, url: str, store: LoginStore) -> None:
-        super().__init__(url, _client_metadata("http://127.0.0.1/"), _StoreForSession(store))
+        self._kept = _StoreForSession(store)
+        super().__init__(url, _client_metadata("http://127.0.0.1/"), self._kept)
         self._server = server
         self._store = store
         self._unsafe: ProblemRaised | None = None
@@ -142,32 +163,46 @@ class SessionAuth(OAuthClientProvider):
     async def _auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        context, refused = self.context, None
+        context.protocol_version = request.headers.get("MCP-Protocol-Version")
+        for reason in ("its token has expired and was not renewed", "its token was refused"):
+            async with context.lock:
+                await self._initialize()
+                if self._needs_renewal(refused):
+                    # Most servers end a login whose renewal they see twice.
+                    async with self._store.lock():
+                        await self._initialize()
+                        if self._needs_renewal(refused):
+                            answer = yield await self._refresh_token()
+                            await self._handle_refresh_response(answer)
+                sent = self._add_token(request, reason, refused)
+            response = yield request
+            if response.status_code == 403:
+                async with self._store.lock():
+                    self._keep_scope(response)
+            if response.status_code != 401 or sent is None:
+                return
+            refused = sent
+
+    def _needs_renewal(self, refused: str | None) -> bool:
+        """Whether the token can be renewed and must be: it has expired, or was refused."""
         context = self.context
-        async with context.lock:
-            await self._initialize()
-            reason = "there is none yet" if context.current_tokens is None else ""
-            context.protocol_version = request.headers.get("MCP-Protocol-Version")
-            if not context.is_token_valid() and context.can_refresh_token():
-                answer = yield await self._refresh_token()
-                if not await self._handle_refresh_response(answer):
-                    await self._initialize()
-            sent = self._add_token(request, reason or "its token has expired and was not renewed")
-        response = yield request
-        if response.status_code == 403:
-            self._keep_scope(response)
-        if response.status_code != 401 or sent is None:
-            return
-        async with context.lock:
-            await self._initialize()
-            tokens = context.current_tokens
-            if tokens is not None and tokens.access_token == sent and context.can_refresh_token():
-                answer = yield await self._refresh_token()
-                if not await self._handle_refresh_response(answer):
-                    context.clear_tokens()
-            elif tokens is not None and tokens.access_token == sent:
-                context.clear_tokens()
-            self._add_token(request, "its token was refused")
-        yield request
+        if context.current_tokens is None or not context.can_refresh_token():
+            return False
+        return not context.is_token_valid() or context.current_tokens.access_token == refused
+
+    async def _refresh_token(self) -> httpx2.Request:
+        tokens = self.context.current_tokens
+        self._kept.renewing = None if tokens is None else tokens.refresh_token
+        return await super()._refresh_token()
+
+    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
+        try:
+            await _check_token_answer(response)
+        except OAuthTokenError:
+            self.context.clear_tokens()
+            return False
+        return await super()._handle_refresh_response(response)
 
     def _keep_scope(self, response: httpx2.Response) -> None:
         """Note the rights that an answer demands."""
@@ -177,10 +212,10 @@ class SessionAuth(OAuthClientProvider):
             wanted = union_scopes(login.tokens.scope, scope)
             self._store.save(login.model_copy(update={"wanted_scope": wanted}))
 
-    def _add_token(self, request: httpx2.Request, reason: str) -> str | None:
+    def _add_token(self, request: httpx2.Request, reason: str, refused: str | None) -> str | None:
         """Add the token to a request and return it; without one that is valid, mark the request."""
-        tokens = self.context.current_tokens
-        if tokens is None or not self.context.is_token_valid():
+        tokens, valid = self.context.current_tokens, self.context.is_token_valid()
+        if tokens is None or not valid or tokens.access_token == refused:
             missing = messages.NOT_LOGGED_IN.error(server=self._server, reason=reason)
             request.extensions[REFUSED] = self._unsafe or missing
             return None
@@ -197,6 +232,10 @@ class _LoginAuth(OAuthClientProvider):
         metadata = self.context.client_metadata
         metadata.scope = union_scopes(metadata.scope, self.scope)
         return await super()._perform_authorization_code_grant()
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        await _check_token_answer(response)
+        await super()._handle_token_response(response)
 
 
 async def log_in(
@@ -216,9 +255,10 @@ async def log_in(
         async with asyncio.timeout(LOGIN_S), open_callback() as callback:
 
             async def begin(page: str) -> None:
-                _check_challenges(provider.context.oauth_metadata)
-                callback.expect(_find_state(page))
-                show(page)
+                _check_metadata(provider.context)
+                shown = _join_query(page)
+                callback.expect(_find_state(shown))
+                show(shown)
 
             provider = _LoginAuth(
                 url, _client_metadata(callback.url), _StoreForLogin(), begin, callback.wait
@@ -257,15 +297,35 @@ def _client_metadata(redirect: str) -> OAuthClientMetadata:
     )
 
 
-def _check_challenges(metadata: OAuthMetadata | None) -> None:
-    """Raise CallbackError if a server that publishes what it offers does not bind codes to logins."""
+def _check_metadata(context: OAuthContext) -> None:
+    """Raise CallbackError if an authorization server publishes nothing that can be used, or does not
+    bind codes to logins. Only a server that names none may be its own without publishing anything.
+    """
+    metadata = context.oauth_metadata
+    if metadata is None and context.auth_server_url is not None:
+        raise CallbackError("the authorization server publishes no metadata that can be used")
     if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
         raise CallbackError("the authorization server does not offer PKCE with S256")
 
 
+async def _check_token_answer(response: httpx2.Response) -> None:
+    """Raise OAuthTokenError if tokens that an answer gives cannot be used."""
+    if response.is_success:
+        try:
+            _TokenAnswer.model_validate_json(await response.aread())
+        except ValueError:
+            raise OAuthTokenError("invalid") from None
+
+
+def _join_query(page: str) -> str:
+    """The URL of a page whose own has a query already, to which the SDK adds a second one."""
+    begin, _, added = page.rpartition("?")
+    return f"{begin}{'&' if '?' in begin else '?'}{added}"
+
+
 def _find_state(page: str) -> str:
     """The state that the URL of a page carries; raises CallbackError if the page would not get it."""
-    found = parse_qs(urlsplit(page).query).get("state")
+    found = parse_qs(urlsplit(page).query).get("state") if len(page) <= _MAX_PAGE else None
     if not found:
         raise CallbackError("the authorization server names a page that cannot be used")
     return found[-1]

@@ -32,6 +32,7 @@ _MAX_MESSAGE: Final = 500
 _MAX_NAME: Final = 100
 _MAX_URL: Final = 2_000
 _DECLINED: Final = types.ElicitResult(action="decline")
+_NOBODY: Final = "nobody can be asked"
 _YES: Final = "Yes"
 _CHOICE: Final = (QuestionOption(_YES), QuestionOption("No"))
 _SECRET: Final = re.compile(
@@ -72,6 +73,8 @@ class ServerQuestions:
         self._asked = 0
         self._open: set[asyncio.Future[QuestionReply]] = set()
         self._ended = False
+        # Why questions were declined without or after asking, each reason once.
+        self.declined: dict[str, None] = {}
 
     def end(self) -> None:
         """Withdraw the questions that are still open: the call has ended."""
@@ -82,20 +85,31 @@ class ServerQuestions:
     async def answer(self, params: types.ElicitRequestParams) -> types.ElicitResult:
         """The user's answer; a decline if nobody can be asked or the question is not passed on."""
         self._asked += 1
-        if self._asker is None or self._ended or self._asked > _MOST_QUESTIONS:
+        try:
+            return _DECLINED if self._ended else await self._pass_on(params)
+        except (TypeError, ValueError) as error:
+            self._note_decline(safe_text(str(error)[:_MAX_MESSAGE], one_line=True))
             return _DECLINED
+
+    async def _pass_on(self, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """Ask the user; raises ValueError or TypeError with the reason if that cannot be done."""
+        if self._asker is None:
+            raise ValueError(_NOBODY)
+        if self._asked > _MOST_QUESTIONS:
+            raise ValueError(f"a call may ask {_MOST_QUESTIONS} times")
         if isinstance(params, types.ElicitRequestURLParams):
             return await self._ask_to_open(params)
-        try:
-            fields = self._read_form(params)
-            answers = await self._ask([one.question for one in fields])
-            if answers is None:
-                return _DECLINED
-            return _fill_form(fields, answers, params.requested_schema)
-        except (TypeError, ValueError) as error:
-            reason = safe_text(str(error)[:_MAX_MESSAGE], one_line=True)
-            self._ctx.report(f"a question of the MCP server {self._server} was declined: {reason}")
+        fields = self._read_form(params)
+        answers = await self._ask([one.question for one in fields])
+        if answers is None:
             return _DECLINED
+        return _fill_form(fields, answers, params.requested_schema)
+
+    def _note_decline(self, reason: str) -> None:
+        """Say why a question was declined that the user did not decline."""
+        if reason not in self.declined:
+            self.declined[reason] = None
+            self._ctx.report(f"a question of the MCP server {self._server} was declined: {reason}")
 
     async def _ask_to_open(self, params: types.ElicitRequestURLParams) -> types.ElicitResult:
         """Show a URL, which the user opens or not; only https."""
@@ -105,7 +119,7 @@ class ServerQuestions:
         except ValueError:
             host = None
         if host is None or not url.startswith("https://") or len(url) > _MAX_URL:
-            return _DECLINED
+            raise ValueError("its URL is not one that can be shown and begins with https")
         text = (
             f"{self._intro(params.message)} Open {url} (host {host}) yourself; have you done that?"
         )
@@ -160,6 +174,7 @@ class ServerQuestions:
         except ProblemRaised as raised:
             if raised.problem.code != "needs_answer":
                 raise
+            self._note_decline(_NOBODY)
             return None
         except asyncio.CancelledError:
             if self._ended:

@@ -84,11 +84,14 @@ class RemoteServer:
 
         connection = await self._connect()
         limit, begun = self.spec.call_s, time.monotonic()
-        result = await connection.call(tool, arguments, ctx, self._results.questions)
+        questions = self._results.questions
+        result, declined = await connection.call(tool, arguments, ctx, questions)
         self._failures = 0
         # The user may have been asked meanwhile, for which the call's time stops.
         left = max(limit - (time.monotonic() - begun), min(limit, _PICTURES_S))
-        return await read_result(result, self.spec.name, tool, self._results, left)
+        output = await read_result(result, self.spec.name, tool, self._results, left)
+        notes = [f"[handrail: a question of the server was declined: {one}]" for one in declined]
+        return output._replace(text="\n".join([output.text, *notes]))
 
     async def close(self) -> None:
         """End the server."""

@@ -19,6 +19,7 @@ from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import Group
 from handrail.core.traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Verdict
+from handrail.tools._lib.running_commands import quote_imitations
 from handrail.tools._lib.tool_base import (
     INTEGER,
     STRING,
@@ -108,7 +109,7 @@ class WebFetch(WebTool[WebFetchParams]):
             notes = [*notes, f"characters {start:,}-{end:,} of {len(page.text):,}; cursor={cursor}"]
         elif not page.text.strip():
             notes = [*notes, "the page has no text"]
-        text = append_content_notes(shown, [_head(page), *page.notes, *notes])
+        text = append_content_notes(quote_imitations(shown), [_head(page), *page.notes, *notes])
         data = _data(args, page) | {"cursor": cursor}
         return Output(text, data=data, problem=_status_problem(page))
 
@@ -140,7 +141,7 @@ def _answered(args: WebFetchParams, page: WebPage, answer: PromptAnswer) -> Outp
     notes = [_head(page), *page.notes, f"answered by {answer.model} from the text of the page"]
     meta = {} if answer.usage is None else {"model_usage": _usage(answer)}
     return Output(
-        append_content_notes(answer.text, notes),
+        append_content_notes(quote_imitations(answer.text), notes),
         data=_data(args, page) | {"answered_by": answer.model},
         meta=meta,
         problem=_status_problem(page),

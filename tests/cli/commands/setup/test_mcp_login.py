@@ -1,6 +1,7 @@
 """`handrail mcp login`, against an authorization server on this machine."""
 
 import asyncio
+import socket
 import threading
 import urllib.error
 import urllib.parse
@@ -8,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from tests.mcp.client.login_server import LoginServer
 from tests.support.logins import agree, begin, fail, fetch, log_in, token_files, write_settings
 from tests.support.waiting import join_threads
@@ -71,8 +72,16 @@ def test_other_requests_to_the_port_change_nothing(terminal, settings):
     assert fetch(callback._replace(path="/favicon.ico", query="").geturl())[0] == 404
     # A page of another site whose name leads to this machine.
     assert fetch(callback.geturl(), Host="attacker.example")[0] == 404
+    # A picture of a page of another site.
+    wrong = callback._replace(query="code=a&state=b").geturl()
+    assert fetch(wrong, **{"Sec-Fetch-Dest": "image"})[0] == 404
+    # More than the head of a request may have.
+    with socket.create_connection((callback.hostname, callback.port), timeout=30) as other:
+        other.sendall(b"GET /" + b"a" * 20_000)
+        assert other.recv(100) == b""
     assert fetch(callback.geturl())[0] == 200
     assert running.end() == 0
+    assert b"rror" not in running.screen
 
 
 @pytest.mark.threat("A43")
@@ -80,6 +89,43 @@ def test_a_callback_that_names_a_value_twice_is_refused(terminal, settings):
     running, page = begin(terminal, settings)
     assert fetch(f"{agree(page)}&code=another")[0] == 400
     assert "twice" in fail(running)
+
+
+@pytest.mark.threat("A43")
+def test_a_callback_with_too_many_values_ends_the_login(terminal, settings, server):
+    running, page = begin(terminal, settings)
+    assert fetch(agree(page) + "&a=" * 60)[0] == 400
+    assert "too many values" in fail(running)
+    assert "/token" not in server.requests
+
+
+def test_a_page_with_a_query_of_its_own_is_used(terminal, settings, server):
+    server.metadata = {"authorization_endpoint": f"{server.origin}/authorize?tenant=a"}
+    running, page = begin(terminal, settings)
+    assert "/authorize?tenant=a&response_type=code&" in page
+    assert fetch(agree(page))[0] == 200
+    assert running.end() == 0
+
+
+@pytest.mark.threat("A43")
+@pytest.mark.parametrize("status", [302, 200], ids=["redirect", "invalid"])
+def test_an_authorization_server_without_metadata_is_not_replaced(
+    terminal, settings, server, status
+):
+    """By the paths that are usual on the server itself."""
+    elsewhere = {"location": "http://169.254.169.254/latest"}
+    server.metadata_answer = Response(b"{}", status_code=status, headers=elsewhere)
+    shown = fail(terminal(["mcp", "login", "door", *settings]))
+    assert "publishes no metadata" in shown
+    assert "/authorize?" not in shown
+
+
+@pytest.mark.threat("A43")
+def test_a_page_that_no_terminal_shows_whole_is_refused(terminal, settings, server):
+    server.resource_metadata = {"scopes_supported": [f"scope-{number}" for number in range(2000)]}
+    shown = fail(terminal(["mcp", "login", "door", *settings]))
+    assert "cannot be used" in shown
+    assert "scope-1" not in shown
 
 
 @pytest.mark.threat("A43")
@@ -204,8 +250,18 @@ def test_no_secret_is_logged(log_in_here, server, caplog, valid):
 
 
 @pytest.mark.threat("A43")
-def test_an_invalid_token_answer_is_not_shown(terminal, settings, server):
-    server.token_answer = JSONResponse({"access_token": "SECRET-1", "expires_in": "SECRET-2"})
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"access_token": "SECRET-1", "expires_in": "SECRET-2"},
+        {"access_token": "SECRET-1\r\nX-Other: 1"},
+        {"access_token": "SECRET-1", "expires_in": 10**400},
+        {"access_token": "SECRET-1" * 4000},
+    ],
+    ids=["words", "lines", "overflow", "long"],
+)
+def test_an_invalid_token_answer_is_not_shown(terminal, settings, server, answer):
+    server.token_answer = JSONResponse({"token_type": "Bearer", **answer})
     running, page = begin(terminal, settings)
     fetch(agree(page))
     shown = fail(running)

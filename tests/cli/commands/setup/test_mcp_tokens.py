@@ -4,8 +4,9 @@ import asyncio
 import json
 import os
 
+import httpx2
 import pytest
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from tests.mcp.client.login_server import LoginServer
 from tests.support.logins import (
     agree,
@@ -20,6 +21,7 @@ from tests.support.logins import (
 )
 
 import handrail as package
+from handrail.assembly.extras.server_http import BoundedTransport
 from handrail.host.state.directories import state_home
 
 
@@ -152,6 +154,103 @@ def test_a_session_renews_tokens_and_says_when_it_cannot(
     first, second, third, fourth = asyncio.run(collect())
     assert [one.text for one in (first, second, fourth)] == ["you are logged in"] * 3
     assert "token was refused" in third.problem.message
+
+
+@pytest.mark.threat("A43")
+def test_sessions_that_need_a_new_token_at_once_renew_it_once(
+    terminal, handrail, settings, server, workspace
+):
+    """A server may end a login when the same token is used for two renewals."""
+    log_in(terminal, settings)
+    approve(handrail, settings)
+
+    async def use():
+        async with (
+            package.open(workspace, config=settings[1], store=":memory:") as one,
+            package.open(workspace, config=settings[1], store=":memory:") as two,
+        ):
+            for _ in range(2):
+                calls = [rt.call("mcp__door__whoami", {}) for rt in (one, two, one, two)]
+                assert [each.ok for each in await asyncio.gather(*calls)] == [True] * 4
+                server.end_tokens()
+
+    asyncio.run(use())
+    assert server.refreshes == 1
+
+
+@pytest.mark.threat("A43")
+def test_a_late_renewal_does_not_replace_a_newer_login(
+    terminal, handrail, settings, server, workspace
+):
+    """It was begun with the token of the older one."""
+    log_in(terminal, settings)
+    approve(handrail, settings)
+    (file,) = token_files()
+    newer = file.read_bytes().replace(server.given[-1].encode(), b"newer-token")
+
+    def log_in_meanwhile():
+        file.write_bytes(newer)
+
+    async def use():
+        async with package.open(workspace, config=settings[1], store=":memory:") as rt:
+            assert (await rt.call("mcp__door__whoami", {})).ok
+            server.end_tokens()
+            server.before_renewal = log_in_meanwhile
+            return await rt.call("mcp__door__whoami", {})
+
+    asyncio.run(use())
+    assert server.refreshes == 1
+    assert file.read_bytes() == newer
+
+
+@pytest.mark.threat("A43")
+@pytest.mark.parametrize(
+    "answer",
+    [{"access_token": "SECRET-1\r\nX-Other: 1"}, {"access_token": "a", "expires_in": 10**400}],
+    ids=["lines", "overflow"],
+)
+def test_a_renewal_that_cannot_be_used_asks_for_a_login(
+    terminal, handrail, settings, server, answer
+):
+    log_in(terminal, settings)
+    approve(handrail, settings)
+    server.end_tokens()
+    server.token_answer = JSONResponse({"token_type": "Bearer", **answer})
+    done = call(handrail, settings)
+    assert "handrail mcp login door" in done.json["problem"]["hint"]
+    assert "SECRET" not in done.out
+
+
+@pytest.mark.threat("A43")
+def test_a_server_that_quotes_the_token_does_not_bring_it_into_the_record(
+    terminal, handrail, settings, server
+):
+    log_in(terminal, settings)
+    approve(handrail, settings)
+    server.quotes_token = True
+    assert "your token is [token]" in call(handrail, settings).out
+
+
+@pytest.mark.threat("A43")
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_a_token_is_found_across_the_pieces_of_an_answer(size):
+    text = b"a abcd-abcd-abce abcd-abcd-abcd-abcd-abce, abcd-abcd"
+
+    class Pieces(httpx2.AsyncByteStream):
+        async def __aiter__(self):
+            for at in range(0, len(text), size):
+                yield text[at : at + size]
+
+    class Answers(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request):
+            return httpx2.Response(200, stream=Pieces())
+
+    async def get():
+        async with httpx2.AsyncClient(transport=BoundedTransport(Answers())) as client:
+            headers = {"Authorization": "Bearer abcd-abcd-abce"}
+            return (await client.get("http://127.0.0.1/", headers=headers)).content
+
+    assert asyncio.run(get()) == b"a [token] abcd-abcd-[token], abcd-abcd"
 
 
 def test_the_next_login_asks_for_the_rights_that_a_call_lacked(
