@@ -420,3 +420,28 @@ def test_no_document_fails_to_be_read(document):
 
 def test_a_path_type_is_an_ordinary_string_in_the_schema():
     assert shown(Annotated[str, "any metadata"]) == {"type": "string"}
+
+
+def test_a_schema_is_made_once_and_each_caller_has_a_copy(monkeypatch):
+    class Once(Params):
+        names: list[str] = Field(default=["a"], description="first")
+
+    made = []
+    make = BaseModel.model_json_schema.__func__
+    monkeypatch.setattr(
+        Once,
+        "model_json_schema",
+        classmethod(lambda cls, **how: made.append(cls) or make(cls, **how)),
+    )
+    first = json_schema(Once)
+    first["properties"]["names"]["default"].append("changed")
+    first["properties"]["names"]["description"] = "changed"
+
+    again = json_schema(Once)
+    assert again["properties"]["names"]["default"] == ["a"]
+    assert again["properties"]["names"]["description"] == "first"
+    assert made == [Once]
+
+    Once.model_fields["names"].description = "second"
+    Once.model_rebuild(force=True)
+    assert json_schema(Once)["properties"]["names"]["description"] == "second"

@@ -1,7 +1,10 @@
 """Sources give a workspace its files, and nothing else: no name leads out, nothing is run."""
 
+import gzip
 import io
+import lzma
 import os
+import random
 import subprocess
 import tarfile
 import tracemalloc
@@ -130,6 +133,125 @@ def test_a_long_header_is_refused_before_it_is_read(tmp_path):
     source = archive(tmp_path / "a.tgz", [(info, content)])
 
     assert refusal(source, tmp_path) == "unavailable"
+
+
+def pax_header(kind, records):
+    """A header with records, in the blocks of an archive."""
+    lines = []
+    for key, value in records:
+        body = f" {key}={value}\n".encode()
+        size = next(n for n in range(len(body), len(body) + 9) if len(str(n)) + len(body) == n)
+        lines.append(str(size).encode() + body)
+    data = b"".join(lines)
+    info = tarfile.TarInfo("header")
+    info.type, info.size = kind, len(data)
+    return info.tobuf(tarfile.USTAR_FORMAT) + data + bytes(-len(data) % 512)
+
+
+def sparse_file(*, old):
+    """A sparse file whose map does not end, in the old form and in that of pax headers."""
+    info = tarfile.TarInfo("sparse")
+    info.size = 0 if old else 1 << 40
+    if not old:
+        records = [("GNU.sparse.major", 1), ("GNU.sparse.minor", 0), ("GNU.sparse.realsize", 9)]
+        head = pax_header(tarfile.XHDTYPE, records) + info.tobuf(tarfile.GNU_FORMAT)
+        return head + b"999999999\n" + b"1\n" * (8 << 20)
+    info.type = tarfile.GNUTYPE_SPARSE
+    head = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    head[482] = 1
+    head[148:156] = b"%06o\0 " % (sum(head[:148]) + sum(head[156:512]) + 256)
+    more = bytearray(b"%011o " % 1 * 42 + bytes(8))
+    more[504] = 1
+    return bytes(head) + bytes(more) * 20_000
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        lambda: sparse_file(old=False),
+        lambda: sparse_file(old=True),
+        lambda: pax_header(tarfile.XHDTYPE, [("a", "b")]) * 5_000,
+        lambda: pax_header(tarfile.GNUTYPE_LONGNAME, [("a", "b")]) * 5_000,
+        lambda: b"".join(
+            pax_header(tarfile.XGLTYPE, [(f"key{n}", "v" * 100_000)])
+            + tarfile.TarInfo(f"f{n}").tobuf()
+            for n in range(200)
+        ),
+    ],
+    ids=["sparse map", "old sparse map", "headers", "long names", "headers for all"],
+)
+def test_headers_without_an_end_are_refused_before_they_fill_the_memory(blocks, tmp_path):
+    with gzip.open(tmp_path / "a.tgz", "wb", compresslevel=1) as file:
+        file.write(blocks())
+
+    tracemalloc.start()
+    code = refusal(SourceSpec("tarball", str(tmp_path / "a.tgz")), tmp_path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert code == "unavailable"
+    assert most < 16 << 20
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_half_of_an_archive_is_not_a_workspace(damage, tmp_path):
+    path = tmp_path / "a.tar"
+    source = archive(path, [member(name, content=b"x" * 600) for name in "abc"], "")
+    whole = path.read_bytes()
+    # The header of the second file is at the fourth block.
+    path.write_bytes(whole[: 3 * 512] + (b"#" * 512 + whole[2048:]) * (damage == "overwritten"))
+
+    assert refusal(source, tmp_path) == "unavailable"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_not_a_regular_file_is_no_archive(make, tmp_path):
+    make(tmp_path / "a.tar")
+
+    assert refusal(SourceSpec("tarball", str(tmp_path / "a.tar")), tmp_path) == "unavailable"
+
+
+def test_links_make_no_directory_outside(tmp_path):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    deep = "/".join("d" * 40)
+    up = "../" * 40
+    members = [
+        member(f"{deep}/back", tarfile.SYMTYPE, up),
+        # By its letters it stays inside; by way of the link above it leads to the root and down.
+        member("out", tarfile.SYMTYPE, f"{deep}/back/{'../' * 30}{victim}"),
+        member("out/made/link", tarfile.SYMTYPE, "x"),
+    ]
+
+    assert refusal(archive(tmp_path / "a.tgz", members), tmp_path) == "untrusted"
+    assert os.listdir(victim) == []
+
+
+def compress_xz(data, dictionary=1 << 20):
+    return lzma.compress(data, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": dictionary}])
+
+
+def test_xz_with_a_dictionary_of_gigabytes_is_refused(tmp_path):
+    path = tmp_path / "a.tar"
+    source = archive(path, [member("a", content=b"x" * 5_000)], "")
+    # The size stands in the header of a block, with its checksum: nothing of it is used here.
+    path.write_bytes(compress_xz(path.read_bytes(), 512 << 20))
+
+    assert refusal(source, tmp_path) == "unavailable"
+
+
+def test_xz_in_several_streams_is_extracted(tmp_path):
+    path = tmp_path / "a.tar"
+    content = random.Random(3).randbytes(300_000)
+    source = archive(path, [member("a", content=content), member("b")], "")
+    whole = path.read_bytes()
+    parts = whole[:7], whole[7:200_000], whole[200_000:]
+    path.write_bytes(b"\0\0\0\0".join(compress_xz(part) for part in parts) + bytes(8))
+
+    assert (prepare(source, tmp_path) / "a").read_bytes() == content
+
+    path.write_bytes(path.read_bytes()[:-5_000])
+    assert refusal(source._replace(place=str(path)), tmp_path / "cut") == "unavailable"
 
 
 def test_too_many_entries_are_refused(tmp_path):
@@ -291,6 +413,7 @@ def test_a_hostile_repository_runs_nothing(repository, tmp_path, monkeypatch):
         ("100644", b"../x", b"x"),
         ("100644", b".git", b"gitdir: /tmp"),
         ("100644", b".GIT", b"gitdir: /tmp"),
+        ("120000", b".git", b"a-directory-of-the-author"),
         # Characters that macOS leaves out of names.
         ("100644", b".g\xe2\x80\x8cit", b"gitdir: /tmp"),
         ("100644", b"/x", b"x"),
@@ -308,6 +431,54 @@ def test_a_repository_beyond_the_limits_is_refused(repository, tmp_path):
     source = repository.commit_tree([("100644", b"big", b"x" * 10_000)])
 
     assert refusal(source, tmp_path, TreeLimits(5_000, 10)) == "too_large"
+
+
+def test_a_few_objects_that_name_billions_of_files_are_refused(repository, tmp_path):
+    made = repository.git("hash-object", "-w", "--stdin", feed=b"x")
+    mode = b"100644"
+    for _ in range(10):
+        raw = b"".join(b"%s %d\0" % (mode, n) + bytes.fromhex(made) for n in range(10))
+        made = repository.git("hash-object", "-t", "tree", "-w", "--stdin", feed=raw)
+        mode = b"40000"
+    commit = repository.git("commit-tree", made, "-m", "x")
+    repository.git("update-ref", "refs/heads/main", commit)
+
+    tracemalloc.start()
+    code = refusal(SourceSpec("git", repository.path.as_uri(), commit), tmp_path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert code == "too_large"
+    assert most < 16 << 20
+
+
+@pytest.mark.parametrize("kind", ["tree", "tag"])
+def test_what_is_not_a_commit_is_refused_before_anybody_works_on_it(kind, repository, tmp_path):
+    source = repository.commit_tree([("100644", b"a", b"x")])
+    named = repository.git("rev-parse", f"{source.commit}^{{tree}}")
+    if kind == "tag":
+        text = f"object {source.commit}\ntype commit\ntag t\ntagger x <x@y> 0 +0000\n\n"
+        named = repository.git("hash-object", "-t", "tag", "-w", "--stdin", feed=text.encode())
+    repository.git("update-ref", f"refs/tags/{kind}", named)
+
+    assert refusal(source._replace(commit=named), tmp_path) == "unavailable"
+
+
+def test_a_commit_has_nothing_from_behind_a_link(repository, tmp_path):
+    source = repository.commit_tree([("100644", b"a.txt", b"1\n")])
+    cache = GitCache(tmp_path / "git", LIMITS)
+    made = prepare_workspace(source, tmp_path / "made", LIMITS, cache)
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("secret")
+    # A file was written there, then a command replaced its directory.
+    (made / "sub").symlink_to(secret)
+
+    commit = cache.commit_changes(source.place, source.commit, made, ["sub", "sub/key"])
+
+    there = cache.repository(source.place)
+    shown = repository.git(f"--git-dir={there}", "ls-tree", "-r", commit).splitlines()
+    assert [line.split()[0] + line.split()[3] for line in shown] == ["100644a.txt", "120000sub"]
 
 
 def test_a_commit_that_is_not_there_is_a_problem(repository, tmp_path):

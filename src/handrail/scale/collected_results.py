@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -16,6 +15,7 @@ from handrail.host.state.blobs import DirectoryBlobs
 from handrail.host.state.state_paths import StatePaths
 from handrail.scale.patches import patch_obstacle, patch_parts
 from handrail.scale.sources.git_files import GitCache
+from handrail.scale.sources.tree_writer import is_inside
 from handrail.scale.state import TaskPlace
 from handrail.scale.tasks import FleetTask
 
@@ -80,12 +80,10 @@ def collect_result(
 
 def _copy_files(paths: Sequence[str], workspace: Path, target: Path) -> None:
     """Copy the regular files among some paths; a file that was deleted is in the list only."""
-    root = workspace.resolve()
     target.mkdir(mode=0o700, exist_ok=True)
     for path in paths:
         origin = workspace / path
-        inside = Path(os.path.realpath(origin)).is_relative_to(root)
-        if origin.is_symlink() or not inside or not origin.is_file():
+        if origin.is_symlink() or not is_inside(origin, workspace) or not origin.is_file():
             continue
         made = target / path
         made.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
@@ -26,6 +27,9 @@ _NOISE: Final = frozenset({"title", "discriminator", "$defs"})
 _NULL: Final[Schema] = {"type": "null"}
 # References that lead to references multiply; beyond this many a reference shows nothing.
 _MAX_REFERENCES: Final = 500
+# Every runtime of a process shows the same tools, and pydantic takes a millisecond for each. Kept with
+# the core schema that it was made from: a model that is rebuilt is shown as it is then.
+_KNOWN: Final[WeakKeyDictionary[type[BaseModel], tuple[object, Schema]]] = WeakKeyDictionary()
 
 
 def json_schema(model: type[BaseModel]) -> Schema:
@@ -43,10 +47,22 @@ def json_schema(model: type[BaseModel]) -> Schema:
 
 
 def full_schema(model: type[BaseModel]) -> Schema:
-    """The JSON Schema with its references put in place, `null` and all defaults kept."""
-    raw = model.model_json_schema(by_alias=True)
-    inlined: Schema = _Inliner(raw.get("$defs", {})).inlined(raw, ())
-    return inlined
+    """The JSON Schema with its references put in place, `null` and all defaults kept. The caller's own
+    to change.
+    """
+    built = model.__pydantic_core_schema__
+    known = _KNOWN.get(model)
+    if known is None or known[0] is not built:
+        raw = model.model_json_schema(by_alias=True)
+        known = _KNOWN[model] = built, _Inliner(raw.get("$defs", {})).inlined(raw, ())
+    copied: Schema = _copied(known[1])
+    return copied
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
 def dump_given(model: BaseModel) -> dict[str, Any]:

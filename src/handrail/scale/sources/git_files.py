@@ -16,7 +16,7 @@ from typing import IO, Final, NamedTuple
 
 from handrail.host.processes.unconfined import run_program, stream_program
 from handrail.scale import messages
-from handrail.scale.sources.tree_writer import TreeLimits, TreeWriter
+from handrail.scale.sources.tree_writer import TreeLimits, TreeWriter, is_inside
 
 _FETCH_S: Final = 600.0
 _READ_S: Final = 600.0
@@ -70,11 +70,7 @@ class GitCache:
         with self._guard("fetch"):
             self.fetch(url, commit)
         with self._guard("ls-tree"):
-            entries = [one for one in self._list(url, commit) if one.mode != _SUBMODULE]
-        if sum(one.size for one in entries) > self._limits.bytes:
-            raise writer.too_large("bytes", self._limits.bytes)
-        if len(entries) > self._limits.entries:
-            raise writer.too_large("entries", self._limits.entries)
+            entries = self._list(url, commit, writer)
         with self._guard("cat-file"):
             self._write(url, entries, writer)
         writer.finish()
@@ -94,6 +90,8 @@ class GitCache:
                 self._git(url, "fetch", *wanted, "--", url, "+refs/heads/*:refs/fleet/*")
                 if not self._has(url, commit):
                     raise
+            if not self._has(url, commit):
+                raise OSError(f"the commit {commit} was not sent")
 
     def commit_changes(self, url: str, commit: str, workspace: Path, changed: Sequence[str]) -> str:
         """Make a commit of the changed files on top of another one; returns its hash. The commit is in
@@ -118,6 +116,9 @@ class GitCache:
 
     def _index_line(self, url: str, workspace: Path, name: str) -> bytes | None:
         path, written = workspace / name, os.fsencode(name)
+        if not is_inside(path.parent, workspace):
+            # A directory was replaced by a link: what lies behind it is not part of the result.
+            return b"0 %s\t%s\0" % (b"0" * 40, written)
         if path.is_symlink():
             mode, content = _LINK, os.fsencode(path.readlink())
         elif path.is_file():
@@ -131,21 +132,37 @@ class GitCache:
         return b"%s %s\t%s\0" % (mode.encode(), made.strip(), written)
 
     def _has(self, url: str, commit: str) -> bool:
-        try:
-            self._git(url, "cat-file", "-e", f"{commit}^{{tree}}")
-        except OSError:
-            return False
-        return True
+        """Whether a commit and its tree are here; raises OSError if the name is that of something else."""
+        wanted = f"{commit}\n{commit}^{{tree}}\n".encode()
+        own, tree = self._git(url, "cat-file", "--batch-check", feed=wanted).splitlines()
+        kind = own.split()[1]
+        if kind not in (b"commit", b"missing"):
+            raise OSError(f"{commit} is not a commit but a {kind.decode()}")
+        return kind == b"commit" and tree.split()[1] == b"tree"
 
-    def _list(self, url: str, commit: str) -> Iterator[CommitEntry]:
-        listing = self._git(url, "ls-tree", "-r", "-z", "-l", "--full-tree", commit)
-        for line in listing.split(b"\0"):
-            if line:
-                facts, _, name = line.partition(b"\t")
-                mode, _, object_id, size = facts.decode("ascii").split()
-                yield CommitEntry(
-                    mode, object_id, int(size) if size.isdigit() else 0, os.fsdecode(name)
-                )
+    def _list(self, url: str, commit: str, writer: TreeWriter) -> list[CommitEntry]:
+        """The files of a commit, read within the limits: a few objects can name billions of them."""
+        found: list[CommitEntry] = []
+        total, rest = 0, _MAX_LISTING
+        with stream_program(
+            self._command(url, ("ls-tree", "-r", "-z", "-l", "--full-tree", commit)),
+            environ=_environment(),
+            feed=None,
+            deadline_s=_READ_S,
+            max_file_bytes=self._limits.bytes,
+        ) as running:
+            for line in _read_records(running.output):
+                entry, rest = _read_entry(line), rest - len(line)
+                total += entry.size
+                if total > self._limits.bytes:
+                    raise writer.too_large("bytes", self._limits.bytes)
+                if len(found) >= self._limits.entries:
+                    raise writer.too_large("entries", self._limits.entries)
+                if rest < 0:
+                    raise OSError(f"the names have more than {_MAX_LISTING:,} bytes")
+                if entry.mode != _SUBMODULE:
+                    found.append(entry)
+        return found
 
     def _write(self, url: str, entries: Sequence[CommitEntry], writer: TreeWriter) -> None:
         with tempfile.TemporaryFile(dir=self._directory) as wanted:
@@ -172,7 +189,7 @@ class GitCache:
                 environ=_environment() | (environ or {}),
                 feed=given,
                 deadline_s=_FETCH_S,
-                max_bytes=_MAX_LISTING,
+                max_bytes=_CHUNK,
                 max_file_bytes=self._limits.bytes,
             )
 
@@ -224,18 +241,34 @@ def _environment() -> dict[str, str]:
     }
 
 
+def _read_records(stream: IO[bytes]) -> Iterator[bytes]:
+    """The parts of a stream that end with a null character."""
+    rest = b""
+    while chunk := stream.read(_CHUNK):
+        *whole, rest = (rest + chunk).split(b"\0")
+        yield from whole
+        if len(rest) > _CHUNK:
+            raise OSError(f"a name has more than {_CHUNK:,} bytes")
+
+
+def _read_entry(line: bytes) -> CommitEntry:
+    facts, _, name = line.partition(b"\t")
+    mode, _, object_id, size = facts.decode("ascii").split()
+    return CommitEntry(mode, object_id, int(size) if size.isdigit() else 0, os.fsdecode(name))
+
+
 def _write_entry(entry: CommitEntry, output: IO[bytes], writer: TreeWriter) -> None:
     """Write the next object of `cat-file --batch`; raises ValueError if it is another one."""
     header = output.readline(200).split()
     if len(header) != 3 or header[0].decode("ascii") != entry.object_id:
         raise ValueError(f"the object {entry.object_id} cannot be read")
     content = _ObjectReader(output, int(header[2]))
+    _refuse_repository(entry.name, writer)
     if entry.mode == _LINK:
         if int(header[2]) > _MAX_LINK:
             raise writer.refuse(f"the link {entry.name!r} has no valid target")
         writer.add_link(entry.name, os.fsdecode(content.read(_MAX_LINK + 1)))
     elif entry.mode in (_FILE, _PROGRAM, "100664"):
-        _refuse_repository(entry.name, writer)
         writer.add_file(entry.name, content, executable=entry.mode == _PROGRAM)
     else:
         raise writer.refuse(f"{entry.name!r} has the mode {entry.mode}")

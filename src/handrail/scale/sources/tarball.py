@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
+import os
+import stat
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, Self, cast
+from typing import IO, Any, Final, Self
 
 from handrail.core.problems import ProblemRaised
 from handrail.scale import messages
@@ -17,6 +21,12 @@ from handrail.scale.sources.tree_writer import TreeWriter
 
 # Larger headers are read into memory as a whole by tarfile.
 _MAX_HEADER: Final = 1 << 20
+# What `xz -9` needs is half of it.
+_MAX_DICTIONARY: Final = 128 << 20
+_CHUNK: Final = 1 << 16
+# Long name, long link target, one for all members and one for this one, with room.
+_MAX_CHAINED: Final = 16
+_SPARSE: Final = "it has a sparse file"
 _EXTENDED: Final = (
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -26,52 +36,135 @@ _EXTENDED: Final = (
 )
 
 
-# Closed by who reads them.
-_READERS: Final[Mapping[bytes, Callable[[str], IO[bytes]]]] = {
-    b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.open(path)),  # noqa: SIM115
-    b"BZh": lambda path: cast(IO[bytes], bz2.open(path)),  # noqa: SIM115
-    b"\xfd7zXZ\x00": lambda path: cast(IO[bytes], lzma.open(path)),  # noqa: SIM115
+class XzReader(io.RawIOBase):
+    """Decompresses xz as it is read. The header of a small file can ask for a dictionary of gigabytes,
+    which `lzma.open` allocates.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+        self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY)
+
+    def readable(self) -> bool:
+        """It is only read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as the next input goes; 0 at the end."""
+        made = b""
+        while not made and not (self._decoder.eof and self._is_at_end()):
+            given = self._file.read(_CHUNK) if self._decoder.needs_input else b""
+            if self._decoder.needs_input and not given:
+                raise EOFError("it ends too early")
+            made = self._decoder.decompress(given, len(buffer))
+        buffer[: len(made)] = made
+        return len(made)
+
+    def _is_at_end(self) -> bool:
+        """Whether no other compressed stream follows; begins with it if one does."""
+        rest = self._decoder.unused_data.lstrip(b"\0")
+        while not rest and (more := self._file.read(_CHUNK)):
+            rest = more.lstrip(b"\0")
+        if not rest:
+            return True
+        self._file.seek(-len(rest), os.SEEK_CUR)
+        self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY)
+        return False
+
+
+_READERS: Final[Mapping[bytes, Callable[[IO[bytes]], Any]]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": XzReader,
 }
 
 
-class BoundedTarInfo(tarfile.TarInfo):
-    """A header; one that claims to be very long is refused before it is read."""
+class BoundedArchive(tarfile.TarFile):
+    """An archive that is read as a stream. `global_bytes`: headers for all members, which tarfile keeps;
+    `chained`: headers since the last member.
+    """
 
-    def _proc_member(self, archive: tarfile.TarFile) -> Self | tarfile.TarInfo:
+    global_bytes = 0
+    chained = 0
+
+
+class BoundedTarInfo(tarfile.TarInfo):
+    """A header. Refused before they are read: very long ones, many for one member, and maps of sparse
+    files, all of which tarfile would take into memory as a whole.
+    """
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        """The next header. For tarfile, one that is damaged ends the archive as if it were complete."""
+        try:
+            return super().fromtarfile(archive)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from error
+
+    def _proc_member(self, archive: BoundedArchive) -> Self | tarfile.TarInfo:
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.HeaderError(_SPARSE)
+        archive.chained = archive.chained + 1 if self.type in _EXTENDED else 0
+        if archive.chained > _MAX_CHAINED:
+            raise tarfile.HeaderError("a member has too many headers")
         if self.type in _EXTENDED and self.size > _MAX_HEADER:
             raise tarfile.HeaderError(f"a header has {self.size:,} bytes")
+        if self.type == tarfile.XGLTYPE:
+            archive.global_bytes += self.size + tarfile.BLOCKSIZE
+            if archive.global_bytes > _MAX_HEADER:
+                raise tarfile.HeaderError("the headers for all members are too long")
         inherited: Any = super()
         made: tarfile.TarInfo = inherited._proc_member(archive)  # noqa: SLF001
         return made
 
+    def _refuse_sparse(self, *_: object) -> None:
+        raise tarfile.HeaderError(_SPARSE)
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse_sparse
+
 
 def extract_tarball(path: str, writer: TreeWriter) -> None:
     """Write the content of an archive. Raises `untrusted` for one that leads out of the workspace or
-    has devices, `too_large`, `unavailable` if it is damaged.
+    has devices, `too_large`, `unavailable` if it is damaged or no file.
     """
     try:
         # As a stream: nothing is read twice, and an archive that never ends meets the limits.
         with (
             _open_decompressed(path) as stream,
-            tarfile.open(fileobj=stream, mode="r|", tarinfo=BoundedTarInfo, errorlevel=2) as tar,
+            BoundedArchive.open(
+                fileobj=stream, mode="r|", tarinfo=BoundedTarInfo, errorlevel=2
+            ) as tar,
         ):
             for member in tar:
+                # tarfile keeps every member to find it by name.
+                tar.members.clear()  # type: ignore[attr-defined]
                 _add_member(tar, member, writer)
         writer.finish()
     except FileNotFoundError:
         raise messages.SOURCE_MISSING.error(what="archive", path=path) from None
     except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise messages.SOURCE_FAILED.error(source=Path(path).name, reason=error) from error
+        reason = getattr(error, "strerror", None) or error
+        raise messages.SOURCE_FAILED.error(source=Path(path).name, reason=reason) from error
 
 
-def _open_decompressed(path: str) -> IO[bytes]:
+@contextmanager
+def _open_decompressed(path: str) -> Iterator[IO[bytes]]:
     """The archive itself; unlike tarfile, these readers decompress no more than is asked for."""
-    with Path(path).open("rb") as file:
+    # A pipe without a writer would be waited for.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is not a regular file")
         head = file.read(6)
-    for magic, open_reader in _READERS.items():
-        if head.startswith(magic):
-            return open_reader(path)
-    return Path(path).open("rb")
+        file.seek(0)
+        for magic, open_reader in _READERS.items():
+            if head.startswith(magic):
+                with open_reader(file) as stream:
+                    yield stream
+                return
+        yield file
 
 
 def _add_member(archive: tarfile.TarFile, member: tarfile.TarInfo, writer: TreeWriter) -> None:

@@ -70,9 +70,8 @@ class TreeWriter:
         """Make the links; raises `untrusted` if one leads out by way of others."""
         for name, target in self._links.items():
             self._guard(lambda at=name, to=target: self._link(at, to))  # type: ignore[misc]
-        real = self._root.resolve()
         for name in self._links:
-            if not Path(os.path.realpath(self._root / name)).is_relative_to(real):
+            if not is_inside(self._root / name, self._root):
                 raise self.refuse(f"the link {name!r} leads out of the workspace")
 
     def count_entry(self) -> None:
@@ -108,10 +107,10 @@ class TreeWriter:
 
     def _link(self, name: str, target: str) -> None:
         path = self._root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A directory above may be a link that was made before.
-        if not Path(os.path.realpath(path.parent)).is_relative_to(self._root.resolve()):
+        # A directory above may be a link that was made before: looked at before anything is made.
+        if not is_inside(path.parent, self._root):
             raise self.refuse(f"the link {name!r} leads out of the workspace")
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
 
     def _guard(self, act: Callable[[], object]) -> None:
@@ -122,6 +121,11 @@ class TreeWriter:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise messages.SOURCE_FAILED.error(source=self._source, reason=reason) from error
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether a path, with all links on its way, leads to something below a directory."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def discard_tree(path: Path) -> None:
