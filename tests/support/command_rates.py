@@ -21,6 +21,7 @@ MEETS = {
     "safe": lambda found: found is CommandClass.SAFE,
     "dev": lambda found: found <= CommandClass.DEV,
     "not_safe": lambda found: found is not CommandClass.SAFE,
+    "not_blocked": lambda found: found is not CommandClass.BLOCKED,
     "not_dev": lambda found: found >= CommandClass.DANGEROUS,
 }
 
