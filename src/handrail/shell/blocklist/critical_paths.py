@@ -44,7 +44,9 @@ _SECRET_STORES: Final = (
     *(".config/gh", ".local/share/keyrings", ".config/google-chrome", ".vault-token"),
 )
 _PUBLIC: Final = re.compile(r".*\.pub|known_hosts.*|config|authorized_keys.*")
-_MACHINE_SECRETS: Final = re.compile(r"/etc/(?:g?shadow-?|sudoers|ssh/ssh_host_\w+_key)")
+_MACHINE_SECRETS: Final = re.compile(
+    r"/etc/(?:g?shadow-?|sudoers|ssh/ssh_host_\w+_key)|/proc/(?:\d+|self)/environ"
+)
 # What a user has typed; nothing but wiping traces empties it.
 _HISTORIES: Final = re.compile(r"\.(?:\w+_)?hist(?:ory|file)")
 _ROOT_FILES: Final = frozenset(("swapfile", "swap.img", "vmlinuz", "initrd.img", "init"))
@@ -156,6 +158,8 @@ class CriticalPaths:
 
     def _is_secret(self, parts: Sequence[str]) -> bool:
         if _MACHINE_SECRETS.fullmatch("/" + "/".join(parts)):
+            return True
+        if parts and _HISTORIES.fullmatch(parts[-1]):
             return True
         home = next((one for one in self._homes(parts) if _takes(parts[: len(one)], one)), None)
         if home is None:

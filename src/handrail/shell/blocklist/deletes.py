@@ -28,10 +28,12 @@ _DELETERS: Final = frozenset(
         "trash-put",
         "secure-delete",
         "sfill",
+        "zf_rm",
     )
 )
 # Programs that delete with one of their subcommands.
 _DELETING_VERBS: Final = {
+    "cmake": frozenset(("rm", "remove", "remove_directory")),
     "gio": frozenset(("trash", "remove")),
     "rclone": frozenset(("purge", "delete", "rmdirs")),
     "kioclient": frozenset(("remove",)),
@@ -58,6 +60,8 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
             yield call.reason(messages.DELETES_ROOT, messages.NAME_THE_FILES)
     elif call.name in ("mv", "gmv"):
         yield from _gone(call, command, _sources(call))
+    elif call.name in ("rename", "prename", "perl-rename", "mmv", "vidir"):
+        yield from _gone(call, command, call.operands[1:])
     elif call.name in ("find", "gfind", "fd", "fdfind"):
         yield from _found(call, command)
     elif call.name == "rsync":

@@ -33,10 +33,15 @@ _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
     r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
     r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
-    r"|os\.remove|Deno\.remove(?:Sync)?|File\.delete|delete_recursively|chmod|chown)\s*+\(?\s*+(?:glob\s*+\(?\s*+)?"
+    r"|os\.remove|Deno\.remove(?:Sync)?|File\.delete|delete_recursively|chmod|chown"
+    # Any name that says so: `removeDirectoryRecursive`, `delete-directory/files`, `Directory.Delete`.
+    r"|(?i:\b(?:[\w:]++[./:])*+(?:remove|delete|unlink|destroy|erase|wipe|purge)[\w/!-]*+)"
+    r"|Remove-Item(?:\s+-\w+)*+|\bri(?:\s+-\w+)++|\br[dm](?:\s+[-/]\w+)++|\bdel(?:\s+/\w+)++"
+    r"|\bfile\s+delete(?:\s+-\w+)*+)"
+    r"\s*+\(?\s*+(?:(?:glob|at\w*|#p|\w*[pP]ath|File)\s*+(?:[:(]\s*+|(?=[\"'])))?"
 )
 _HOME: Final = re.compile(
-    r"^(?:\w+\.)*(?:expanduser\(|homedir\(|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
+    r"^(?:\w+[.:]{1,2})*(?:expanduser\(|homedir\(|\w*[hH]ome_?[dD]ir\w*!?\(|user_home!?|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
     r"|ENV\[['\"]HOME|\$ENV\{['\"]?HOME|process\.env\.HOME|os\.environ\[['\"]HOME|getenv\(['\"]HOME"
     r"|Dir\.home)"
 )
@@ -46,8 +51,9 @@ _OPENING: Final = re.compile(
 )
 _PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
 _RUNNING: Final = re.compile(
-    r"(?:system|popen|Popen|exec\w*|spawn\w*|\brun|\bcall|check_call|check_output|qx|shell_exec"
-    r"|passthru|getoutput|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
+    r"(?:(?i:system|popen\w*|exec\w*|spawn\w*|\w*command|\w*process|\w*shell|\w*cmd|proc)"
+    r"|\brun\w*|\bcall\w*|check_call|check_output|\bsh|qx|%x|passthru|getoutput\w*"
+    r"|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
 )
 _LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*\[?\s*|\s*\]|\s*\)|\s*$|.)?")
 _EXECUTED_STRING: Final = re.compile(_QUOTED + r"\.execute\(")
@@ -59,17 +65,27 @@ _WALKED: Final = re.compile(
 _REMOVES: Final = re.compile(
     r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf)\b"
 )
+# The whole environment, as text to send.
+_ENVIRONMENT: Final = re.compile(
+    r"(?:JSON\.stringify|json\.dumps|str|dict|repr|to_json|inspect)\s*+\(\s*+(?:dict\(\s*+)?"
+    r"(?:process\.env|os\.environ|ENV)\s*+\)|ENV\.(?:to_h|to_json|inspect)|\bENV\.to_a"
+)
 _SECRET_PATH: Final = re.compile(
     r"[\"']([^\"'\n]*(?:\.ssh/|\.gnupg|\.aws/|\.kube/|\.netrc|\.git-credentials|/etc/shadow)[^\"'\n]*)"
 )
 _FETCH: Final = re.compile(
     r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|fetch\(|LWP|open-uri|URI\.open|Net::HTTP"
-    r"|HTTP::|curl_exec|file_get_contents\(\s*['\"]https?:|socket"
+    r"|HTTP::|curl_exec|file_get_contents\(\s*['\"]https?:|socket|['\"]requests['\"]|\bdownload\("
+    r"|['\"]https?['\"]\)|(?i:WebClient|Invoke-WebRequest|Invoke-RestMethod|\biwr\b|\birm\b|DownloadString)"
+    r"|url-copy-file|url-retrieve|(?:source|include|import|load)\(\s*['\"]https?:"
 )
-_EXECUTE: Final = re.compile(r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b")
+_EXECUTE: Final = re.compile(
+    r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b|\binclude\(|\bsource\("
+    r"|(?i:\biex\b|Invoke-Expression)|load-file|eval-buffer"
+)
 _CONNECTING: Final = re.compile(
     r"socket\.socket|create_connection|fsockopen|TCPSocket|IO::Socket|net\.(?:connect|Socket)"
-    r"|sockaddr_in|/inet/tcp/|\bsocket\s*+\(|require\([\"']net[\"']\)\.\w+|Deno\.connect"
+    r"|sockaddr_in|socket\.tcp|/inet/tcp/|\bsocket\s*+\(|require\([\"']net[\"']\)\.\w+|Deno\.connect"
 )
 _SHELL: Final = re.compile(
     r"/bin/(?:ba|da|z|k)?sh\b|[\"'](?:ba|da|z)?sh[\"' ]|IO\.popen|pty\.spawn|\w\s*\|&?\s*getline"
@@ -78,6 +94,22 @@ _KILLING: Final = re.compile(
     r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
 )
 
+# A path on which a method is called that deletes it: `File("/home").deleteRecursively()`.
+_DELETED_OBJECT: Final = re.compile(
+    _QUOTED + r"\s*+\)*+\s*+\.\s*+(?i:remove|delete|unlink|rm|rmtree|erase)\w*+"
+)
+# Unquoted commands: `!rm -rf ~`, `$[rm -rf ~]`, `syscmd(rm -rf ~)`, `COMMAND rm -rf /`.
+_BARE_COMMAND: Final = re.compile(
+    r"(?:^\s*!|\$[\[(]|![\[(]|%x[\[({]|%\(|syscmd\(`?|\bCOMMAND\s|\bexec\s)\s*+([\w./][^\])}'\n;]*)",
+    re.MULTILINE,
+)
+# A path that no quotes surround, behind a command of PowerShell, cmd or Tcl.
+_BARE_TARGET: Final = re.compile(
+    r"(?i)(?:^|[;|&{(\n]|/c\s)\s*(?:Remove-Item|\bri|\brd|\brmdir|\bdel|\berase|\brm|file\s+delete)"
+    r"(?:\s+(?:-\w+|/\w(?=\s)))++\s+([^\s;|&'\"]+)"
+)
+_DRIVE: Final = re.compile(r"(?i)[a-z]:[\\/]*(?:\*|users|windows|program files.*)?[\\/]*\*?")
+_FORMATS: Final = re.compile(r"(?i)\bformat(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b")
 # Looks at a command line found inside the code.
 Look = Callable[[str], Iterator[Reason]]
 
@@ -93,6 +125,7 @@ def find_code_damage(
             yield f"{messages.CODE_DELETES.format(path=target.group(1))}; {messages.USE_WORKSPACE_FILES}"
         elif _HOME.match(rest):
             yield f"{messages.CODE_DELETES_HOME}; {messages.USE_WORKSPACE_FILES}"
+    yield from _deleted_otherwise(code, places, cwd)
     for path, mode in _opened(code):
         writes = mode is None or any(letter in mode for letter in "wa+>x")
         if writes and path.startswith("/") and places.system_target(path, cwd) is not None:
@@ -109,6 +142,17 @@ def find_code_damage(
         yield from (reason.text for reason in look(command))
 
 
+def _deleted_otherwise(code: str, places: CriticalPaths, cwd: str | None) -> Iterator[str]:
+    """Deletions by a method of a path, or by a command without quotes."""
+    objects = [match[1] or "" for match in _DELETED_OBJECT.finditer(code)]
+    bare = [match[1] for match in _BARE_TARGET.finditer(code)]
+    for path in (*objects, *bare):
+        if _dear(path, places, cwd) or _DRIVE.fullmatch(path):
+            yield f"{messages.CODE_DELETES.format(path=path)}; {messages.USE_WORKSPACE_FILES}"
+    for match in _FORMATS.finditer(code):
+        yield f"{messages.CODE_DELETES.format(path=match[0])}; {messages.USE_WORKSPACE_FILES}"
+
+
 def _decoded(code: str) -> Iterator[str]:
     """The texts in code that decodes and executes base64."""
     if _BASE64.search(code) is None or _EXECUTE.search(code) is None:
@@ -123,8 +167,11 @@ def _decoded(code: str) -> Iterator[str]:
 def _sent_secrets(code: str, places: CriticalPaths, cwd: str | None) -> Iterator[str]:
     if _FETCH.search(code) is None and _CONNECTING.search(code) is None:
         return
-    found = (places.expand_home(match[1]) for match in _SECRET_PATH.finditer(code))
-    if any(places.holds_secrets(path, cwd) for path in found):
+    paths = [match[1] for match in _SECRET_PATH.finditer(code)]
+    # `Dir.home + "/.aws/credentials"`: only the end of the path is in quotes.
+    paths += [f"~{path}" for path in paths if path.startswith("/.")]
+    found = map(places.expand_home, paths)
+    if _ENVIRONMENT.search(code) or any(places.holds_secrets(path, cwd) for path in found):
         yield f"{messages.CODE_SENDS_SECRETS}; {messages.ASK_THE_USER}"
 
 
@@ -166,6 +213,7 @@ def _commands(code: str) -> Iterator[str]:
         if words:
             yield " ".join(words)
     yield from re.findall(r"`([^`]+)`", code)
+    yield from (match[1] for match in _BARE_COMMAND.finditer(code))
     yield from (match[1] or match[2] for match in _EXECUTED_STRING.finditer(code))
 
 

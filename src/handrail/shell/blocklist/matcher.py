@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Final
 
@@ -17,12 +17,14 @@ from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
-from handrail.shell.blocklist.deletes import find_deletions, input_sources, piped_operands
+from handrail.shell.blocklist.deletes import find_deletions, input_sources
 from handrail.shell.blocklist.inline_code import find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
+from handrail.shell.blocklist.permissions import find_permission_changes
 from handrail.shell.blocklist.processes import (
     find_endless_loops,
     find_fork_bombs,
+    find_full_disks,
     find_process_damage,
 )
 from handrail.shell.blocklist.program_calls import (
@@ -42,7 +44,6 @@ from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_
 from handrail.shell.parse.syntax import Script, Word
 from handrail.shell.simulate.simulator import CommandSimulator
 from handrail.shell.tables.catastrophes import (
-    ACCOUNTS,
     ALWAYS,
     ALWAYS_PREFIX,
     DISK_TOOLS,
@@ -51,10 +52,18 @@ from handrail.shell.tables.catastrophes import (
     SELF,
     SHELLS,
 )
-from handrail.shell.tables.refused_uses import REFUSED_USES
+from handrail.shell.tables.refused_uses import CLOUD, REFUSED_USES
+from handrail.shell.tables.remote_loss import (
+    DROPS,
+    EMPTIES,
+    FOUND,
+    IN_USE,
+    LOSSES,
+    SQL_CLIENTS,
+    TRIAL,
+)
+from handrail.shell.tables.text_arguments import takes_text_as_data
 
-_CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod"))
-_EVERYBODY: Final = re.compile(r"0*[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx")
 _PACKAGE_TOOLS: Final = frozenset(
     ("apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "rpm", "pacman", "apk", "zypper")
 )
@@ -79,7 +88,6 @@ _ESSENTIAL: Final = frozenset(
         *("libc-bin", "base-files", "login", "passwd", "musl", "busybox", "linux", "kernel", "rpm"),
     )
 )
-_SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
 
 
 _LOCAL: Final = re.compile(r"root@(?:localhost|127\.\S*|::1|\.host)?")
@@ -119,7 +127,7 @@ def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[R
         if command.critical_paths.critical_loss(target, call.cwd, follow=True) is not None:
             yield call.reason(*RIGHTS)
     elif call.name in _PACKAGE_TOOLS and any(map(_REMOVING.fullmatch, fields)):
-        needed = sorted(_ESSENTIAL.intersection(fields))
+        needed = sorted((_ESSENTIAL | {"*", ".*"}).intersection(fields))
         yield from (
             call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
             for name in needed
@@ -129,41 +137,29 @@ def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[R
 def find_refused_uses(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse a use of an ordinary program, by its arguments alone."""
     uses = REFUSED_USES.get(call.name, ())
-    words = (call.name, *map(plain_text, call.arguments[:_MOST_WORDS])) if uses else ()
-    joined = " ".join(words)
-    yield from (call.reason(*refusal) for pattern, refusal in uses if pattern.fullmatch(joined))
-
-
-def find_permission_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """Reasons to refuse a change of permissions or owners."""
-    if call.name not in _CHANGERS:
+    losses = LOSSES.get(call.name, ())
+    if not uses and not losses:
         return
-    if call.name in ("chmod", "gchmod"):
-        yield from _modes(call, command)
-    for field in (*call.operands, *piped_operands(call, command)):
-        lost = command.critical_paths.critical_loss(field, call.cwd, follow=True)
-        what = lost or command.critical_paths.system_target(field, call.cwd)
-        if what is not None:
-            yield call.reason(
-                messages.CHANGES_RIGHTS.format(what=what), messages.CHANGE_WORKSPACE_FILES
-            )
-            return
+    told = ["" if one == UNKNOWN else plain_text(one) for one in call.arguments[:_MOST_WORDS]]
+    joined = " ".join((call.name, *told))
+    yield from (call.reason(*refusal) for pattern, refusal in uses if pattern.fullmatch(joined))
+    # What another command lists may be all there is.
+    found = any(UNKNOWN in one for one in call.arguments) or call.invocation.extra_arguments
+    words = [FOUND if UNKNOWN in one else plain_text(one) for one in call.arguments[:_MOST_WORDS]]
+    joined = " ".join((call.name, *words, *([FOUND] if found else [])))
+    if any(re.fullmatch(pattern, joined, re.IGNORECASE) for pattern in losses):
+        yield call.reason(*CLOUD)
 
 
-def _modes(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    # A mode may begin with a minus; it only ever takes rights away.
-    modes = plain_text(call.operands[0]).split(",") if call.operands else []
-    if any(_EVERYBODY.fullmatch(mode) for mode in modes):
-        yield call.reason(messages.WORLD_WRITABLE, messages.GRANT_LESS)
-    if any(_SET_ID.fullmatch(mode) for mode in modes):
-        yield from _set_id(call, command)
-
-
-def _set_id(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    roots = tuple(f"{root}/" for root in command.where.roots)
-    for field in call.operands[1:]:
-        if field.startswith("/") and not field.startswith(roots):
-            yield call.reason(*ACCOUNTS)
+def find_database_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse what a database client is told to drop."""
+    if call.name not in SQL_CLIENTS:
+        return
+    told = " ".join(map(plain_text, call.arguments[:_MOST_WORDS]))
+    in_earnest = TRIAL.match(told.partition(" -c ")[0].partition(" -e ")[0]) is not None
+    for text in (told, *_input(call.invocation, command)) if in_earnest else ():
+        if DROPS.search(text) or (EMPTIES.search(text) and IN_USE.search(f"{told} {text}")):
+            yield call.reason(*CLOUD)
             return
 
 
@@ -175,6 +171,8 @@ _CHECKS: Final = (
     find_user_changes,
     find_process_damage,
     find_refused_uses,
+    find_database_losses,
+    find_full_disks,
 )
 _GLOBBED: Final = (
     *ALWAYS,
@@ -185,6 +183,11 @@ _GLOBBED: Final = (
 )
 # Programs that start another installed program by its name.
 _LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
+# Text that could be code: a call, a block, a string, or a command behind a sign.
+_CODE: Final = re.compile(r"[(\[{\"'`!]|\s[-/]\w")
+_WINDOWS_SHELLS: Final = frozenset(
+    ("cmd", "cmd.exe", "powershell", "powershell.exe", "pwsh", "pwsh.exe")
+)
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
 _MOST_WORDS: Final = 200
@@ -302,6 +305,7 @@ def _interpreted_code(
     if runner is None:
         for text in _aliased(one, command):
             yield from look(text)
+        yield from _foreign_code(one, command, look)
         return
     texts = [text for word in runner.code for text in _texts(word, command)]
     if runner.reads_input:
@@ -310,6 +314,25 @@ def _interpreted_code(
         if runner.shell:
             yield from (Reason(reason.text, one.source) for reason in look(text))
         else:
+            found = find_code_damage(
+                text, one.source, command.critical_paths, command.where.cwd, look
+            )
+            yield from (Reason(what, one.source) for what in found)
+
+
+def _foreign_code(
+    one: Invocation, command: ExpandedCommand, look: Callable[[str], Iterator[Reason]]
+) -> Iterator[Reason]:
+    """Reasons to refuse code for a program whose language has no reader of its own."""
+    program = one.program or ""
+    name = program_basename(program)
+    in_workspace = "/" in program and not program.startswith("/")
+    if not name or in_workspace or takes_text_as_data(name):
+        return
+    texts = [text for word in one.words[1:] for text in _texts(word, command)]
+    told = " ".join(texts) if name in _WINDOWS_SHELLS else ""
+    for text in (*texts, *_input(one, command), told):
+        if _CODE.search(text):
             found = find_code_damage(
                 text, one.source, command.critical_paths, command.where.cwd, look
             )

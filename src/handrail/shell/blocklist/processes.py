@@ -26,6 +26,9 @@ from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
 _SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
 _ENDLESS: Final = frozenset(("yes",))
+_ENDLESS_FILES: Final = frozenset(("/dev/zero", "/dev/urandom", "/dev/random"))
+# More processes at once than this are too many.
+_MANY: Final = 20_000
 _WAITING: Final = frozenset(("wait", "sleep", "read", "break", "exit"))
 _ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
     "while": [[["true"]], [[":"]], [["[", "1", "]"]], [["test", "1"]]],
@@ -131,7 +134,8 @@ def _by_name(call: ProgramCall) -> Iterator[Reason]:
         refused = kills or (everybody and len(call.operands) < 2) or anything
     else:
         full = "f" in switches or "--full" in fields
-        refused = anything or (kills and (full or everybody)) or (everybody and "root" in fields)
+        all_of_one = everybody and (len(call.operands) < 2 or "root" in fields)
+        refused = anything or (kills and (full or everybody)) or all_of_one
     if refused:
         yield call.reason(messages.KILLS_BY_PATTERN, messages.END_OWN_PROCESSES)
 
@@ -142,5 +146,41 @@ def _endless(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
     if many is None or (many.isdigit() and 0 < int(many) <= 64):
         return
     feeds = input_sources(call.invocation, command.flat.invocations)
-    if any(one.program and program_basename(one.program) in _ENDLESS for one in feeds):
+    if any(map(_prints_without_end, feeds)):
         yield call.reason(*_BOMB)
+
+
+def _prints_without_end(one: Invocation) -> bool:
+    name = program_basename(one.program or "")
+    texts = [word.value or "" for word in one.words[1:]]
+    numbers = [int(text) for text in texts if text.isdecimal() and len(text) < 20]
+    return name in _ENDLESS or (name == "seq" and max(numbers, default=0) > _MANY)
+
+
+def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse a program that writes a file without end."""
+    if "timeout" in call.invocation.wrapped_by:
+        return
+    fields = [plain_text(field) for field in call.arguments]
+    sources = {field.removeprefix("if=") for field in fields}
+    endless = call.name in _ENDLESS or not _ENDLESS_FILES.isdisjoint(sources)
+    if call.name == "dd":
+        counted = any(field.startswith("count=") for field in fields)
+        target = next((field[3:] for field in fields if field.startswith("of=")), "/dev/null")
+        if endless and not counted and not target.startswith("/dev/"):
+            yield call.reason(messages.FILLS_DISK, messages.WRITE_LESS)
+        return
+    if call.name not in (*_ENDLESS, "cat", "pv", "tee"):
+        return
+    if call.name == "tee":
+        feeds = input_sources(call.invocation, command.flat.invocations)
+        endless = any(program_basename(one.program or "") in _ENDLESS for one in feeds)
+    saved = [
+        redirect.target.value or ""
+        for redirect in call.invocation.redirects
+        if redirect.operator in (">", ">>", ">|", "&>") and redirect.fd in ("", "1")
+    ]
+    if call.name == "tee":
+        saved += call.operands
+    if endless and any(not one.startswith("/dev/") for one in saved):
+        yield call.reason(messages.FILLS_DISK, messages.WRITE_LESS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from handrail.core.commands import Reason
@@ -23,10 +23,26 @@ from handrail.shell.parse.syntax import (
     Word,
     all_simple_commands,
 )
-from handrail.shell.tables.catastrophes import FETCHERS, WRAPPERS
+from handrail.shell.tables.catastrophes import WRAPPERS, fetches_text
 
 _SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
 _DEEPEST: Final = 8
+# They run a program by its address.
+_LOADERS: Final = frozenset(("deno", "bun", "jbang", "kscript", "scala-cli"))
+# They run what they read: make as rules, parallel as commands.
+_INPUT_PROGRAMS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
+    **dict.fromkeys(
+        ("make", "gmake", "just", "ninja"),
+        lambda told: any(one in ("-f-", "-f/dev/stdin", "-", "/dev/stdin") for one in told),
+    ),
+    "parallel": lambda told: all(one.startswith("-") or one.isdigit() for one in told),
+    "crontab": lambda _: True,
+    "at": lambda _: True,
+    "batch": lambda _: True,
+}
+_SERVED_SHELLS: Final = frozenset(
+    ("ttyd", "gotty", "wetty", "shellinaboxd", "tmate", "upterm", "sshx")
+)
 
 
 def find_remote_code(command: ExpandedCommand) -> Iterator[Reason]:
@@ -70,7 +86,14 @@ class RemoteCodeTracker:
             fed = by_input and (self._fed(one) or self._redirected(one))
             return fed or any(map(self._fetched_word, given))
         runner = find_interpreter(one.words)
-        return runner is not None and self._interprets(one, runner)
+        return self._runs_input(name, one) or (runner is not None and self._interprets(one, runner))
+
+    def _runs_input(self, name: str, one: Invocation) -> bool:
+        """`deno run https://…`, `curl … | make -f -`."""
+        told = [word.value or "" for word in one.words[1:]]
+        if name in _LOADERS and any(field.startswith(("http://", "https://")) for field in told):
+            return "run" in told or name not in ("deno", "bun")
+        return name in _INPUT_PROGRAMS and self._fed(one) and _INPUT_PROGRAMS[name](told)
 
     def _reads_its_program(self, one: Invocation) -> bool:
         """`curl … | while read x; do $x; done`."""
@@ -156,7 +179,7 @@ def is_download(words: Sequence[Word]) -> bool:
     """Whether a simple command downloads text."""
     for number, word in enumerate(words):
         name = program_basename(word.value or "")
-        if name in FETCHERS:
+        if fetches_text(name, [one.value for one in words[number + 1 :]]):
             return True
         wrapping = name in WRAPPERS or name.startswith("-") or "=" in name or name.isdigit()
         if not wrapping or (number == 0 and name not in WRAPPERS):
@@ -184,6 +207,8 @@ def _opens_a_shell(one: Invocation) -> bool:
     if name in ("nc", "ncat", "netcat"):
         options = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
         return any(field in options for field in told) or _is_fed_by_a_shell(one)
+    if name in _SERVED_SHELLS and "--version" not in told:
+        return True
     if name == "socat":
         return any(field.upper().startswith(("EXEC:", "SYSTEM:")) for field in told)
     if find_interpreter(one.words) is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from handrail.core.commands import Reason
+from handrail.core.names.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.deletes import input_sources
@@ -21,6 +23,7 @@ from handrail.shell.parse.syntax import (
     Variable,
     Word,
     all_simple_commands,
+    all_statements,
 )
 from handrail.shell.tables.word_list import word_set
 
@@ -28,7 +31,7 @@ from handrail.shell.tables.word_list import word_set
 _SENDERS: Final = word_set("""
     curl wget wget2 http https xh xhs httpie nc ncat netcat socat telnet ftp tftp sftp ssh websocat
     dig host nslookup drill kdig openssl mail mailx sendmail mutt msmtp swaks curlie hurl s3cmd gh
-    lftp ncftpput gist pastebinit termbin
+    lftp ncftpput gist pastebinit termbin ping ping6
 """)
 # They copy to the place that is named last.
 _COPIERS: Final = word_set("scp rsync sftp aws gsutil gcloud az rclone s3cmd mc croc")
@@ -43,6 +46,32 @@ _LOGIN_OPTIONS: Final = {
     "curl": frozenset(("-E", "-K")),
 }
 _ENVIRONMENT: Final = frozenset(("env", "printenv"))
+# They send to whoever listens; nobody deploys with them.
+_RAW_SENDERS: Final = word_set("""
+    curl wget wget2 http https xh nc ncat netcat socat telnet dig host nslookup drill ping websocat
+""")
+# What prints tokens, passwords or keys; the words joined by blanks must match as a whole.
+_PRINTS_SECRETS: Final = re.compile(
+    r"gh auth token.*|aws configure (?:get|export-credentials).*|aws secretsmanager get-secret-value.*"
+    r"|aws ssm get-parameter.*--with-decryption.*|aws sts (?:get-session-token|assume-role).*"
+    r"|gcloud auth (?:application-default )?print-.*token.*|gcloud secrets versions access.*"
+    r"|az account get-access-token.*|az keyvault secret show.*|(?:kubectl|oc) (?:.* )?(?:get|describe) (?:.* )?secrets?\b.*"
+    r"|vault (?:kv get|read|print token|token lookup).*|(?:pass|gopass)(?: show)? .*|op (?:read|item get|document get).*"
+    r"|bw (?:get|list|export).*|lpass show.*|security (?:find-\S+-password|dump-keychain).*|secret-tool lookup.*"
+    r"|keyring get.*|gpg2? .*--export-sec.*|git credential fill.*|heroku config.*|doppler secrets.*"
+    r"|chamber (?:read|export).*|sops (?:-d|--decrypt|decrypt).*|ansible-vault (?:view|decrypt).*|age (?:-d|--decrypt).*"
+    r"|docker-credential-\S+ get.*|rclone config show.*|history(?: .*)?|fc -l.*|env|printenv|export(?: -p)?|set|declare -[px]"
+)
+# A token in the value of such an option proves who is asking.
+_PROOF: Final = re.compile(
+    r"-H|--header|-u|--user|--oauth2-bearer|--auth|-a|--http-password|--password"
+)
+_SOCAT_FILE: Final = re.compile(r"(?i)\A(?:FILE|G?OPEN|CREATE):([^,]+).*")
+_UPLOAD: Final = re.compile(r"-T|--upload-file|--(?:post|body)-file")
+# They copy, pack or encode a file into another.
+_COPYING: Final = word_set("""
+    cp mv install ln tar gtar bsdtar zip 7z gzip bzip2 xz zstd base64 base32 xxd openssl gpg dd rsync cat tee age
+""")
 _DEEPEST: Final = 8
 
 
@@ -63,6 +92,10 @@ class _SecretTracker:
     def __init__(self, command: ExpandedCommand) -> None:
         self._command = command
         self._known: dict[int, bool] = {}
+        self._copies_of_secrets: frozenset[str] | None = None
+        # Secrets of the workspace count, too.
+        self._sends_own = False
+        self._sockets = frozenset(_socket_numbers(command.flat.invocations))
 
     def sends(self, call: ProgramCall) -> bool:
         """Whether the program sends a key."""
@@ -70,13 +103,24 @@ class _SecretTracker:
             return True
         if call.name not in _SENDERS:
             return False
+        own = call.name in _RAW_SENDERS
+        if own is not self._sends_own:
+            self._sends_own = own
+            self._known.clear()
+        if self._receives(call.invocation):
+            return True
+        if self._sends_own and any(is_sensitive(path) for path in _uploads(call)):
+            return True
+        self._sends_own = False
         named = any(self._is_secret(path, call.cwd) for path in _sent_paths(call))
-        return named or self._receives(call.invocation)
+        self._sends_own = own
+        return named
 
     def writes_to_socket(self, one: Invocation) -> bool:
         """Whether the invocation writes a key to a connection of the shell."""
         targets = [redirect.target.value or "" for redirect in one.redirects]
-        if not any(target.startswith(("/dev/tcp/", "/dev/udp/")) for target in targets):
+        numbered = {target for target in targets if target in self._sockets}
+        if not numbered and not any(one.startswith(("/dev/tcp/", "/dev/udp/")) for one in targets):
             return False
         return self._reads_secret(one) or self._receives(one)
 
@@ -90,11 +134,35 @@ class _SecretTracker:
 
     def _is_secret(self, field: str, cwd: str | None) -> bool:
         places = self._command.critical_paths
-        return places.holds_secrets(places.expand_home(field), cwd)
+        if places.holds_secrets(places.expand_home(field), cwd):
+            return True
+        if self._sends_own and _is_file(field) and is_sensitive(field):
+            return True
+        return _file_name(field) in self._copied()
+
+    def _copied(self) -> frozenset[str]:
+        """The names of files into which the command copies keys."""
+        if self._copies_of_secrets is None:
+            self._copies_of_secrets = frozenset()
+            self._copies_of_secrets = frozenset(
+                name
+                for one in self._command.flat.invocations
+                if program_basename(one.program or "") in _COPYING
+                and any(map(self._secret_path, one.words[1:]))
+                for name in _written_names(one)
+            )
+        return self._copies_of_secrets
 
     def _receives(self, one: Invocation) -> bool:
         """Whether a key is in the words, on standard input, or in a here-string."""
-        if any(map(self._secret_word, one.words)) or any(map(self._secret_input, one.redirects)):
+        proofs = _proofs(one)
+        told = (word for word in one.words if word not in proofs)
+        if any(map(self._secret_word, told)) or any(map(self._secret_input, one.redirects)):
+            return True
+        own, self._sends_own = self._sends_own, False
+        sent = any(self._secret_word(word) for word in proofs if not _is_token(word))
+        self._sends_own = own
+        if sent:
             return True
         feeds = input_sources(one, self._command.flat.invocations)
         return any(self._prints_secret(other, 0) for other in feeds)
@@ -131,11 +199,7 @@ class _SecretTracker:
         name, values = program_basename(words[0].value or ""), [one.value for one in words[1:]]
         if name in _ENVIRONMENT and not values:
             return True
-        if name in ("gpg", "gpg2") and any(
-            (one or "").startswith("--export-sec") for one in values
-        ):
-            return True
-        if name in ("export", "declare", "set") and values in ([], ["-p"], ["-x"]):
+        if _PRINTS_SECRETS.fullmatch(" ".join((name, *(one or "" for one in values)))):
             return True
         return name not in ("echo", "printf", "ls", "stat", "test", "[") and any(
             map(self._secret_path, words[1:])
@@ -155,11 +219,12 @@ class _SecretTracker:
     def _secret_part(self, part: Part, depth: int) -> bool:
         match part:
             case Substitution():
+                reads = (one.redirects for one in all_statements(part.script))
                 return any(
                     self._secret_command(simple.words)
                     or any(self._secret_word(one, depth + 1) for one in simple.words)
                     for simple in all_simple_commands(part.script)
-                )
+                ) or any(self._secret_input(one) for group in reads for one in group)
             case Variable():
                 binding = self._command.expander.bindings.get(part.name)
                 given = () if binding is None else binding.assigned
@@ -184,9 +249,66 @@ def _identities(call: ProgramCall) -> Iterator[tuple[int, str]]:
             yield number, one[2:]
 
 
+def _proofs(one: Invocation) -> list[Word]:
+    """The words that prove to a service who is asking."""
+    return [word for before, word in pairwise(one.words) if _PROOF.fullmatch(before.source)]
+
+
+def _is_token(word: Word) -> bool:
+    """Whether a word is only as secret as the token of a service that it contains."""
+    inner = [
+        simple
+        for part in word.parts
+        if isinstance(part, Substitution)
+        for simple in all_simple_commands(part.script)
+    ]
+    return all(
+        _PRINTS_SECRETS.fullmatch(" ".join(one.value or "" for one in simple.words))
+        for simple in inner
+    )
+
+
+def _socket_numbers(invocations: Sequence[Invocation]) -> Iterator[str]:
+    """The descriptors that `exec 3<>/dev/tcp/…` opens."""
+    for one in invocations:
+        for redirect in one.redirects:
+            if redirect.fd and (redirect.target.value or "").startswith(("/dev/tcp/", "/dev/udp/")):
+                yield redirect.fd
+
+
+def _file_name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _is_file(path: str) -> bool:
+    return "://" not in path and path[:1] not in ("", "-")
+
+
+def _written_names(one: Invocation) -> Iterator[str]:
+    """The names that a copy of a file may get."""
+    for word in (*one.words[1:], *(redirect.target for redirect in one.redirects)):
+        name = _file_name(word.value or "")
+        if name not in ("", ".", "..", "-") and not name.startswith("-"):
+            yield name
+
+
+def _uploads(call: ProgramCall) -> Iterator[str]:
+    """The files that the arguments name as such: `-F x=@file`, `-T file`, `--post-file=file`."""
+    for before, one in pairwise(("", *call.arguments)):
+        name, equals, value = one.partition("=")
+        if "@" in one and not before.startswith(("-u", "--user")):
+            yield one.rpartition("@")[2]
+        elif equals and _UPLOAD.fullmatch(name):
+            yield value
+        elif _UPLOAD.fullmatch(before):
+            yield one
+
+
 def _sent_paths(call: ProgramCall) -> Iterator[str]:
     """The parts of arguments that may name a file to send: `@x`, `name=@x`, `--post-file=x`, `x`."""
     skipped = {number for number, _ in _identities(call)}
     for number, one in enumerate(call.arguments):
         if number not in skipped:
+            # `FILE:x,option` of socat.
+            one = _SOCAT_FILE.sub(r"\1", one)
             yield one.rpartition("@")[2] if "@" in one else one.rpartition("=")[2]

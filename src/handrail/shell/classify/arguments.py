@@ -24,6 +24,8 @@ _HARMLESS: Final = re.compile(
 )
 # NUL stands for a gap; no word can contain one.
 _ELSEWHERE: Final = re.compile(r"\A[/~]|\.\.|\0\0|(?:\A|/)\.\0|\0\.(?:/|\Z)")
+_ARITHMETIC: Final = re.compile(r"\$\(\(([\w\s+*/%<>=!&|^~?:,()#-]*)\)\)")
+_NAME: Final = re.compile(r"(?<![\w#])[A-Za-z_]\w*")
 _GLOB: Final = re.compile(r"[*?\[]")
 
 
@@ -139,4 +141,6 @@ def _asks(part: Part) -> Iterator[str]:
         for word in part.inner:
             yield from chain.from_iterable(_asks(one) for one in word.parts)
     elif isinstance(part, Opaque):
-        yield part.source
+        names = _ARITHMETIC.fullmatch(part.source)
+        # A number shows no more than the variables that it is made of.
+        yield from _NAME.findall(names[1]) if names else (part.source,)

@@ -310,7 +310,7 @@ class Classifier:
                 )
         if sweeps and program.safety_class is not CommandClass.SAFE:
             context.danger(messages.WHOLE_WORKSPACE.format(argument=one.source))
-        classify_arguments(parsed, context)
+        classify_arguments(program, parsed, context)
         if uses_current_directory(program, parsed) and not one.extra_arguments:
             roles.classify_argument(default_role(program, parsed), _HERE, context)
         grammar = program.grammar

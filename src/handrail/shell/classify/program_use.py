@@ -131,8 +131,13 @@ def add_option_dashes(program: ProgramSpec, given: Sequence[Argument]) -> Sequen
     return (*dashed, *rest)
 
 
-def classify_arguments(parsed: ParsedCommandLine, context: ArgumentContext) -> None:
+def classify_arguments(
+    program: ProgramSpec, parsed: ParsedCommandLine, context: ArgumentContext
+) -> None:
     """Add the reasons and effects of all parsed arguments to the collector."""
+    least = sum(slot.least for slot in program.grammar.slots)
+    if "needs" in program.traits and len(parsed.operands) < least:
+        context.danger(messages.LACKS_OPERANDS.format(program=program.name))
     for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
         if meant.role == "into":
             sources = [one.argument for one in parsed.operands if one is not meant]

@@ -18,7 +18,7 @@ from handrail.shell.expand import UNKNOWN
 from handrail.shell.parse.syntax import CommandGroup, Opaque, Script, Statement, Word
 from handrail.shell.simulate.expansion import concrete_word
 from handrail.shell.simulate.program_output import decode_escapes
-from handrail.shell.simulate.shell_state import InputText, ShellState
+from handrail.shell.simulate.shell_state import DOWNLOADED, InputText, ShellState
 from handrail.shell.tables.catastrophes import FETCHERS, LANGUAGES, SHELLS
 
 _OUTPUTS: Final = {
@@ -31,6 +31,8 @@ _OUTPUTS: Final = {
     "https": ("-o", "--output"),
     "fetch": ("-o", "--output"),
 }
+_COPIERS: Final = frozenset(("scp", "rsync", "aws", "gsutil", "gcloud", "rclone", "sftp"))
+_REMOTE_FILE: Final = re.compile(r"[\w.@-]+::?[^:]|(?:s3|gs|rsync|sftp|https?|az)://")
 # They save a file under the last name in its address.
 _SAVES: Final = frozenset(("wget", "wget2", "aria2c", "axel"))
 _REMOTE_NAME: Final = frozenset(
@@ -156,7 +158,18 @@ def define_aliases(
             state.functions[name] = Statement(CommandGroup(script, subshell=False), value)
 
 
-def downloaded_file(fields: Sequence[str]) -> str | None:
+def record_downloads(fields: Sequence[str], stdin: str | None, state: ShellState) -> None:
+    """Record the file or the directory that a program brings from another machine."""
+    copies = posixpath.basename(fields[0]) in _COPIERS
+    target = _copied_file(fields[1:]) if copies else _downloaded_file(fields)
+    if target is not None:
+        state.write(target, DOWNLOADED)
+    tree = _downloaded_tree(fields, stdin)
+    if tree is not None:
+        state.trees.add(state.absolute(tree))
+
+
+def _downloaded_file(fields: Sequence[str]) -> str | None:
     """The file that a program saves from another machine; None if it saves none."""
     name, arguments = posixpath.basename(fields[0]), fields[1:]
     options = _OUTPUTS.get(name)
@@ -180,6 +193,30 @@ def downloaded_file(fields: Sequence[str]) -> str | None:
         return None
     addresses = [one for one in arguments if not one.startswith("-")]
     return posixpath.basename(addresses[-1].partition("?")[0].rstrip("/")) if addresses else None
+
+
+def _copied_file(arguments: Sequence[str]) -> str | None:
+    """The file that `scp host:file target` and its like bring here."""
+    operands = [one for one in arguments if not one.startswith("-")]
+    remote = [one for one in operands[:-1] if _REMOTE_FILE.match(one)]
+    if not remote or _REMOTE_FILE.match(operands[-1]):
+        return None
+    target = operands[-1]
+    name = posixpath.basename(remote[-1])
+    return posixpath.join(target, name) if target.endswith(("/", ".")) else target
+
+
+def _downloaded_tree(fields: Sequence[str], stdin: str | None) -> str | None:
+    """The directory that a clone or an archive from another machine fills; None for none."""
+    name, arguments = posixpath.basename(fields[0]), fields[1:]
+    operands = [one for one in arguments if not one.startswith("-")]
+    if name == "git" and operands[:1] == ["clone"] and len(operands) > 1:
+        given = operands[2:3] or [posixpath.basename(operands[1].rstrip("/")).removesuffix(".git")]
+        return given[0]
+    if name in ("tar", "bsdtar", "unzip", "cpio") and stdin is not None and DOWNLOADED in stdin:
+        places = [after for one, after in pairwise([*arguments, ""]) if one in ("-C", "-d")]
+        return places[0] if places else "."
+    return None
 
 
 def interpreted_file(fields: Sequence[str]) -> str | None:
@@ -213,6 +250,20 @@ def argument_file(fields: Sequence[str]) -> str | None:
         if not one.startswith("-"):
             return None
     return None
+
+
+def entered_directory(fields: Sequence[str], state: ShellState) -> ShellState:
+    """The state in which `env -C DIR` runs its command; the same for other programs."""
+    if posixpath.basename(fields[0]) != "env":
+        return state
+    for one, after in pairwise([*fields[1:], ""]):
+        if not one.startswith("-") and "=" not in one:
+            break
+        if one in ("-C", "--chdir") or one.startswith("--chdir="):
+            state = state.fork()
+            state.enter(one.partition("=")[2] or after)
+            break
+    return state
 
 
 def is_placeholder(word: Word) -> bool:

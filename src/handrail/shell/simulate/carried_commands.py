@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, SHELLS
+from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
 
 _HOST_MOUNT: Final = re.compile(
@@ -14,17 +16,81 @@ _HOST_MOUNT: Final = re.compile(
     r"|(?:--mount=)?(?:[^,\s]+,)*(?:source|src)=(/[^,]*),(?:target|dst|destination)=([^,]+).*"
 )
 _CONTAINER_PROGRAMS: Final = word_set("rm chroot sh bash dd find chmod chown mv cp tee shred")
+_WIPING: Final = word_set("rm shred dd find")
+_WIPES: Final = re.compile(r"\b(?:rm|shred|dd|find)\b")
 _RUNS: Final = frozenset(("exec", "run", "debug", "rsh"))
 _COMMAND_VALUE: Final = re.compile(r"--(?:command|scripts)|-a|--args")
 _COMMAND_LIST: Final = re.compile(r"commands=\[?(.+?)\]?", re.DOTALL)
 _LIST_ITEM: Final = re.compile(r"[\"']([^\"']+)[\"']")
 # Read by every new shell, or by the service manager and the desktop.
-_STARTUP_FILES: Final = word_set("""
+STARTUP_FILES: Final = word_set("""
     .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zprofile .zshenv .zlogin .kshrc
     .cshrc .tcshrc .login .xinitrc .xsession .xprofile .bash_aliases config.fish
 """)
+_STARTUP_FOLDERS: Final = re.compile(
+    r"/\.config/(?:autostart|autostart-scripts|plasma-workspace/env|environment\.d)/|/\.bashrc\.d/"
+    r"|/\.zshrc\.d/|/\.profile\.d/|/\.git/hooks/"
+)
+# What a shell runs before each prompt or command.
+_STARTUP_VARIABLE: Final = re.compile(
+    r"\b(?:PROMPT_COMMAND|PS[0124]|BASH_ENV|ENV|precmd|preexec)=(?:\"([^\"]*)\"|'([^']*)')"
+)
 _UNITS: Final = (".service", ".timer", ".desktop", ".path", ".socket")
 _UNIT_COMMAND: Final = re.compile(r"^\s*Exec\w*=[-@:+!]*(.+)$", re.MULTILINE)
+
+
+_COMMAND_VARIABLES: Final = re.compile(
+    r"GIT_(?:SSH_COMMAND|EDITOR|PAGER|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|SSH|PROXY_COMMAND)"
+    r"|PROMPT_COMMAND|BASH_ENV|ENV|EDITOR|VISUAL|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PS[0124]|RSYNC_RSH"
+    r"|FCEDIT|SUDO_ASKPASS|SSH_ASKPASS"
+)
+# Programs that do harm by the paths or processes they are given.
+_DAMAGING: Final = word_set("""
+    rm dd shred wipefs find chmod chown chgrp mv truncate unlink rmdir tee kill killall pkill crontab
+""")
+_COMMAND_WORDS: Final = _DAMAGING | ALWAYS.keys() | FETCHERS | SHELLS | {"eval", "exec", "env", ":"}
+# What may stand before the first word of a command text.
+_BEFORE_COMMAND: Final = re.compile(r"[\s!|;&(@:-]*(?:(?:cmd|shell|sh|run|exec)\b)?[\s!:]*")
+_FIRST_WORD: Final = re.compile(r"[\w./+:-]+")
+# The words after one of these are the command of another program, whoever reads them.
+_INTRODUCES: Final = word_set("-- exec run shell do with cmd command spawn start")
+# They run their last words on many machines.
+_FLEETS: Final = word_set("""
+    pdsh clush dsh pssh parallel-ssh prsh mussh fab mco bolt srun mpirun mpiexec sshpass ttyd gotty
+""")
+
+
+def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
+    """The values of the variables that programs take for a command, or for a file of commands."""
+    for name, value in variables.items():
+        if _COMMAND_VARIABLES.fullmatch(name):
+            yield value.removeprefix("|")
+
+
+def commands_in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """The commands that a program would run if it runs its arguments, as many do.
+
+    A word of blanks and a command's name may be text for a shell; so may all words after `--`,
+    `exec` or `run`, or from the name of a program that does harm to the end.
+    """
+    if takes_text_as_data(name):
+        return
+    for number, one in enumerate(arguments):
+        before = arguments[number - 1] if number else ""
+        word = posixpath.basename(one)
+        introduced = before in _INTRODUCES or name in _FLEETS
+        if word in _DAMAGING or (introduced and word in _COMMAND_WORDS):
+            yield quoted_command((word, *arguments[number + 1 :]))
+        for text in {one, one.partition("=")[2]}:
+            if " " in text.strip() and is_command_text(text):
+                yield _BEFORE_COMMAND.sub("", text, count=1)
+
+
+def is_command_text(text: str) -> bool:
+    """Whether a text begins like a command that could do harm."""
+    start = _BEFORE_COMMAND.match(text)
+    found = _FIRST_WORD.match(text, start.end() if start else 0)
+    return found is not None and posixpath.basename(found[0]) in _COMMAND_WORDS
 
 
 def quoted_command(words: Sequence[str]) -> str:
@@ -48,6 +114,13 @@ def container_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
         for start in range(1, len(joined)):
             if joined[start - 1][:1] != "-" and joined[start] in _CONTAINER_PROGRAMS:
                 yield quoted_command(joined[start:])
+    if "exec" in arguments:
+        # A container that serves loses what it is for.
+        rest = arguments[arguments.index("exec") + 1 :]
+        for number, one in enumerate(rest):
+            if one in _WIPING or (one in SHELLS and _WIPES.search(" ".join(rest[number:]))):
+                yield quoted_command(rest[number:])
+                return
 
 
 def pod_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
@@ -70,7 +143,8 @@ def fleet_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
 def startup_commands(path: str, content: str) -> Iterator[str]:
     """The shell texts that run at the next login or start if a file has this content."""
     name = posixpath.basename(path)
-    if name in _STARTUP_FILES:
+    if name in STARTUP_FILES or _STARTUP_FOLDERS.search(path):
         yield content
+        yield from (match[1] or match[2] for match in _STARTUP_VARIABLE.finditer(content))
     elif name.endswith(_UNITS):
         yield from _UNIT_COMMAND.findall(content)

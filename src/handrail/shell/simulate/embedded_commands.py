@@ -6,6 +6,7 @@ own. The result only ever serves to find a catastrophe, so a guess is allowed.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -14,6 +15,8 @@ from typing import Final
 from handrail.shell.classify import sed
 from handrail.shell.languages import awk
 from handrail.shell.simulate.carried_commands import (
+    STARTUP_FILES,
+    commands_in_arguments,
     container_commands,
     fleet_commands,
     pod_commands,
@@ -30,11 +33,6 @@ _GIT_KEYS: Final = re.compile(
     r"|interactive\.difffilter|init\.templatedir|core\.hookspath)"
 )
 _GIT_FILTERS: Final = re.compile(r"--(?:tree|index|msg|env|commit|parent|tag-name)-filter|--setup")
-_COMMAND_VARIABLES: Final = re.compile(
-    r"GIT_(?:SSH_COMMAND|EDITOR|PAGER|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|SSH|PROXY_COMMAND)"
-    r"|PROMPT_COMMAND|BASH_ENV|ENV|EDITOR|VISUAL|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PS[0124]|RSYNC_RSH"
-    r"|FCEDIT|SUDO_ASKPASS|SSH_ASKPASS"
-)
 _EDITORS: Final = word_set("vim vi nvim view vimdiff gvim ex rvim vimx rview")
 _EDITOR_COMMAND: Final = re.compile(
     r"^[\s:]*(?:\d+,?\$?|%|\$|sil(?:ent)?!?\s+)*\s*(?:r(?:ead)?|w(?:rite)?)?\s*!\s*(.+)", re.DOTALL
@@ -54,6 +52,8 @@ _CLIENT_COMMAND: Final = re.compile(r"\\!\s*([^\n]+)|^\s*system\s+([^\n]+)", re.
 _SERVER_PROGRAM: Final = re.compile(r"(?i)\bprogram\s+'([^']+)'")
 _DEBUGGER_COMMAND: Final = re.compile(r"^\s*(?:!|shell|pipe|platform shell)\s*(.+)", re.DOTALL)
 _SPAWN: Final = re.compile(r"(?:spawn|exec|system)\s+([^;\n\]]+)")
+# `1i text`, `$a text`: sed inserts it.
+_INSERTED: Final = re.compile(r"^\s*(?:\d+|\$|/[^/]*/)?\s*[aic]\\?\s*(\S.*)$", re.MULTILINE)
 _CRON: Final = re.compile(r"^\s*(?:@\w+|(?:\S+\s+){4}\S+)\s+(\S.*)$", re.MULTILINE)
 _RECIPE: Final = re.compile(
     r"^(?:\t[-@+]*|[^#\s:=]+\s*::?[^=;\n]*;\s*)(.+)$|\$\(shell\s+([^)]+)\)", re.MULTILINE
@@ -93,13 +93,6 @@ _OPTION_PREFIX: Final = re.compile(
 )
 
 
-def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
-    """The values of the variables that programs take for a command, or for a file of commands."""
-    for name, value in variables.items():
-        if _COMMAND_VARIABLES.fullmatch(name):
-            yield value
-
-
 def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]:
     """The shell texts that a program would run."""
     name, arguments = fields[0].rpartition("/")[2], [one[:_MAX_TEXT] for one in fields[1:]]
@@ -119,6 +112,8 @@ def embedded_commands(fields: Sequence[str], stdin: str | None) -> Iterator[str]
         reader = _after_options
     if reader is not None:
         yield from reader(arguments, (stdin or "")[:_MAX_TEXT])
+    if "/" not in fields[0] or fields[0].startswith("/"):
+        yield from commands_in_arguments(name, arguments)
 
 
 def _sed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
@@ -134,6 +129,8 @@ def _sed(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     text = "\n".join(scripts) if scripts else "".join(rest[:1])
     for command in sed.executed_commands(text):
         yield command or stdin
+    if any(posixpath.basename(one) in STARTUP_FILES for one in rest):
+        yield from (match[1] for match in _INSERTED.finditer(text))
     for path in sed.written_files(text):
         yield f"> {quoted_command([path])}"
 
@@ -152,6 +149,14 @@ def _git(arguments: Sequence[str], _: str) -> Iterator[str]:
         elif not one.startswith("-"):
             yield from _git_subcommand(one, left, aliases)
             return
+
+
+def _mercurial(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """`hg --config alias.x='!command'`, `hg --config hooks.x=command`."""
+    for setting in _values_after(arguments, re.compile(r"--config")):
+        key, _equals, value = setting.partition("=")
+        if key.startswith(("alias.", "hooks.", "ui.", "merge-tools.", "extdiff.", "pager.")):
+            yield value.removeprefix("!")
 
 
 def _git_setting(text: str, aliases: dict[str, str]) -> Iterator[str]:
@@ -194,6 +199,7 @@ def _git_subcommand(name: str, rest: Sequence[str], aliases: Mapping[str, str]) 
             rest,
             re.compile(r"-x|--exec|--extcmd|-O|--open-files-in-pager|--upload-pack|-u|--remote"),
         )
+        yield from (one[2:] for one in rest if one.startswith("-O"))
 
 
 def _values_after(arguments: Sequence[str], options: re.Pattern[str]) -> Iterator[str]:
@@ -205,7 +211,7 @@ def _values_after(arguments: Sequence[str], options: re.Pattern[str]) -> Iterato
 
 def _editor(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     commands = [one[1:] for one in arguments if one.startswith("+") and len(one) > 1] + list(
-        _values_after(arguments, re.compile(r"-c|--cmd|-S"))
+        _values_after(arguments, re.compile(r"-\w*c|--cmd|-S"))
     )
     for command in (*commands, *stdin.splitlines()):
         shell = _EDITOR_COMMAND.match(command)
@@ -358,6 +364,7 @@ def _awk(arguments: Sequence[str], _: str) -> Iterator[str]:
 _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
     "git": _git,
+    "hg": _mercurial,
     **dict.fromkeys(("ed", "red"), _ed),
     **dict.fromkeys(("emacs", "emacsclient"), _emacs),
     **dict.fromkeys(("gdb", "lldb"), _debugger),

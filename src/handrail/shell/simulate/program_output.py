@@ -15,7 +15,7 @@ from typing import Final
 from handrail.shell.echo import printed_text
 from handrail.shell.expand import UNKNOWN
 from handrail.shell.simulate.shell_state import DOWNLOADED, ShellState
-from handrail.shell.tables.catastrophes import FETCHERS
+from handrail.shell.tables.catastrophes import fetches_text
 
 _ESCAPE: Final = re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|0?([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|([abefnrtv\\]))"
@@ -45,13 +45,15 @@ _OPENSSL: Final = frozenset(("base64", "enc"))
 # What stands for the many names of a directory whose loss is a catastrophe.
 _LISTINGS: Final = {"/": ("etc", "usr", "home")}
 _SUBSTITUTE: Final = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gpIi\d]*)")
+_CUT_BY: Final = re.compile(r"-d ?(\S)|--delimiter=(\S)")
+_CUT_FIELD: Final = re.compile(r"-f ?(\d+)(?![\d,-])")
 _LONGEST: Final = 20_000
 
 
 def guess_output(fields: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
     """What a program prints; None if nothing is known about it."""
     name, arguments = fields[0].rpartition("/")[2], list(fields[1:])
-    if name in FETCHERS:
+    if fetches_text(name, arguments):
         return DOWNLOADED
     program = _PROGRAMS.get(name)
     if program is not None:
@@ -226,6 +228,24 @@ def _dirname(arguments: Sequence[str], _: str | None, __: ShellState) -> str | N
     return (folder or slash or ".") + "\n"
 
 
+def _account(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
+    """`getent passwd NAME`: the home directory is the user's, whoever is asked for."""
+    if arguments[:1] != ["passwd"]:
+        return None
+    return f"user:x:1000:1000:user:{state.home}:/bin/sh\n"
+
+
+def _cut(arguments: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
+    """`cut -d: -f6` with one field."""
+    joined = " ".join(arguments)
+    separator, number = _CUT_BY.search(joined), _CUT_FIELD.search(joined)
+    if stdin is None or separator is None or number is None:
+        return stdin
+    at = int(number[1][:3]) - 1
+    lines = (line.split(separator[1]) for line in stdin[:_LONGEST].splitlines())
+    return "\n".join(parts[at] if -1 < at < len(parts) else "" for parts in lines) + "\n"
+
+
 def _same_path(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
     paths = [one for one in arguments if not one.startswith("-")]
     return state.absolute(paths[-1]) + "\n" if paths else None
@@ -242,6 +262,8 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], 
     "git": _git,
     "find": _find,
     "ls": _ls,
+    "getent": _account,
+    "cut": _cut,
     "ps": _processes,
     "pgrep": _matching,
     "pidof": _matching,

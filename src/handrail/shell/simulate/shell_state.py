@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -15,6 +16,9 @@ _OUTPUTS: Final = (">", ">>", ">|", "&>", "&>>")
 
 # In a text: what another machine has sent.
 DOWNLOADED: Final = "\ue006"
+_INSTALLS: Final = re.compile(
+    r"(?i)install|setup|bootstrap|payload|run\.sh|init\.sh|\.(?:sh|bash)$"
+)
 _MAX_VARIABLES: Final = 500
 _MAX_TEXT: Final = 20_000
 
@@ -52,6 +56,8 @@ class ShellState:
     functions: dict[str, Statement] = field(default_factory=dict)
     # The contents of files that the command has written; shared by all its shells.
     files: dict[str, str] = field(default_factory=dict)
+    # Directories that came from another machine.
+    trees: set[str] = field(default_factory=set)
 
     def fork(self) -> ShellState:
         """The state of a subshell: its changes do not come back, except those of files."""
@@ -111,6 +117,13 @@ class ShellState:
         """The content of a file that the command has written."""
         return self.files.get(self.absolute(path))
 
+    def in_downloaded_tree(self, path: str) -> bool:
+        """Whether a file that installs something lies in a directory from another machine."""
+        place = self.absolute(path)
+        if _INSTALLS.search(posixpath.basename(place)) is None:
+            return False
+        return any(place.startswith(f"{tree}/") for tree in self.trees)
+
     def write(self, path: str, text: str, *, appends: bool = False) -> None:
         """Record the content of a file that the command writes."""
         target = self.absolute(path)
@@ -144,6 +157,8 @@ def record_output(redirects: Sequence[Redirect], text: str | None, state: ShellS
         target = one.target.value or ""
         if target.startswith(_SOCKETS) and one.fd:
             state.files[f"&{one.fd}"] = DOWNLOADED
+        elif one.operator in ("<", "<>") and one.fd not in ("", "0"):
+            state.files[f"&{one.fd}"] = state.content(target) or UNKNOWN
         elif one.operator in _OUTPUTS and one.fd in ("", "1"):
             state.write(target, UNKNOWN if text is None else text, appends=">>" in one.operator)
             text = ""

@@ -29,8 +29,8 @@ from handrail.shell.parse.syntax import (
 )
 from handrail.shell.simulate import builtin_commands, shell_state
 from handrail.shell.simulate.builtin_commands import argument_file, fill_placeholder, is_placeholder
-from handrail.shell.simulate.carried_commands import startup_commands
-from handrail.shell.simulate.embedded_commands import commands_in_variables, embedded_commands
+from handrail.shell.simulate.carried_commands import commands_in_variables, startup_commands
+from handrail.shell.simulate.embedded_commands import embedded_commands
 from handrail.shell.simulate.expansion import StateExpansion, concrete_word
 from handrail.shell.simulate.frames import SimulationFrame, make_invocation
 from handrail.shell.simulate.program_output import guess_output
@@ -244,6 +244,7 @@ class CommandSimulator:
         given = argument_file(plain)
         if given is not None:
             frame = replace(frame, stdin=InputText(own.content(given) or UNKNOWN))
+        own = builtin_commands.entered_directory(plain, own)
         unwrapped = unwrap(words)
         texts = [
             self._wrapped(run, name, source, state if run.inside else own, frame)
@@ -260,10 +261,10 @@ class CommandSimulator:
         written = "".join(text for one in fields[1:] if (text := state.content(one)))
         for text in embedded_commands(fields, stdin or written):
             self._text(text, source, state.fork(), frame.inside(fields[0]))
-        target = builtin_commands.downloaded_file(fields)
-        if target is not None:
-            state.write(target, DOWNLOADED)
+        builtin_commands.record_downloads(fields, stdin, state)
         path = builtin_commands.interpreted_file(fields)
+        if path is not None and state.in_downloaded_tree(path):
+            self.remote.append(source)
         content = stdin if path == "-" else state.files.get(state.absolute(path)) if path else None
         if content is not None and path is not None:
             self._interpret(fields, content, source, state, frame)
@@ -313,6 +314,8 @@ class CommandSimulator:
             fed = frame.stdin.peek() if frame.stdin is not None else ""
             return self._text(fed, source, inside, replace(inner, stdin=None))
         path = self._expansion(state, frame).text(run.words[0])
+        if state.in_downloaded_tree(path):
+            self.remote.append(source)
         content = state.files.get(state.absolute(path))
         if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") and frame.stdin is not None:
             content = frame.stdin.peek()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from handrail.shell.tables.word_list import word_set
@@ -89,7 +89,8 @@ DISK_TOOLS: Final = word_set("""
     fdisk sfdisk cfdisk gdisk cgdisk sgdisk parted wipefs cryptsetup nvme hdparm sdparm
     sg_format diskutil badblocks zpool mdadm partx dmsetup debugfs tune2fs resize2fs fsck e2fsck
     xfs_repair growpart mount umount swapon shred srm wipe hdiutil asr btrfs gpart flashcp
-    flash_erase nandwrite ddrescue dcfldd partclone.restore
+    flash_erase nandwrite ddrescue dcfldd partclone.restore qemu-img bmaptool balena etcher dd_rescue
+    rpi-imager usbimager dc3dd e2image xfs_copy fsarchiver partimage sg_write_same sg_sanitize blkzone
 """)
 # With nothing but these and the disk they only look.
 LOOKING: Final[Mapping[str, frozenset[str]]] = {
@@ -104,6 +105,7 @@ LOOKING: Final[Mapping[str, frozenset[str]]] = {
     "mdadm": frozenset(("--detail", "-D", "--examine", "-E")),
     "diskutil": frozenset(("list", "info")),
     "tune2fs": frozenset(("-l",)),
+    "qemu-img": frozenset(("info", "check", "map", "-f", "raw")),
     "partx": frozenset(("-s", "--show", "-l", "--list")),
 }
 DISK_VERBS: Final[Mapping[str, frozenset[str]]] = {
@@ -157,7 +159,7 @@ RIGHTS: Final = _RIGHTS
 ACCOUNTS: Final = _ACCOUNTS
 
 SHELLS: Final = word_set("""
-    sh bash zsh dash ksh mksh ash fish csh tcsh rbash yash pwsh nu elvish xonsh
+    sh bash zsh dash ksh mksh ash fish csh tcsh rbash yash nu elvish
 """)
 # How each language takes its program: options that carry code, and options with a value.
 LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
@@ -182,7 +184,6 @@ LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
     "swift": ("e", ""),
     "guile": ("c", ""),
     "elixir": ("e", "r"),
-    "erl": ("", ""),
     "awk": ("e", "vFfi"),
     "gawk": ("e", "vFfi"),
     "mawk": ("e", "vFfi"),
@@ -199,6 +200,26 @@ FETCHERS: Final = word_set("""
     lwp-request lwp-download nc ncat netcat socat telnet ftp tftp sftp ssh scp dig host nslookup
     drill gopher kdig websocat rclone gsutil curlie hurl s3cmd
 """)
+# The same by one of their commands.
+FETCHING_VERBS: Final[Mapping[str, frozenset[str]]] = {
+    "aws": frozenset(("s3", "s3api", "ssm")),
+    "gh": frozenset(("api", "gist", "release")),
+    "glab": frozenset(("api", "snippet")),
+    "gcloud": frozenset(("storage",)),
+    "az": frozenset(("storage",)),
+    "ipfs": frozenset(("cat", "get")),
+    "mc": frozenset(("cat",)),
+    "kubectl": frozenset(("cp",)),
+    "hdfs": frozenset(("dfs",)),
+}
+
+
+def fetches_text(name: str, arguments: Sequence[str | None]) -> bool:
+    """Whether a program brings text from another machine."""
+    verbs = FETCHING_VERBS.get(name, frozenset())
+    return name in FETCHERS or not verbs.isdisjoint(arguments[:2])
+
+
 # What hands its input on, changed or not.
 WRAPPERS: Final = word_set("""
     env command exec nohup time nice ionice timeout stdbuf setsid busybox toybox builtin xargs

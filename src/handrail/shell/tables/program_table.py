@@ -144,7 +144,7 @@ class ProgramSpec:
     # "builtin", "any" (no argument is harmful), "open" (touches more than it names), "git" (writes in
     # `.git`), "endless", "bare" (harmful without arguments), "alone" (works without a subcommand),
     # "net" and "host" (arguments name machines), "fetches" (connects to other machines), "dashless"
-    # (the first word is options), "wrapper" and "modules" (runs what follows), "processes" (shows
+    # (the first word is options), "needs" (harmful with fewer operands), "wrapper" and "modules" (runs what follows), "processes" (shows
     # the arguments of other processes).
     traits: frozenset[str] = frozenset()
     # A pattern of arguments that make it dangerous.

@@ -13,8 +13,15 @@ _NETWORK: Final = Refusal(
 )
 _KERNEL: Final = Refusal("it changes the running kernel", "ask the user to do it")
 _LOGS: Final = Refusal("it deletes the machine's logs", "read them instead")
-_CLOUD: Final = Refusal(
+_KILLS: Final = Refusal(
+    "it ends processes of others", "end only what you started, by its process id"
+)
+CLOUD: Final = Refusal(
     "it deletes whole accounts, clusters, databases or buckets", "ask the user to delete them"
+)
+_DEFENCES: Final = (
+    r"(?:apparmor|auditd|firewalld|ufw|fail2ban|iptables|nftables|selinux\S*|crowdsec|clamav\S*|falco|ossec\S*"
+    r"|wazuh\S*|sshguard|osquery\S*|systemd-journald|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
 )
 _QUIETLY: Final = r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f)\b)"
 _FILTER: Final = re.compile(r".* (?:-F|-X|-P|-D|--flush|--policy|--delete-chain|--delete)(?: .*)?")
@@ -24,7 +31,40 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
     **dict.fromkeys(("iptables", "ip6tables", "ebtables", "arptables"), ((_FILTER, _NETWORK),)),
     "nft": ((re.compile(r".* (?:flush|delete|destroy)(?: .*)?"), _NETWORK),),
     "ufw": ((re.compile(r".* (?:disable|reset|default allow)(?: .*)?"), _NETWORK),),
-    "firewall-cmd": ((re.compile(r".* --panic-on"), _NETWORK),),
+    "firewall-cmd": (
+        (
+            re.compile(
+                r".* (?:--panic-on|--add-port=\d+-\d+\S*|--set-default-zone=trusted)(?: .*)?"
+            ),
+            _NETWORK,
+        ),
+    ),
+    **dict.fromkeys(
+        ("systemctl", "service", "rc-service"),
+        (
+            (re.compile(rf".* (?:stop|disable|mask|kill)\b.* {_DEFENCES}(?: .*)?"), _NETWORK),
+            (re.compile(rf".* {_DEFENCES} stop"), _NETWORK),
+        ),
+    ),
+    "csrutil": ((re.compile(r".* (?:disable|clear)(?: .*)?"), _NETWORK),),
+    "spctl": ((re.compile(r".* --(?:master|global)-disable(?: .*)?"), _NETWORK),),
+    **dict.fromkeys(("aa-teardown", "aa-disable", "aa-complain"), ((re.compile(r".*"), _NETWORK),)),
+    "mokutil": ((re.compile(r".* --disable-validation(?: .*)?"), _NETWORK),),
+    "bpftool": (
+        (re.compile(r".* (?:prog|map|cgroup) (?:load|attach|update|delete)\b.*"), _KERNEL),
+    ),
+    "timedatectl": ((re.compile(r".* set-(?:time|ntp)\b.*"), _KERNEL),),
+    "hostnamectl": ((re.compile(r".* (?:set-hostname|hostname) \S+"), _KERNEL),),
+    **dict.fromkeys(
+        ("update-alternatives", "alternatives"),
+        ((re.compile(r".* --(?:set|install|remove|force)\b.*"), _KERNEL),),
+    ),
+    "launchctl": (
+        (re.compile(r".* (?:load|bootstrap|enable) .*Launch(?:Daemons|Agents)/.*"), ACCOUNTS),
+    ),
+    "wevtutil": ((re.compile(r"(?i).* (?:cl|clear-log) .*"), _LOGS),),
+    "fuser": ((re.compile(r".* -\w*k\w*(?: .*)? (?:/|/home|/usr|/var)/?"), _KILLS),),
+    "slay": ((re.compile(r".*"), _KILLS),),
     "setenforce": ((re.compile(r".* (?:0|[Pp]ermissive)"), _NETWORK),),
     "auditctl": ((re.compile(r".* (?:-D|-e ?0)(?: .*)?"), _NETWORK),),
     "ip": (
@@ -54,22 +94,22 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
                     r"(?=.* delete )(?=.* --all\b)"
                     r"(?:.* (?:-A|--all-namespaces)\b|.* (?:ns|namespaces?|nodes?|pv|crds?)\b).*"
                 ),
-                _CLOUD,
+                CLOUD,
             ),
         ),
     ),
     "aws": (
         (
             re.compile(r".* s3 rb .*--force.*|.* s3 rm (?=.*--recursive).*s3://[^/ ]+/?(?: .*)?"),
-            _CLOUD,
+            CLOUD,
         ),
-        (re.compile(r".* delete-db-\w+ .*--skip-final-snapshot.*"), _CLOUD),
+        (re.compile(r".* delete-db-\w+ .*--skip-final-snapshot.*"), CLOUD),
         # Of instances that another command lists, or of all.
         (
             re.compile(r".* terminate-instances (?!.*--instance-ids(?: i-[0-9a-f]+)+(?: --|$)).*"),
-            _CLOUD,
+            CLOUD,
         ),
-        (re.compile(r".* organizations (?:close-account|delete-organization).*"), _CLOUD),
+        (re.compile(r".* organizations (?:close-account|delete-organization).*"), CLOUD),
         (re.compile(r".* iam create-access-key .*--user-name[ =]root.*"), ACCOUNTS),
     ),
     "gcloud": (
@@ -78,14 +118,14 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
                 _QUIETLY + r".* (?:projects|sql|spanner|clusters|databases|buckets|rm)\b.*"
                 r"(?: delete\b|gs://[^/ ]+/?(?: |$)).*"
             ),
-            _CLOUD,
+            CLOUD,
         ),
     ),
-    "gsutil": ((re.compile(r".* (?:rm (?=.*-\w*[rR]).*gs://[^/ ]+/?(?: .*)?|rb -f .*)"), _CLOUD),),
+    "gsutil": ((re.compile(r".* (?:rm (?=.*-\w*[rR]).*gs://[^/ ]+/?(?: .*)?|rb -f .*)"), CLOUD),),
     "az": (
-        (re.compile(_QUIETLY + r".* (?:group|sql|cosmosdb|aks|storage)\b.* delete\b.*"), _CLOUD),
+        (re.compile(_QUIETLY + r".* (?:group|sql|cosmosdb|aks|storage)\b.* delete\b.*"), CLOUD),
     ),
-    "doctl": ((re.compile(_QUIETLY + r".* (?:delete|rm|destroy)\b.*"), _CLOUD),),
-    "rclone": ((re.compile(r".* purge .*:.*"), _CLOUD),),
+    "doctl": ((re.compile(_QUIETLY + r".* (?:delete|rm|destroy)\b.*"), CLOUD),),
+    "rclone": ((re.compile(r".* purge .*:.*"), CLOUD),),
     "lxc": ((re.compile(r".* device add .* source=/(?: .*)?"), RIGHTS),),
 }
