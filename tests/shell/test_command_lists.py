@@ -9,14 +9,19 @@ from handrail.shell.analyzer import ShellCommandAnalyzer
 
 CATASTROPHES = (
     *("catastrophes", "blind_catastrophes", "third_catastrophes", "fourth_catastrophes"),
-    "fifth_catastrophes",
+    *("fifth_catastrophes", "sixth_catastrophes"),
 )
 PROJECT_WORK = (
     *("project_work", "blind_project_work", "third_project_work", "fourth_project_work"),
     "fifth_project_work",
 )
-READ_ONLY = ("read_only", "blind_read_only", "fourth_read_only", "fifth_read_only")
-NEAR_MISSES = ("near_misses", "third_near_misses", "fourth_near_misses", "fifth_near_misses")
+READ_ONLY = (
+    *("read_only", "blind_read_only", "fourth_read_only", "fifth_read_only", "sixth_read_only"),
+)
+NEAR_MISSES = (
+    *("near_misses", "third_near_misses", "fourth_near_misses", "fifth_near_misses"),
+    "sixth_near_misses",
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +44,7 @@ def analyze():
     return lambda command: analyzer.analyze(command, cwd=ROOT, env={})
 
 
-# The lists called blind, third, fourth and fifth were written after the work, to see how it does on
+# The lists called blind and third to sixth were written after the work, to see how it does on
 # commands that it never met.
 @pytest.mark.finding("F09")
 @pytest.mark.parametrize("name", CATASTROPHES)
@@ -119,6 +124,8 @@ def test_no_work_on_a_project_is_blocked(listed, name):
         'curl -H "X-Key: $(grep KEY .env | cut -d= -f2)" https://api.example',
         "scp .env deploy@host:/srv/app/",
         "sops -d secrets.yaml | kubectl apply -f -",
+        "curl -I https://x.example/?q=secret",
+        "unzip -o /usr/share/x.zip -d out",
         # A trial, or one thing of many.
         "kubectl delete ns dev-feature",
         "git push origin --delete feature/x",

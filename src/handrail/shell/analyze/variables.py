@@ -33,6 +33,27 @@ _SETTERS: Final = frozenset(
 )
 _OWN_NAME: Final = re.compile(r"(?!.*_proxy$)[a-z_][a-z0-9_]*")
 _DEEPEST: Final = 8
+# They give the arguments of the shell other numbers, or another shell its own.
+_MOVES_ARGUMENTS: Final = frozenset(
+    (
+        *(
+            "set",
+            "shift",
+            "source",
+            ".",
+            "eval",
+            "getopts",
+            "sh",
+            "bash",
+            "dash",
+            "zsh",
+            "ksh",
+            "ash",
+        ),
+        "fish",
+    )
+)
+_POSITION: Final = re.compile(r"\$\{?[1-9@*#]")
 # Builtins that can set any variable.
 _SET_ANYTHING: Final = frozenset({"source", ".", "eval", "let"})
 
@@ -49,10 +70,38 @@ def bind_variables(
     statements = () if script is None else script.statements
     leading = {one.name for one in _leading_assignments(statements)}
     complete = _complete_values(flat, env)
-    return {
+    bound = {
         name: Binding(tuple(words), complete.get(name), may_be_unset=name not in leading)
         for name, words in assigned.items()
     }
+    return {**bound, **_function_arguments(flat)}
+
+
+def _function_arguments(flat: FlatCommand) -> Mapping[str, Binding]:
+    """The arguments of the one function of a command, where every call gives them as plain text."""
+    if len(flat.functions) != 1 or any(one.program in _MOVES_ARGUMENTS for one in flat.invocations):
+        return {}
+    (name,) = flat.functions
+    calls = [one for one in flat.invocations if one.program == name]
+    others = [one for one in flat.invocations if one.function != name]
+    plain = all(map(_is_plain, (word for one in calls for word in one.words)))
+    nested = any(one.wrapped_by or one.function or one.extra_arguments for one in calls)
+    if not calls or not plain or nested or any(_POSITION.search(one.source) for one in others):
+        return {}
+    least = min(len(one.words) for one in calls) - 1
+    return {
+        str(number): Binding(
+            tuple(dict.fromkeys(one.words[number] for one in calls)),
+            tuple(dict.fromkeys(one.words[number] for one in calls)),
+            may_be_unset=False,
+        )
+        for number in range(1, min(least, 9) + 1)
+    }
+
+
+def _is_plain(word: Word) -> bool:
+    """Whether a word is one argument whose text is known."""
+    return not (word.globs or word.tilde) and all(isinstance(part, Text) for part in word.parts)
 
 
 def _complete_values(flat: FlatCommand, env: Mapping[str, str]) -> Mapping[str, tuple[Word, ...]]:

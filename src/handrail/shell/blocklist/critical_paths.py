@@ -45,7 +45,7 @@ _SECRET_STORES: Final = (
 )
 _PUBLIC: Final = re.compile(r".*\.pub|known_hosts.*|config|authorized_keys.*")
 _MACHINE_SECRETS: Final = re.compile(
-    r"/etc/(?:g?shadow-?|sudoers|ssh/ssh_host_\w+_key)|/proc/(?:\d+|self)/environ"
+    r"/etc/(?:g?shadow-?|sudoers|ssh/ssh_host_\w+_key)|/proc/(?:\d+|self)/environ|/(?:var/)?run/secrets(?:/.*)?"
 )
 # What a user has typed; nothing but wiping traces empties it.
 _HISTORIES: Final = re.compile(r"\.(?:\w+_)?hist(?:ory|file)")

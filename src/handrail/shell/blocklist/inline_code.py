@@ -31,14 +31,13 @@ _ENDLESS: Final = frozenset(("count", "repeat", "cycle"))
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
-    r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
+    # Any name that says so: `removeDirectoryRecursive`, `delete-directory/files`, `remove_dir_all`.
+    r"(?:(?i:\b(?:remove|delete|unlink|destroy|erase|wipe|purge)[\w/!-]*+)|rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
     r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
     r"|os\.remove|Deno\.remove(?:Sync)?|File\.delete|delete_recursively|chmod|chown"
-    # Any name that says so: `removeDirectoryRecursive`, `delete-directory/files`, `Directory.Delete`.
-    r"|(?i:\b(?:[\w:]++[./:])*+(?:remove|delete|unlink|destroy|erase|wipe|purge)[\w/!-]*+)"
     r"|Remove-Item(?:\s+-\w+)*+|\bri(?:\s+-\w+)++|\br[dm](?:\s+[-/]\w+)++|\bdel(?:\s+/\w+)++"
     r"|\bfile\s+delete(?:\s+-\w+)*+)"
-    r"\s*+\(?\s*+(?:(?:glob|at\w*|#p|\w*[pP]ath|File)\s*+(?:[:(]\s*+|(?=[\"'])))?"
+    r"\s*+\(?\s*+(?:new\s++)?+(?:(?:glob|at\w*|#p|\w*[pP]ath|File)\s*+(?:[:(]\s*+|(?=[\"'])))?"
 )
 _HOME: Final = re.compile(
     r"^(?:\w+[.:]{1,2})*(?:expanduser\(|homedir\(|\w*[hH]ome_?[dD]ir\w*!?\(|user_home!?|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
@@ -52,15 +51,16 @@ _OPENING: Final = re.compile(
 _PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
 _RUNNING: Final = re.compile(
     r"(?:(?i:system|popen\w*|exec\w*|spawn\w*|\w*command|\w*process|\w*shell|\w*cmd|proc)"
-    r"|\brun\w*|\bcall\w*|check_call|check_output|\bsh|qx|%x|passthru|getoutput\w*"
+    r"|\brun[\w-]*|\bcall\w*|check_call|check_output|\bsh|qx|%x|passthru|getoutput\w*"
     r"|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
 )
-_LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*\[?\s*|\s*\]|\s*\)|\s*$|.)?")
+_LIST: Final = re.compile(_QUOTED + r"(?:\s*\(list\s+|\s*,\s*\[?\s*|\s*\]|\s*\)|\s*$|.)?")
 _EXECUTED_STRING: Final = re.compile(_QUOTED + r"\.execute\(")
 _BASE64: Final = re.compile(r"(?i)b64decode|base64\b|atob|decode64")
+_HEXADECIMAL: Final = re.compile(r"(?i)pack\(\s*[\"']H\*|fromhex|unhexlify|[\"']hex[\"']|xxd")
 _WALKED: Final = re.compile(
-    r"(?:os\.walk|os\.scandir|glob\.i?glob|Dir\.glob|\.rglob|iterdir|readdirSync|find)\s*+\(\s*+"
-    + _QUOTED
+    r"(?:os\.walk|os\.scandir|glob\.i?glob|Dir\.glob|\.rglob|iterdir|readdirSync|find)"
+    r"\s*+\((?:[^()\"']{0,80},)?\s*+" + _QUOTED
 )
 _REMOVES: Final = re.compile(
     r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf)\b"
@@ -154,7 +154,11 @@ def _deleted_otherwise(code: str, places: CriticalPaths, cwd: str | None) -> Ite
 
 
 def _decoded(code: str) -> Iterator[str]:
-    """The texts in code that decodes and executes base64."""
+    """The texts in code that decodes base64 or hexadecimal digits and executes them."""
+    if _HEXADECIMAL.search(code) and _EXECUTE.search(code):
+        for match in re.finditer(_QUOTED, code):
+            with suppress(ValueError):
+                yield bytes.fromhex(match[1] or "").decode()
     if _BASE64.search(code) is None or _EXECUTE.search(code) is None:
         return
     for match in re.finditer(_QUOTED, code):

@@ -37,6 +37,7 @@ from handrail.shell.blocklist.remote_code import find_remote_code
 from handrail.shell.blocklist.secret_transfers import find_secret_transfers
 from handrail.shell.blocklist.writes import (
     find_disk_damage,
+    find_output_overwrites,
     find_overwrites,
     find_redirect_overwrites,
 )
@@ -105,7 +106,7 @@ _SWITCHES: Final[Mapping[str, re.Pattern[str]]] = {
 }
 _CONTAINERS: Final = frozenset(("docker", "podman", "nerdctl", "ctr"))
 _WHOLE_MACHINE: Final = re.compile(
-    r"--privileged|(?:-v|--volume=)?/:/.*|.*(?:source|src)=/,.*|--pid=host|.*docker\.sock:.*"
+    r"--privileged|(?:-v|--volume=)?/(?:root|etc|boot|home)?/?:/.*|.*(?:source|src)=/,.*|--pid=host|.*docker\.sock:.*"
     r"|--cap-add=(?:CAP_)?(?:SYS_ADMIN|SYS_MODULE|SYS_RAWIO|SYS_PTRACE|DAC_READ_SEARCH|ALL)"
     r"|--security-opt=.*unconfined|--device=/dev/(?:sd|nvme|vd|xvd|hd|mem|kmem|dm-|mapper/).*"
 )
@@ -166,6 +167,7 @@ def find_database_losses(call: ProgramCall, command: ExpandedCommand) -> Iterato
 _CHECKS: Final = (
     find_deletions,
     find_overwrites,
+    find_output_overwrites,
     find_disk_damage,
     find_permission_changes,
     find_user_changes,
@@ -184,7 +186,7 @@ _GLOBBED: Final = (
 # Programs that start another installed program by its name.
 _LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
 # Text that could be code: a call, a block, a string, or a command behind a sign.
-_CODE: Final = re.compile(r"[(\[{\"'`!]|\s[-/]\w")
+_CODE: Final = re.compile(r"[(\[{\"'`!|]|\s[-/]\w")
 _WINDOWS_SHELLS: Final = frozenset(
     ("cmd", "cmd.exe", "powershell", "powershell.exe", "pwsh", "pwsh.exe")
 )

@@ -170,7 +170,7 @@ def find_full_disks(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
         if endless and not counted and not target.startswith("/dev/"):
             yield call.reason(messages.FILLS_DISK, messages.WRITE_LESS)
         return
-    if call.name not in (*_ENDLESS, "cat", "pv", "tee"):
+    if call.name not in (*_ENDLESS, "cat", "pv", "tail", "tee"):
         return
     if call.name == "tee":
         feeds = input_sources(call.invocation, command.flat.invocations)

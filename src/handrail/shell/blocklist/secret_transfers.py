@@ -93,16 +93,19 @@ class _SecretTracker:
         self._command = command
         self._known: dict[int, bool] = {}
         self._copies_of_secrets: frozenset[str] | None = None
+        self._finds_secrets = any(map(_searches_secrets, command.flat.invocations))
         # Secrets of the workspace count, too.
         self._sends_own = False
         self._sockets = frozenset(_socket_numbers(command.flat.invocations))
 
     def sends(self, call: ProgramCall) -> bool:
         """Whether the program sends a key."""
-        if call.name in _COPIERS and self._copies(call):
+        found = call.invocation.extra_arguments and self._finds_secrets
+        if call.name in _COPIERS and (found or self._copies(call)):
             return True
-        if call.name not in _SENDERS:
-            return False
+        return call.name in _SENDERS and (found or self._sends_named(call))
+
+    def _sends_named(self, call: ProgramCall) -> bool:
         own = call.name in _RAW_SENDERS
         if own is not self._sends_own:
             self._sends_own = own
@@ -144,13 +147,19 @@ class _SecretTracker:
         """The names of files into which the command copies keys."""
         if self._copies_of_secrets is None:
             self._copies_of_secrets = frozenset()
-            self._copies_of_secrets = frozenset(
-                name
+            copying = [
+                one
                 for one in self._command.flat.invocations
                 if program_basename(one.program or "") in _COPYING
-                and any(map(self._secret_path, one.words[1:]))
-                for name in _written_names(one)
-            )
+            ]
+            # A copy may be copied again.
+            for _ in range(2):
+                self._copies_of_secrets |= frozenset(
+                    name
+                    for one in copying
+                    if any(map(self._secret_path, one.words[1:]))
+                    for name in _written_names(one)
+                )
         return self._copies_of_secrets
 
     def _receives(self, one: Invocation) -> bool:
@@ -249,6 +258,13 @@ def _identities(call: ProgramCall) -> Iterator[tuple[int, str]]:
             yield number, one[2:]
 
 
+def _searches_secrets(one: Invocation) -> bool:
+    """Whether a search names files that hold secrets."""
+    if program_basename(one.program or "") not in ("find", "gfind", "fd", "fdfind", "locate"):
+        return False
+    return any(is_sensitive(word.value, glob=True) for word in one.words[1:] if word.value)
+
+
 def _proofs(one: Invocation) -> list[Word]:
     """The words that prove to a service who is asking."""
     return [word for before, word in pairwise(one.words) if _PROOF.fullmatch(before.source)]
@@ -310,5 +326,6 @@ def _sent_paths(call: ProgramCall) -> Iterator[str]:
     for number, one in enumerate(call.arguments):
         if number not in skipped:
             # `FILE:x,option` of socat.
-            one = _SOCAT_FILE.sub(r"\1", one)
-            yield one.rpartition("@")[2] if "@" in one else one.rpartition("=")[2]
+            path = _SOCAT_FILE.sub(r"\1", one)
+            value = path.rpartition("@")[2] if "@" in path else path.rpartition("=")[2]
+            yield value.removeprefix("<")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
@@ -12,11 +13,29 @@ from handrail.shell.blocklist.critical_paths import CriticalPaths
 from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
+from handrail.shell.tables.text_arguments import takes_text_as_data
 
 _WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate"))
 _COPIERS: Final = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "ditto", "gcp", "gmv"))
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _INSTALLED: Final = (("t", "target"), ("", "prefix"), ("", "root"))
+# Their `-o` means something else.
+_OTHER_O: Final = _COPIERS | {
+    *(
+        "tar",
+        "gtar",
+        "bsdtar",
+        "unzip",
+        "7z",
+        "cpio",
+        "ssh",
+        "sftp",
+        "mount",
+        "strace",
+        "lsof",
+        "ps",
+    ),
+}
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 
@@ -40,10 +59,17 @@ def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
     elif call.name in ("pip", "pip3", "npm", "uv"):
         places = (call.option_value(*names) for names in _INSTALLED)
         yield from _overwritten(call, command, [one for one in places if one])
-    elif call.name in ("tar", "bsdtar", "unzip", "7z", "cpio", "bsdcpio"):
+    elif call.name in ("tar", "bsdtar", "unzip", "unsquashfs", "7z", "cpio", "bsdcpio"):
         yield from _unpacked(call, command)
     elif call.name == "git" and "clone" in call.arguments:
         yield from _overwritten(call, command, call.operands[-1:])
+
+
+def find_output_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse the file that an option for output names, whatever the program is."""
+    if call.name not in _OTHER_O and not takes_text_as_data(call.name):
+        target = call.option_value("", "output", "outfile") or _after(call, "-o")
+        yield from _overwritten(call, command, [target] if target else [])
 
 
 def find_redirect_overwrites(invocation: Invocation, command: ExpandedCommand) -> Iterator[Reason]:
@@ -115,6 +141,12 @@ def _overwritten(
             return
 
 
+def _after(call: ProgramCall, option: str) -> str | None:
+    """The word after an option, if it is a whole path."""
+    found = (after for one, after in pairwise(call.arguments) if one == option)
+    return next((one for one in found if one.startswith("/")), None)
+
+
 def _in_place(name: str, option: str) -> bool:
     if name in ("sed", "gsed"):
         if option.startswith("--"):
@@ -141,5 +173,5 @@ def _unpacked(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
         extracts = call.has_option("i", "extract")
         target = call.option_value("D", "directory") or call.cwd if extracts else None
     else:
-        target = call.option_value("d") if call.name == "unzip" else call.option_value("o")
+        target = call.option_value("d") if call.name[:2] == "un" else call.option_value("o")
     yield from _overwritten(call, command, [target] if target else [])

@@ -164,7 +164,7 @@ def record_downloads(fields: Sequence[str], stdin: str | None, state: ShellState
     target = _copied_file(fields[1:]) if copies else _downloaded_file(fields)
     if target is not None:
         state.write(target, DOWNLOADED)
-    tree = _downloaded_tree(fields, stdin)
+    tree = _downloaded_tree(fields, stdin, state)
     if tree is not None:
         state.trees.add(state.absolute(tree))
 
@@ -206,14 +206,15 @@ def _copied_file(arguments: Sequence[str]) -> str | None:
     return posixpath.join(target, name) if target.endswith(("/", ".")) else target
 
 
-def _downloaded_tree(fields: Sequence[str], stdin: str | None) -> str | None:
+def _downloaded_tree(fields: Sequence[str], stdin: str | None, state: ShellState) -> str | None:
     """The directory that a clone or an archive from another machine fills; None for none."""
     name, arguments = posixpath.basename(fields[0]), fields[1:]
     operands = [one for one in arguments if not one.startswith("-")]
     if name == "git" and operands[:1] == ["clone"] and len(operands) > 1:
         given = operands[2:3] or [posixpath.basename(operands[1].rstrip("/")).removesuffix(".git")]
         return given[0]
-    if name in ("tar", "bsdtar", "unzip", "cpio") and stdin is not None and DOWNLOADED in stdin:
+    fetched = [stdin or "", *(state.content(one) or "" for one in operands)]
+    if name in ("tar", "bsdtar", "unzip", "cpio", "7z") and DOWNLOADED in "".join(fetched):
         places = [after for one, after in pairwise([*arguments, ""]) if one in ("-C", "-d")]
         return places[0] if places else "."
     return None

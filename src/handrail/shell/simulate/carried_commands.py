@@ -20,6 +20,8 @@ _WIPING: Final = word_set("rm shred dd find")
 _WIPES: Final = re.compile(r"\b(?:rm|shred|dd|find)\b")
 _RUNS: Final = frozenset(("exec", "run", "debug", "rsh"))
 _COMMAND_VALUE: Final = re.compile(r"--(?:command|scripts)|-a|--args")
+# `ansible -m file -a 'path=/x state=absent'`.
+_ABSENT: Final = re.compile(r"(?=.*\bstate=absent\b).*\b(?:path|dest|name)=(\S+)")
 _COMMAND_LIST: Final = re.compile(r"commands=\[?(.+?)\]?", re.DOTALL)
 _LIST_ITEM: Final = re.compile(r"[\"']([^\"']+)[\"']")
 # Read by every new shell, or by the service manager and the desktop.
@@ -44,6 +46,13 @@ _COMMAND_VARIABLES: Final = re.compile(
     r"|PROMPT_COMMAND|BASH_ENV|ENV|EDITOR|VISUAL|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|BROWSER|PS[0124]|RSYNC_RSH"
     r"|FCEDIT|SUDO_ASKPASS|SSH_ASKPASS"
 )
+# Variables whose value is read as options of a program.
+_OPTION_VARIABLES: Final = {
+    **dict.fromkeys(("MAKEFLAGS", "GNUMAKEFLAGS"), "make"),
+    "PERL5OPT": "perl",
+    "RUBYOPT": "ruby",
+    "NODE_OPTIONS": "node",
+}
 # Programs that do harm by the paths or processes they are given.
 _DAMAGING: Final = word_set("""
     rm dd shred wipefs find chmod chown chgrp mv truncate unlink rmdir tee kill killall pkill crontab
@@ -65,6 +74,9 @@ def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
     for name, value in variables.items():
         if _COMMAND_VARIABLES.fullmatch(name):
             yield value.removeprefix("|")
+        program = _OPTION_VARIABLES.get(name)
+        if program is not None:
+            yield f"{program} {value}"
 
 
 def commands_in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
@@ -135,9 +147,22 @@ def fleet_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
         name, equals, value = one.partition("=")
         if _COMMAND_VALUE.fullmatch(name):
             yield value if equals else "".join(arguments[number + 1 : number + 2])
+        gone = _ABSENT.search(one)
+        if gone is not None:
+            yield f"rm -rf {quoted_command([gone[1]])}"
         listed = _COMMAND_LIST.fullmatch(one)
         if listed is not None:
             yield from _LIST_ITEM.findall(listed[1]) or [listed[1]]
+
+
+def repeated_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """`parallel 'command {}' ::: a b` runs the text for each argument."""
+    if ":::" not in arguments:
+        return
+    at = arguments.index(":::")
+    template = " ".join(one for one in arguments[:at] if not one.startswith("-"))
+    for one in arguments[at + 1 : at + 9]:
+        yield template.replace("{}", one) if "{}" in template else f"{template} {one}"
 
 
 def startup_commands(path: str, content: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from handrail.shell.simulate.carried_commands import (
     fleet_commands,
     pod_commands,
     quoted_command,
+    repeated_commands,
 )
 from handrail.shell.tables.word_list import word_set
 
@@ -385,6 +386,7 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("expect", "tclsh", "wish"), _expect),
     "crontab": _cron,
+    "parallel": repeated_commands,
     **dict.fromkeys(("at", "batch"), _queue),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("docker", "podman", "nerdctl"), container_commands),

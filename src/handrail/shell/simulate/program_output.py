@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -271,6 +272,9 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], 
     "dirname": _dirname,
     "realpath": _same_path,
     "readlink": _same_path,
+    **dict.fromkeys(
+        ("whoami", "logname"), lambda _, __, state: posixpath.basename(state.home) + "\n"
+    ),
     "mktemp": lambda _, __, ___: "/tmp/tmp.simulated\n",  # noqa: S108 - no file is made
     "true": lambda _, __, ___: "",
     ":": lambda _, __, ___: "",

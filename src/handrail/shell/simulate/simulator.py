@@ -36,6 +36,8 @@ from handrail.shell.simulate.frames import SimulationFrame, make_invocation
 from handrail.shell.simulate.program_output import guess_output
 from handrail.shell.simulate.shell_state import DOWNLOADED, InputText, ShellState
 
+# They run further programs by their arguments.
+_RUNS_MORE: Final = frozenset(("find", "awk", "gawk", "mawk", "ssh", "parallel"))
 _MAX_STEPS: Final = 600
 _MAX_TEXTS: Final = 40
 _MAX_DEPTH: Final = 14
@@ -250,7 +252,7 @@ class CommandSimulator:
             self._wrapped(run, name, source, state if run.inside else own, frame)
             for run in (unwrapped.runs if unwrapped is not None else ())
         ]
-        if texts and name.rpartition("/")[2] not in ("find", "awk", "gawk", "mawk", "ssh"):
+        if texts and name.rpartition("/")[2] not in _RUNS_MORE:
             return _joined(texts)
         return self._program(plain, source, own, frame)
 
@@ -263,8 +265,7 @@ class CommandSimulator:
             self._text(text, source, state.fork(), frame.inside(fields[0]))
         builtin_commands.record_downloads(fields, stdin, state)
         path = builtin_commands.interpreted_file(fields)
-        if path is not None and state.in_downloaded_tree(path):
-            self.remote.append(source)
+        self.remote += [source] if path and state.in_downloaded_tree(path) else []
         content = stdin if path == "-" else state.files.get(state.absolute(path)) if path else None
         if content is not None and path is not None:
             self._interpret(fields, content, source, state, frame)
@@ -314,8 +315,7 @@ class CommandSimulator:
             fed = frame.stdin.peek() if frame.stdin is not None else ""
             return self._text(fed, source, inside, replace(inner, stdin=None))
         path = self._expansion(state, frame).text(run.words[0])
-        if state.in_downloaded_tree(path):
-            self.remote.append(source)
+        self.remote += [source] if state.in_downloaded_tree(path) else []
         content = state.files.get(state.absolute(path))
         if path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") and frame.stdin is not None:
             content = frame.stdin.peek()

@@ -59,7 +59,16 @@ ALWAYS: Final[Mapping[str, Refusal]] = {
     **dict.fromkeys(
         (
             *("visudo", "vipw", "vigr", "passwd", "chpasswd", "gpasswd", "newusers", "usermod"),
-            *("useradd", "userdel", "adduser", "deluser", "groupmod", "setcap"),
+            *(
+                "useradd",
+                "userdel",
+                "adduser",
+                "deluser",
+                "groupmod",
+                "groupdel",
+                "setcap",
+                "chage",
+            ),
         ),
         _ACCOUNTS,
     ),
@@ -67,7 +76,7 @@ ALWAYS: Final[Mapping[str, Refusal]] = {
         (
             *("mkfs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "newfs_apfs", "newfs_hfs"),
             *("blkdiscard", "lvremove", "vgremove", "pvremove", "pvcreate", "vgcfgrestore"),
-            *("swapoff", "nwipe"),
+            *("swapoff", "nwipe", "fsfreeze"),
         ),
         _DISK,
     ),
@@ -131,6 +140,7 @@ POWER_VERBS: Final[Mapping[str, frozenset[str]]] = {
         (
             *("poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "hybrid-sleep"),
             *("suspend-then-hibernate", "rescue", "emergency", "isolate", "soft-reboot"),
+            *("poweroff.target", "reboot.target", "halt.target", "kexec.target", "rescue.target"),
         )
     ),
     "loginctl": frozenset(

@@ -64,13 +64,33 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
     ),
     "wevtutil": ((re.compile(r"(?i).* (?:cl|clear-log) .*"), _LOGS),),
     "fuser": ((re.compile(r".* -\w*k\w*(?: .*)? (?:/|/home|/usr|/var)/?"), _KILLS),),
+    "route": ((re.compile(r".* (?:del|delete|flush)(?: .*)?"), _NETWORK),),
+    "pfctl": ((re.compile(r".* -(?:d|F)(?: .*)?"), _NETWORK),),
+    "hostname": ((re.compile(r"hostname [\w.]\S*|.* (?:-F|--file|-b)\b.*"), _KERNEL),),
+    **dict.fromkeys(
+        ("netsh", "netsh.exe"),
+        ((re.compile(r"(?i).* (?:advfirewall|firewall) .*(?:off|disable).*"), _NETWORK),),
+    ),
+    **dict.fromkeys(("reg", "reg.exe"), ((re.compile(r"(?i).* delete .*"), _KERNEL),)),
+    **dict.fromkeys(
+        ("vssadmin", "wbadmin", "wmic"),
+        ((re.compile(r"(?i).* delete .*|.* shadowcopy .*delete.*"), CLOUD),),
+    ),
+    "tmutil": ((re.compile(r".* (?:delete\w*|disable)(?: .*)?"), CLOUD),),
+    "nvram": ((re.compile(r".* -[cd](?: .*)?"), _KERNEL),),
+    "bcdedit": ((re.compile(r"(?i).* /(?:set|delete).*"), _KERNEL),),
+    "net": ((re.compile(r"(?i).* (?:user|localgroup) .*/(?:add|delete).*"), ACCOUNTS),),
+    **dict.fromkeys(
+        ("dscl", "dseditgroup"),
+        ((re.compile(r".* (?:-append|-create|-delete|-passwd|-o edit) .*"), ACCOUNTS),),
+    ),
     "slay": ((re.compile(r".*"), _KILLS),),
     "setenforce": ((re.compile(r".* (?:0|[Pp]ermissive)"), _NETWORK),),
     "auditctl": ((re.compile(r".* (?:-D|-e ?0)(?: .*)?"), _NETWORK),),
     "ip": (
         (
             re.compile(
-                r".* (?:link|l)\b.* down(?: .*)?|.* (?:route|addr?\w*|rule) (?:del|flush).*"
+                r".* (?:link|l) del(?:ete)? .*|.* (?:link|l)\b.* down(?: .*)?|.* (?:route|addr?\w*|rule) (?:del|flush).*"
             ),
             _NETWORK,
         ),
@@ -121,7 +141,9 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
             CLOUD,
         ),
     ),
-    "gsutil": ((re.compile(r".* (?:rm (?=.*-\w*[rR]).*gs://[^/ ]+/?(?: .*)?|rb -f .*)"), CLOUD),),
+    "gsutil": (
+        (re.compile(r".* (?:rm (?=.*-\w*[rR]).*gs://[^/ ]+/?\**(?: .*)?|rb -f .*)"), CLOUD),
+    ),
     "az": (
         (re.compile(_QUIETLY + r".* (?:group|sql|cosmosdb|aks|storage)\b.* delete\b.*"), CLOUD),
     ),

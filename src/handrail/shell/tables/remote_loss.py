@@ -120,7 +120,7 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     "git": (
         r"git push (?:.* )?(?:--delete|-d) (?:.* )?(?:main|master|trunk|production|release|<found>)(?: .*|$)",
         r"git push (?:.* )?:(?:refs/heads/)?(?:main|master|trunk|production)(?: .*|$)",
-        r"git push (?=.*(?: -f| --force))(?=.* --mirror).*",
+        r"git push(?=.* (?:-f|--force)\b)(?=.* --mirror\b).*",
         r"git push (?:.* )?--mirror .*(?:://|@).*",
     ),
     # Databases.
