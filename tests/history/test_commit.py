@@ -10,7 +10,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 from handrail.history.before_images import INLINE_BYTES, describe_changes, load_image
-from handrail.history.commit import BlobRetention, commit
+from handrail.history.commit import BlobRetention, CommitResidue, commit
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import DirectoryBlobs, MemoryBlobs
 
@@ -136,6 +136,38 @@ def test_if_one_file_changes_at_the_last_moment_the_others_are_put_back(files, l
     assert caught.value.problem.code == "stale"
     expected = {one: one.encode() for one in "abcd"} | {name: b"theirs"}
     assert tree(files) == expected
+
+
+def test_what_another_process_wrote_over_a_published_file_stays(files):
+    fill(files, a=b"a", b=b"b")
+    changes = (change(files, "a", b"new"), change(files, "b", b"new"))
+
+    class Disturbed:
+        """A staged file that is published after somebody has written to both."""
+
+        def __init__(self, staged):
+            self.staged = staged
+
+        def __getattr__(self, name):
+            return getattr(self.staged, name)
+
+        def publish(self):
+            fill(files, a=b"theirs", b=b"theirs")
+            self.staged.publish()
+
+    class Sly:
+        def stage(self, one, temp, *, durable, wait_for_intent):
+            staged = files.stage(one, temp, durable=durable)
+            return Disturbed(staged) if one.path == "b" else staged
+
+    residue = CommitResidue()
+    with pytest.raises(ProblemRaised) as caught:
+        commit(Plan(changes, ""), Sly(), durable=False, token="t", residue=residue)
+
+    assert caught.value.problem.code == "stale"
+    assert "disk" not in str(caught.value)
+    assert residue.partially_applied
+    assert tree(files) == {"a": b"theirs", "b": b"theirs"}
 
 
 def test_if_the_old_content_cannot_be_kept_nothing_changes(files, tmp_path):

@@ -326,3 +326,33 @@ async def test_what_happened_to_all_lines_on_the_way_is_undone(workspace, slip, 
 
     assert workspace.read("x").decode() == "\n".join(before).replace('"2"', '"3"') + "\n"
     assert words in plan.text
+
+
+NAMES = {
+    "a doubled slash behind the dot": ("a.txt", ".//a.txt"),
+    "a star that belongs to the name": ("*.txt", "*.txt"),
+    "a name in bold": ("a.txt", "**a.txt**"),
+}
+
+
+@pytest.mark.finding("F61")
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_name_in_an_envelope_is_the_file_that_is_meant(workspace, name):
+    path, spelled = NAMES[name]
+    workspace.write(path, "one\ntwo\n")
+    patch = f"*** Begin Patch\n*** Update File: {spelled}\n@@\n-two\n+three\n*** End Patch\n"
+
+    await workspace.change("apply_patch", patch=patch)
+
+    assert workspace.read(path) == b"one\nthree\n"
+
+
+@pytest.mark.finding("F61")
+async def test_the_word_file_may_be_missing_in_an_envelope(workspace):
+    workspace.write("a.txt", "one\ntwo\n")
+    parts = "*** Update: a.txt\n@@\n-two\n+three\n*** Add: b.txt\n+new\n"
+
+    await workspace.change("apply_patch", patch=f"*** Begin Patch\n{parts}*** End Patch\n")
+
+    assert workspace.read("a.txt") == b"one\nthree\n"
+    assert workspace.read("b.txt") == b"new\n"

@@ -178,8 +178,11 @@ def _put_back(staged: StagedFile, change: Change) -> bool:
 
 def _torn(error: ProblemRaised, paths: Sequence[str]) -> ProblemRaised:
     named = ", ".join(map(repr, paths[:_NAMED])) + (" and others" if len(paths) > _NAMED else "")
+    disturbed = error.problem.code in ("stale", "conflict")
+    cause = "another process changed files" if disturbed else "the disk failed"
+    first = "read the files" if disturbed else "repair the disk"
     return ProblemRaised(
         error.problem.code,
-        f"the disk failed midway: the change of {named} is neither complete nor reverted yet",
-        hint="repair the disk, then open the workspace again: that completes or reverts it",
+        f"{cause} midway: the change of {named} is neither complete nor reverted yet",
+        hint=f"{first}, then open the workspace again: that completes or reverts it",
     )

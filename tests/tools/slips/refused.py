@@ -309,4 +309,20 @@ REFUSED = [
         "alpha\nbeta",
         "invalid_arguments",
     ),
+    Refusal(
+        "the new text leaves out lines that the old one has",
+        "a.py",
+        PYTHON,
+        PYTHON,
+        PYTHON.split("\n")[0] + "\n    # ... existing code ...\n" + PYTHON.split("\n")[-2] + "\n",
+        "invalid_arguments",
+    ),
+    Refusal(
+        "bare dots for lines that are no body",
+        "a.sql",
+        SQL,
+        SQL,
+        "SELECT id\n...\nORDER BY name;\n",
+        "invalid_arguments",
+    ),
 ]

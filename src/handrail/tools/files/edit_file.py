@@ -33,6 +33,7 @@ from handrail.tools._lib.byte_text import (
     splice_parts,
 )
 from handrail.tools._lib.diff import MAX_SHOWN, make_hunks, plan_creation, render_diff
+from handrail.tools._lib.matching.ellipsis import find_omission
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
     already_applied_problem,
@@ -244,6 +245,8 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
                 file, path, [splice.start for splice in splices], "the pattern"
             )
         found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
+    elif (dots := find_omission(old, new)) is not None:
+        raise _left_out(dots)
     elif edit.replace_all:
         found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
     else:
@@ -262,6 +265,16 @@ def _refuse_similar(file: ByteText, path: str, edit: OneEdit) -> NoReturn:
         f"{arg_name('old_string')} is not in {path!r} exactly; only line {line} is like it ({near.how})",
         hint=f"{arg_name('replace_all')} needs the exact text; leave it out to change that one place",
         field="old_string",
+    )
+
+
+def _left_out(dots: str) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"{arg_name('new_string')} has {dots!r} where {arg_name('old_string')} has lines, "
+        "which would be deleted",
+        hint="write out the lines that stay, or leave them out of both texts",
+        field="new_string",
     )
 
 

@@ -18,6 +18,7 @@ from handrail.tools._lib.matching.lines import diff_lines
 
 MOST_COUNTED: Final = 1_000
 _LINES_NAMED: Final = 10
+_MARK: Final = "\ufeff"
 # Each place that is replaced by bytes of its own takes some hundred bytes of memory.
 _MOST_SINGLE: Final = 100_000
 
@@ -58,9 +59,22 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
         return None
     if is_applied_around(file, matches[0], old, new):
         raise already_applied_problem(path, file.lines_between(0, matches[0].start) + 1)
-    if splits_lines(file, matches[0], old, new):
+    if splits_lines(file, matches[0], old, new) or _joins_neighbours(old, new):
         return None
+    if not matches[0].start and len(old) > 1 and old[0] == _MARK != new[:1]:
+        # The byte order mark belongs to the file; an edit of its first line does not remove it.
+        new = _MARK + new
     return FoundEdit((make_splice(file, matches[0], old, new),))
+
+
+def _joins_neighbours(old: str, new: str) -> bool:
+    """Whether whole lines would be joined with the lines above and below, which are not shown.
+
+    A line feed before and after the old text alone comes from quoting it.
+    """
+    before, after = old.strip("\r"), new.strip("\r")
+    framed = before[:1] == before[-1:] == "\n" and bool(before.strip())
+    return framed and "\n" in after and "\n" not in (after[0], after[-1])
 
 
 def list_matches(file: ByteText, text: str, most: int) -> list[Match]:

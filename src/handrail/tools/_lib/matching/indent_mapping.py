@@ -29,12 +29,12 @@ def map_indents(
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
     texts = _first_restored(file, texts, placement)
     block = diff_lines(*texts)
-    literal = placement.tier < Tier.INDENTATION and not repaired
-    if literal or not any(line.strip() for line in texts.new):
+    agrees = placement.tier < Tier.INDENTATION
+    if (agrees and not repaired) or not any(line.strip() for line in texts.new):
         return replay_block(file, block, placement)
     shared = _shared(file, texts, placement)
     frame = _frame(shared, file, texts, placement)
-    if frame == "old" and not _flattened(file, texts, placement):
+    if frame == "old" and (agrees or not _flattened(file, texts, placement)):
         return replay_block(file, block, placement)
     if frame == "file":
         lines = _indent_like(file, texts.old, placement)

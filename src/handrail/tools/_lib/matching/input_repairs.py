@@ -47,6 +47,25 @@ def repair_escaped_lines(old: str, new: str) -> Iterator[Repair]:
             yield Repair(lines, made, "escaped line feeds")
 
 
+def repair_escaped_tabs(old: str, new: str) -> Iterator[Repair]:
+    r"""Tabs that came as a backslash and a t, in front of lines or everywhere; only if there is
+    no real one.
+    """
+    if "\t" in old or "\\t" not in old:
+        return
+    for convert in (_leading_tabs, _all_tabs):
+        made = convert(new) if "\t" not in new else new
+        yield Repair(convert(old), made, "escaped tabs")
+
+
+def _leading_tabs(text: str) -> str:
+    return _LEADING_TABS.sub(_tabs, text)
+
+
+def _all_tabs(text: str) -> str:
+    return text.replace("\\t", "\t")
+
+
 def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
     """Quotes that all have a backslash before them, and backslashes that are all doubled."""
     marks = [mark for mark in "\"'`" if _all_escaped(mark, old)]
@@ -84,7 +103,7 @@ def _meaning(found: re.Match[str]) -> str:
 
 
 def _everywhere(text: str) -> str:
-    return _LEADING_TABS.sub(_tabs, text.replace("\\r\\n", "\n").replace("\\n", "\n"))
+    return _leading_tabs(text.replace("\\r\\n", "\n").replace("\\n", "\n"))
 
 
 def _tabs(found: re.Match[str]) -> str:
@@ -135,7 +154,8 @@ def _unescaped_new(marks: list[str], old: str, new: str) -> str | None:
 
 
 def _doubled(text: str) -> bool:
-    return all(len(run) % 2 == 0 for run in re.findall(r"\\+(?![\"'`])", text))
+    runs = re.findall(r"(?<!\\)\\+(?![\\\"'`])", text)
+    return all(len(run) % 2 == 0 for run in runs)
 
 
 def _halved(text: str) -> str:
@@ -214,18 +234,19 @@ _NUMBERED: Final = (
     re.compile(r"[ \t]*(\d+)[ \t]*→"),
     re.compile(r"[ \t]*L?(\d+)[ \t]?[|│][ ]"),
     re.compile(r"[ \t]*L?(\d+)[ \t]?[|│]"),
-    re.compile(r"[ \t]*L?(\d+):[ ]"),
-    re.compile(r"[ \t]*L?(\d+):"),
+    re.compile(r"[ \t]*(?:L|[Ll]ine )?(\d+):[ ]"),
+    re.compile(r"[ \t]*(?:L|[Ll]ine )?(\d+):"),
     re.compile(r"[ \t]*\[(\d+)\][ ]?"),
 )
 # So weak a mark that the numbers must be those of the very lines.
 _BARELY_NUMBERED: Final = (
     re.compile(r"[ \t]*(\d+)-"),
+    re.compile(r"[ \t]*\(?#?(\d+)[.)>][ ]"),
     re.compile(r"[ ]*(\d+)[ ]{2}"),
     re.compile(r"[ ]*(\d+)[ ]"),
 )
 
-_ANY_NUMBER: Final = re.compile(r"\s*\[?L?(\d+)\b")
+_ANY_NUMBER: Final = re.compile(r"\s*[\[(#]*(?:L|[Ll]ine )?(\d+)\b")
 
 
 def _numbered(old: str, new: str) -> Iterator[Repair]:
@@ -313,6 +334,18 @@ def _decoded(text: str, chars: list[str]) -> str:
     return text
 
 
+_WIDE_SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u202f\u3000"), " ")
+
+
+def _spaced(old: str, new: str) -> Iterator[Repair]:
+    """Every space came as a no-break or a wide one; if the new text has some of both, they are
+    meant as they are.
+    """
+    plain = old.translate(_WIDE_SPACES)
+    if plain != old and " " not in old:
+        yield Repair(plain, new if " " in new else new.translate(_WIDE_SPACES), "no-break spaces")
+
+
 def _diffed(old: str, new: str) -> Iterator[Repair]:
     before, after = old.split("\n"), new.split("\n")
     marks = _marks(before, "-") | _marks(after, "+")
@@ -335,7 +368,9 @@ _UNDO: Final[tuple[Callable[[str, str], Iterator[Repair]], ...]] = (
     _wrapped,
     _numbered,
     repair_escaped_lines,
+    repair_escaped_tabs,
     repair_escaped_quotes,
+    _spaced,
     _entities,
     _diffed,
     repair_lost_escapes,

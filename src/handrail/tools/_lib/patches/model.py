@@ -332,4 +332,5 @@ def _existing(files: Files, part: FilePatch, name: str) -> Place:
 
 
 def _without(name: str, prefixes: tuple[str, ...]) -> str:
-    return name[2:] if name.startswith(prefixes) and len(name) > 2 else name
+    shorter = name[2:] if name.startswith(prefixes) else ""
+    return (shorter.lstrip("/") if name.startswith("./") else shorter) or name

@@ -20,8 +20,9 @@ _MARK: Final = re.compile(
     r"(?P<lead>[ \t]*(?:(?:>|#{1,6}|//|[*•]|\d{1,3}\.)[ \t]+)*[`_*]*?)"
     r"\*{3}[ \t]*"
     r"(?:(?P<fixed>begin patch|end patch|end of file)(?:[ \t]*:)?"
-    r"|(?P<verb>\w+ file|move to)(?P<colon>:|(?=[ \t]))[ \t`*]*(?P<name>.*?))"
-    r"[ \t`*]*",
+    r"|(?P<verb>\w+ file|move to|(?:add|update|delete)(?=:))(?P<colon>:|(?=[ \t]))"
+    r"[ \t]*(?P<open>[`*]*)(?P<name>.*?))"
+    r"(?P<close>[ \t`*]*)",
     re.IGNORECASE,
 )
 _FIXED: Final = {
@@ -76,8 +77,10 @@ def _plain(mark: re.Match[str]) -> str:
     verb = mark["verb"].lower()
     if verb not in _VERBS and not mark["colon"]:
         return mark[0]
-    words = "Move to" if verb == "move to" else verb.title()
-    return f"*** {words}: {mark['name']}"
+    words = "Move to" if verb == "move to" else f"{verb.split()[0].title()} File"
+    # A star or a quote mark that only stands on one side belongs to the name.
+    opening = "" if mark["close"].strip() else mark["open"]
+    return f"*** {words}: {opening}{mark['name']}"
 
 
 _FENCE: Final = re.compile(r"\s*(?:`{3,}|~{3,})[\w+. -]*")

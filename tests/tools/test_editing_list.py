@@ -1,0 +1,79 @@
+"""A list of calls made from this package's own files, by mistakes that models make and with the
+bytes that are right after each. It was written before the code that reads such calls was looked at.
+
+`tests/data/edits/calls.jsonl.xz`: the first line has the texts of files, in which a character is a
+byte; each other line is a call. `expect` is `apply`, `refuse`, or `either`: it may be refused, but
+if it is made, then as `after` says. `after` has the files that change, each as how many bytes stay
+before and behind, and what is between them; null is a file that is gone.
+"""
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+from tests.tools.editing_cases.judging import left_in, put
+
+import handrail.sync
+
+LIST = Path(__file__).parent.parent / "data/edits/calls.jsonl.xz"
+GROUPS = {"edits": 600, "unified diffs": 250, "envelopes": 150}
+SETTINGS = {"mode": "accept-edits", "freshness": "off", "loop_guard": "off"}
+
+
+def read_list():
+    lines = lzma.decompress(LIST.read_bytes()).decode().split("\n")
+    texts, *rows = [json.loads(line) for line in lines]
+    for row in rows:
+        row["files"] = {path: texts[at].encode("latin-1") for path, at in row["files"].items()}
+        row["after"] = [changed(row["files"], after) for after in row["after"]]
+    return rows
+
+
+def changed(files, after):
+    """The files of a case after one of its right changes."""
+    result = dict(files)
+    for path, part in after.items():
+        result.pop(path, None)
+        if part is not None:
+            data = files.get(path, b"")
+            first, last, text = part
+            result[path] = data[:first] + text.encode("latin-1") + data[len(data) - last :]
+    return result
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return read_list()
+
+
+def judge(row, left):
+    """What is wrong with the files that are left; None if nothing is."""
+    if left == row["files"]:
+        return "missed" if row["expect"] == "apply" else None
+    if row["expect"] != "refuse" and left in row["after"]:
+        return None
+    return "wrong"
+
+
+@pytest.mark.finding("F61")
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_call_is_made_to_the_byte_or_refused(rows, tmp_path, group):
+    wanted = [row for row in rows if row["group"] == group]
+    assert len(wanted) >= GROUPS[group]
+    failed = []
+    root = tmp_path / "work"
+    root.mkdir()
+    with handrail.sync.open(root, store=":memory:", allow_delete=True, config=SETTINGS) as rt:
+        for row in wanted:
+            put(root, row["files"])
+            result = rt.call("apply_patch" if "patch" in row["call"] else "edit_file", row["call"])
+            left = left_in(root)
+            verdict = judge(row, left)
+            if verdict is None and result.ok == (left == row["files"]):
+                verdict = "said otherwise"
+            if verdict is not None:
+                failed.append((row["name"], verdict, result.problem and result.problem.message))
+
+    assert failed == []
+    assert left_in(tmp_path).keys() == {f"work/{path}" for path in left_in(root)}
