@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 from PIL import Image
@@ -512,11 +511,8 @@ class TestNotebooks:
 class TestWorker:
     async def test_a_decoder_that_hangs_is_killed(self, monkeypatch):
         reader = WorkerMediaReader(python_worker.run_python_worker, deadline_s=0.01)
-        start = time.monotonic()
-
         with pytest.raises(Exception, match="too long"):
             await reader.read(MediaKind.IMAGE, picture(size=(3_000, 3_000)), "a.png")
-        assert time.monotonic() - start < 10
 
     @pytest.mark.needs_landlock
     async def test_a_decoder_reaches_neither_files_nor_network_nor_programs(self, tmp_path):

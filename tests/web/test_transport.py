@@ -336,7 +336,7 @@ async def test_requests_to_one_host_keep_their_distance():
     for host in ("a", "a", "b", "a"):
         await pacer.wait(host)
 
-    assert 0.1 <= loop.time() - start < 2
+    assert loop.time() - start >= 0.1
 
 
 async def test_the_environment_sets_no_proxy(monkeypatch):

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import termios
-import time
 
 import pytest
 from tests.support.screen import Screen
@@ -111,13 +110,11 @@ def test_ctrl_c_gives_the_prompt_back_with_what_was_typed(live):
     wait_for(running, "│ A message")
     running.type("half")
     running.wait_until(lambda _: running.seen().lines()[-1] == "> half")
-    began = time.monotonic()
     running.type("\x03")
+    # The message would hang for ten minutes; test_terminal_day.py measures how soon.
     wait_for(running, "stopped;")
-    took = time.monotonic() - began
     running.type("\x15/exit\n")
 
-    assert took < 1.0
     # The last task was stopped.
     assert running.end() == 130
 

@@ -1,8 +1,7 @@
 """A workspace for file tests, opened both ways: with openat2 and with the walk."""
 
-import os
-
 import pytest
+from tests.support.handles import open_handles
 
 from handrail.host.files import roots
 from handrail.host.files.local_files import LocalFiles
@@ -34,7 +33,7 @@ def files(work):
 
 @pytest.fixture(autouse=True)
 def descriptors():
-    """Every test ends with as many open files as it began with."""
-    before = os.listdir("/proc/self/fd")
+    """Every test leaves no file open."""
+    before = open_handles()
     yield
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert open_handles() - before == set()

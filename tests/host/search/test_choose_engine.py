@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.handles import open_handles
 
 from handrail.core.places import Kind, Place
 from handrail.core.ports.machine import GrepQuery
@@ -49,14 +50,14 @@ async def test_where_the_door_cannot_be_built_python_searches(tree, monkeypatch)
 
 
 def test_a_root_that_is_not_a_directory_is_an_os_error_and_leaves_no_handle(tree):
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_handles()
     file = tree.write("a.txt")
 
     for root in (str(file), str(tree.root / "missing")):
         with pytest.raises(OSError, match=r"root|missing|directory"):
             open_search([str(tree.root), root])
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_handles() - before == set()
 
 
 async def test_a_binary_that_is_gone_is_unavailable(tree):

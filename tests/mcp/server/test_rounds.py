@@ -10,7 +10,7 @@ from tests.mcp.server.traces import NOTHING, Traces, all_ended, pids_of
 
 pytestmark = [pytest.mark.needs_bubblewrap, pytest.mark.timeout(600)]
 
-ROUNDS = [pytest.param(20), pytest.param(100, marks=pytest.mark.torture)]
+ROUNDS = [pytest.param(8), pytest.param(100, marks=pytest.mark.torture)]
 
 
 @pytest.fixture

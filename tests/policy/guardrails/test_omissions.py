@@ -118,9 +118,11 @@ def test_texts_about_code_may_show_one_except_where_nobody_sees_it():
     ],
 )
 def test_no_line_takes_long(line):
-    is_omission("# rest of code unchanged")
-    started = time.process_time()
+    # The best of some: a collection of garbage may fall into one of them.
+    assert min(cpu_seconds(line) for _ in range(5)) < 0.05
 
+
+def cpu_seconds(line):
+    started = time.thread_time()
     is_omission(line)
-
-    assert time.process_time() - started < 0.05
+    return time.thread_time() - started

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.support.handles import open_handles
 from tests.support.protected_workspace import repaired, run, whats
 
 from handrail.host.files.root_identity import RootHandle
@@ -216,15 +217,15 @@ def test_each_root_is_watched_once_and_things_move_back_between_them(work, tmp_p
 
 
 def test_handles_are_let_go(work, state, top):
-    before = set(os.listdir("/proc/self/fd"))
+    before = open_handles()
 
     snapshot = state.take([top])
-    during = set(os.listdir("/proc/self/fd"))
+    during = open_handles()
     state.repair(snapshot)
     state.take([top])
 
-    assert len(during) > len(before)
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert during - before
+    assert open_handles() - before == set()
 
 
 OUTSIDERS = [
