@@ -20,7 +20,7 @@ KEYS = {
 }
 TRAITS = {
     *("fetches", "processes"),
-    *("builtin", "any", "open", "git", "endless", "bare", "alone", "net"),
+    *("builtin", "any", "open", "git", "endless", "bare", "alone", "needs", "net"),
     *("host", "dashless", "wrapper", "modules"),
 }
 TURNED = {"tarfile", "member", "place", "into", "command", "program", "module"}

@@ -142,10 +142,10 @@ class ProgramSpec:
     # Options without which `default` does not apply.
     default_with: frozenset[str] = frozenset()
     # "builtin", "any" (no argument is harmful), "open" (touches more than it names), "git" (writes in
-    # `.git`), "endless", "bare" (harmful without arguments), "alone" (works without a subcommand),
-    # "net" and "host" (arguments name machines), "fetches" (connects to other machines), "dashless"
-    # (the first word is options), "needs" (harmful with fewer operands), "wrapper" and "modules" (runs what follows), "processes" (shows
-    # the arguments of other processes).
+    # `.git`), "endless", "bare" (harmful without arguments), "needs" (harmful with fewer operands),
+    # "alone" (works without a subcommand), "net" and "host" (arguments name machines), "fetches"
+    # (connects to other machines), "dashless" (the first word is options), "wrapper" and "modules"
+    # (runs what follows), "processes" (shows the arguments of other processes).
     traits: frozenset[str] = frozenset()
     # A pattern of arguments that make it dangerous.
     deny: str = ""
