@@ -2,16 +2,16 @@
 ways: in turns, call by call, as a program does that works between its calls, where both find the
 processor's caches cold; and in tight loops of each, where both find them warm.
 
-Each candidate takes turns with the limit alone. A loop is timed in stretches, and a stretch in which
-the kernel gave the processor to another program counts for neither. Waiting for the thread of the
-store is no such thing, and counts.
+Each candidate takes turns with the limit alone. A loop is measured by the CPU time of the process,
+all its threads included, until the record is written: other programs disturb that little, and it
+hides no work that the store does meanwhile.
 """
 
 from __future__ import annotations
 
-import resource
 import statistics
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -63,9 +63,10 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
             turns.append(_in_turns(times))
             times = {name: [] for name in pair}
             for _ in range(max(20, scale.calls // 50)):
-                await _add_loops(times, pair)
-                await settle()
-            loops.append(figure("a", "the same, in tight loops", times, bar=8, goal=6, unit="µs"))
+                for name, one in pair.items():
+                    times[name].append(await _cpu_of_loop(one, settle))
+            what = "the same, in tight loops, CPU of all threads"
+            loops.append(figure("a", what, times, bar=8, goal=6, unit="µs"))
     names = list(candidates)[1:]
     return [
         replace(ours, peers={name: one.ratio for name, one in zip(names, others, strict=True)})
@@ -73,30 +74,12 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     ]
 
 
-async def _add_loops(times: Times, pair: Mapping[str, Candidate]) -> None:
-    """Add the seconds per call in a loop of each candidate, if both ran undisturbed for a while."""
-    means = {}
-    for name, candidate in pair.items():
-        stretches = [await _time_stretch(candidate) for _ in range(_LOOP // _STRETCH)]
-        undisturbed = [seconds for seconds, preempted in stretches if not preempted]
-        if undisturbed:
-            means[name] = statistics.fmean(undisturbed)
-    if len(means) == len(pair):
-        for name, mean in means.items():
-            times[name].append(mean)
-
-
-async def _time_stretch(candidate: Candidate) -> tuple[float, bool]:
-    """Seconds per call, and whether the thread was preempted meanwhile."""
-    before = _preemptions()
-    seconds = await time_block(candidate, _STRETCH)
-    return seconds, _preemptions() > before
-
-
-def _preemptions() -> int:
-    # Where the system does not count for each thread, nothing is left out.
-    thread = getattr(resource, "RUSAGE_THREAD", None)
-    return 0 if thread is None else resource.getrusage(thread).ru_nivcsw
+async def _cpu_of_loop(candidate: Candidate, settle: Callable[[], Awaitable[object]]) -> float:
+    """CPU seconds of the process per call."""
+    start = time.process_time()
+    await time_block(candidate, _LOOP)
+    await settle()
+    return (time.process_time() - start) / _LOOP
 
 
 def _in_turns(times: Times) -> Figure:
