@@ -245,7 +245,7 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
                 file, path, [splice.start for splice in splices], "the pattern"
             )
         found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
-    elif (dots := find_omission(old, new)) is not None:
+    elif ("..." in new or "…" in new) and (dots := find_omission(old, new)) is not None:
         raise _left_out(dots)
     elif edit.replace_all:
         found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
