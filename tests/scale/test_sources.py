@@ -309,6 +309,15 @@ def test_an_fsspec_url_is_copied(tmp_path):
     assert files(made) == {"a.txt": "one", "sub/b.txt": "two"}
 
 
+def test_a_password_of_an_fsspec_url_is_in_no_problem(tmp_path):
+    source = SourceSpec("fsspec", "ftp://user:p@ss-phrase@127.0.0.1:1/x")
+    with pytest.raises(ProblemRaised) as raised:
+        prepare(source, tmp_path)
+
+    assert "ftp://127.0.0.1:1/x" in raised.value.problem.message
+    assert "ss-phrase" not in str(raised.value.problem.to_dict())
+
+
 def test_links_of_an_fsspec_url_do_not_lead_out(tmp_path):
     source = tmp_path / "source"
     source.mkdir()

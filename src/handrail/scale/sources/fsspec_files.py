@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.scale import messages
-from handrail.scale.sources.tree_writer import TreeWriter
+from handrail.scale.sources.tree_writer import TreeWriter, without_login
 
 
 def copy_fsspec(url: str, writer: TreeWriter) -> None:
@@ -19,10 +19,10 @@ def copy_fsspec(url: str, writer: TreeWriter) -> None:
     try:
         system, root = url_to_fs(url)
         if not system.isdir(root):
-            raise messages.SOURCE_MISSING.error(what="directory", path=url)
+            raise messages.SOURCE_MISSING.error(what="directory", path=without_login(url))
         _copy_tree(system, root.rstrip("/"), writer)
     except (OSError, ValueError, ImportError, KeyError, TypeError, NotImplementedError) as error:
-        raise messages.SOURCE_FAILED.error(source=url, reason=error) from error
+        raise writer.unreadable(error) from error
     writer.finish()
 
 

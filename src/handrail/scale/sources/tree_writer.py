@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,6 +16,12 @@ _CHUNK: Final = 1 << 20
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_PATH: Final = 4096
 _MAX_PARTS: Final = 200
+_LOGIN: Final = re.compile(r"//[^/\s]*@")
+
+
+def without_login(text: str) -> str:
+    """A text without the user names and passwords in its URLs."""
+    return _LOGIN.sub("//", text)
 
 
 class TreeLimits(NamedTuple):
@@ -30,11 +37,15 @@ class TreeWriter:
     def __init__(self, root: Path, limits: TreeLimits, source: str) -> None:
         self._root = root
         self._limits = limits
-        self._source = source
+        self._source = without_login(source)
         self._bytes = 0
         self._entries = 0
         # Made last, so that no file is written through one.
         self._links: dict[str, str] = {}
+
+    def unreadable(self, reason: object) -> ProblemRaised:
+        """The problem of a source that cannot be read."""
+        return messages.SOURCE_FAILED.error(source=self._source, reason=without_login(str(reason)))
 
     def add_directory(self, name: str) -> None:
         """Make a directory, and those above it."""
@@ -120,7 +131,7 @@ class TreeWriter:
             raise self.refuse(f"{error.filename!r} occurs twice") from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise messages.SOURCE_FAILED.error(source=self._source, reason=reason) from error
+            raise self.unreadable(reason) from error
 
 
 def is_inside(path: Path, root: Path) -> bool:
