@@ -12,6 +12,7 @@ from tests.models.speaking import WIRES, model_on
 from tests.support.waiting import wait_until_async
 
 import handrail
+from handrail.agent.conversation import load_conversation
 from handrail.assembly.agent_services import trust_instructions
 from handrail.core.ports.agents import InstructionFile
 from handrail.core.problems import ProblemRaised
@@ -368,3 +369,19 @@ async def test_text_that_a_new_rule_withholds_is_sent_to_no_other_model(
     assert any("xylophone" in one for one in sent[:had])
     assert len(sent) >= had + 2
     assert not any("xylophone" in one for one in sent[had:])
+
+
+async def test_a_resumed_task_counts_as_used_when_it_was_resumed(workspace):
+    """Retention must not delete a conversation that was taken up again a moment ago."""
+    replies = [calls("write_file", path="a.txt", content="a\n"), says("done")]
+    async with FakeProvider(replies) as provider:
+        model = model_on(provider, "anthropic")
+        async with handrail.open(workspace, model=model, mode="accept-edits") as rt:
+            stopped = await rt.agent(session="s", max_steps=1).run("write")
+            begun = (await load_conversation("s", rt.store)).state["at_ns"]
+            resumed = await rt.agent(session="s").resume()
+            taken_up = (await load_conversation("s", rt.store)).state["at_ns"]
+        await model.aclose()
+
+    assert (stopped.status, resumed.status) == ("max_steps", "done")
+    assert taken_up > begun

@@ -96,6 +96,8 @@ def begin_task(
     if message is None:
         if conversation.entries and conversation.entries[-1].message.role == "assistant":
             conversation.append(Message("user", (TextBlock(_RESUMED),)), conversation.turn)
+        # Retention counts from here.
+        conversation.update(at_ns=rt.agent_services.clock.now_ns())
         return title
     asked = message if structured is None else structured.extend(message)
     before = conversation.turn
