@@ -195,7 +195,9 @@ async def test_two_hooks_that_undo_each_other_stop_the_call(open_runtime, worksp
 )
 async def test_a_guard_that_does_not_work_denies(open_runtime, workspace, command, why):
     async def run(**more):
-        config = hooks(pre_tool_use=[{"name": "g", "command": command, "timeout": 1, **more}])
+        # Only the one that sleeps needs all of its time.
+        limit_s = 1 if "sleep" in command else 60
+        config = hooks(pre_tool_use=[{"name": "g", "command": command, "timeout": limit_s, **more}])
         async with open_runtime(config=config) as rt:
             return await rt.call(*WRITE)
 
