@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from tests.agent.test_kills import Runs, step, warm_process
 from tests.models.speaking import model_on
+from tests.support.waiting import wait_until_async
 
 import handrail
 from handrail.agent.budget import BudgetMeter
@@ -122,8 +123,7 @@ async def test_a_request_that_the_user_stops_is_charged_by_estimate(tmp_path):
 
             work = asyncio.ensure_future(agent.run("work", on_event=listen))
             await asyncio.wait_for(asked.wait(), 20)
-            while not provider.requests:
-                await asyncio.wait_for(asyncio.sleep(0.01), 20)
+            await wait_until_async(lambda: provider.requests)
             work.cancel()
             with suppress(asyncio.CancelledError):
                 await work
