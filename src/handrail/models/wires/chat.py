@@ -35,6 +35,7 @@ from handrail.models.wires.requests import (
 )
 
 _ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,40}")
+_LEGACY: Final = "function_call"
 
 
 class ChatReader(StreamReader):
@@ -105,10 +106,14 @@ class ChatReader(StreamReader):
                 index = self._guess_index(get(call, "id"))
             if isinstance(index, bool) or not isinstance(index, int):
                 raise malformed("the index of a tool call is not a number")
+            if _LEGACY in self._by_index:
+                raise malformed("tool calls after a function call")
             self._read_call(index, get(call, "id"), get(call, "function"))
-        if get(delta, "function_call") is not None:
-            # The one call of a server that still speaks of functions instead of tools.
-            self._read_call("function_call", None, get(delta, "function_call"))
+        legacy = get(delta, "function_call")
+        if legacy is not None and self._by_index.keys() <= {_LEGACY}:
+            # The one call of a server that still speaks of functions instead of tools. Beside tool
+            # calls it repeats the first of them.
+            self._read_call(_LEGACY, None, legacy)
 
     def _read_content(self, content: Any) -> None:
         """The text of a delta. Some servers stream reasoning as parts of the content."""
@@ -117,32 +122,48 @@ class ChatReader(StreamReader):
             return
         for part in content:
             if get(part, "type") == "thinking":
-                for thought in get_list(part, "thinking"):
-                    self.add_text(get_text(thought, "text"), thinking=True)
+                self.add_text(_thought(part), thinking=True)
             else:
                 self.add_text(get_text(part, "text"))
 
     def _read_call(self, index: int | str, given: Any, function: Any) -> None:
         if self.ending is not None:
             raise malformed("a tool call after the finish")
-        name = get_text(function, "name")
+        name, arguments = get_text(function, "name"), get_arguments(function)
         call = self._by_index.get(index)
-        # Some servers number every call 0 and tell them apart by id.
-        other = bool(given) and given != self._given_ids.get(index)
-        if call is None or (other and name and call.name):
+        if call is None and not (given or name or arguments):
+            # Some servers send the fields of a call empty where there is none.
+            return
+        if call is None or self._begins_call(call, index, given, name, arguments):
             self._close_last_call()
             call = self._by_index[index] = self.open_call(given, name)
             self._given_ids[index] = given if isinstance(given, str) else ""
-        elif name != call.name and not call.parts:
-            self.extend_name(call, name)
-        self.extend_call(call, get_arguments(function))
+        elif not call.parts:
+            # The next part of the name, or all of it so far once more.
+            self.extend_name(call, name.removeprefix(call.name))
+        self.extend_call(call, arguments)
+
+    def _begins_call(
+        self, call: CallPiece, index: int | str, given: Any, name: str, arguments: str
+    ) -> bool:
+        """Whether a piece with the index of a call begins another one. Some servers number every
+        call 0 and tell them apart by id; others give no ids, and a name after whole arguments begins
+        the next call. Servers that repeat the name in every piece send the rest of the arguments.
+        """
+        if not name or not call.name:
+            return False
+        if given and given != self._given_ids.get(index):
+            return True
+        if name == call.name and (given or not arguments.lstrip().startswith("{")):
+            return False
+        return _is_whole(call)
 
     def _close_last_call(self) -> None:
         """Another call begins: the one before it is complete, unless a server sends the parts of
         several calls in turn. Its arguments are no object yet then, and the finish completes it.
         """
         calls = self.open_calls
-        if len(calls) == 1 and calls[0].parts and parse_object(calls[0].arguments_json) is not None:
+        if len(calls) == 1 and _is_whole(calls[0]):
             self.close_call(calls[0])
 
     def _guess_index(self, given: Any) -> int:
@@ -208,6 +229,18 @@ class _ResponseIds:
         if self._repeated and self._changed:
             raise malformed("a second response begins in the stream")
         self._last = given
+
+
+def _is_whole(call: CallPiece) -> bool:
+    """Whether the arguments of a call are a whole object."""
+    return bool(call.parts) and parse_object(call.arguments_json) is not None
+
+
+def _thought(part: Any) -> str:
+    """The text of a thinking part: a text, or a list of parts of text."""
+    if isinstance(get(part, "thinking"), str):
+        return get_text(part, "thinking")
+    return "".join(get_text(one, "text") for one in get_list(part, "thinking"))
 
 
 def _raw_call(call: CallPiece) -> dict[str, Any]:
