@@ -545,12 +545,12 @@ FITS = [
         "if (b) {\n  run('\\\\', '\\r');\n}\n",
     ),
     Slip(
-        "a line feed before and after the old text alone",
-        "a.go",
-        GO,
-        "\n\tif a > b {\n\t\treturn a\n\t}\n",
-        "\tif a >= b {\n\t\treturn a\n\t}",
-        GO.replace("a > b", "a >= b"),
+        "line feeds that are replaced with the text between them",
+        "a.py",
+        'x = "a"\n+\n"b"\n',
+        "\n+\n",
+        " +\\\n  ",
+        'x = "a" +\\\n  "b"\n',
     ),
     Slip(
         "a byte order mark in the old text alone stays in the file",

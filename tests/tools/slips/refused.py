@@ -325,4 +325,12 @@ REFUSED = [
         "SELECT id\n...\nORDER BY name;\n",
         "invalid_arguments",
     ),
+    Refusal(
+        "a line feed before and after the old text alone",
+        "a.go",
+        GO,
+        "\n\tif a > b {\n\t\treturn a\n\t}\n",
+        "\tif a >= b {\n\t\treturn a\n\t}",
+        "invalid_arguments",
+    ),
 ]

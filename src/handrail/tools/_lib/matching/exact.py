@@ -50,7 +50,7 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
     """The edit of the one place where the old text is literally.
 
     None if it is nowhere, or only where the edit would split lines that the call does not show.
-    Raises `ambiguous` or `already_applied`.
+    Raises `ambiguous` or `already_applied`, and `invalid_arguments` if whole lines would be joined.
     """
     matches = list_matches(file, old, MOST_COUNTED)
     if len(matches) > 1:
@@ -59,8 +59,10 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
         return None
     if is_applied_around(file, matches[0], old, new):
         raise already_applied_problem(path, file.lines_between(0, matches[0].start) + 1)
-    if splits_lines(file, matches[0], old, new) or _joins_neighbours(old, new):
+    if splits_lines(file, matches[0], old, new):
         return None
+    if _joins_neighbours(old, new):
+        raise _frame_problem()
     if not matches[0].start and len(old) > 1 and old[0] == _MARK != new[:1]:
         # The byte order mark belongs to the file; an edit of its first line does not remove it.
         new = _MARK + new
@@ -68,13 +70,28 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
 
 
 def _joins_neighbours(old: str, new: str) -> bool:
-    """Whether whole lines would be joined with the lines above and below, which are not shown.
+    """Whether lines that stay would be joined with the lines above and below, which are not shown.
 
-    A line feed before and after the old text alone comes from quoting it.
+    A line feed before and after the old text alone comes from quoting it then.
     """
     before, after = old.strip("\r"), new.strip("\r")
-    framed = before[:1] == before[-1:] == "\n" and bool(before.strip())
-    return framed and "\n" in after and "\n" not in (after[0], after[-1])
+    if before[:1] != "\n" or before[-1:] != "\n" or "\n" not in after.strip("\n"):
+        return False
+    kept = {line.strip() for line in before.split("\n")} - {""}
+    return "\n" not in (after[0], after[-1]) and any(
+        line.strip() in kept for line in after.split("\n")
+    )
+
+
+def _frame_problem() -> ProblemRaised:
+    old, new = arg_name("old_string"), arg_name("new_string")
+    return ProblemRaised(
+        "invalid_arguments",
+        f"{old} begins and ends with a line feed and {new} does not, so its lines would be joined with "
+        "the lines above and below",
+        hint=f"begin and end {new} with a line feed too, or leave both out of {old}",
+        field="new_string",
+    )
 
 
 def list_matches(file: ByteText, text: str, most: int) -> list[Match]:
