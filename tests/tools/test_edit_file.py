@@ -447,3 +447,48 @@ async def test_an_ascii_word_in_odd_files_is_edited_and_no_other_byte_changes(wo
         else:
             assert workspace.read(name) == expected, (data, word)
     assert refused <= 25
+
+
+MARK = "\ufeff"
+MARKED = {
+    "in the new text alone": ({"old_string": "a = 1", "new_string": f"{MARK}a = 3"}, "a = 3"),
+    "in the new text alone, blanks ignored": (
+        {"old_string": "a = 1 \n", "new_string": f"{MARK}a = 3\n"},
+        "a = 3",
+    ),
+    "in both": ({"old_string": f"{MARK}a = 1", "new_string": f"{MARK}a = 3"}, "a = 3"),
+    "in the old text alone": ({"old_string": f"{MARK}a = 1", "new_string": "a = 3"}, "a = 3"),
+    "in the old text, everywhere": (
+        {"old_string": f"{MARK}a", "new_string": "c", "replace_all": True},
+        "c = 1",
+    ),
+    "in the new text, everywhere": (
+        {"old_string": "a", "new_string": f"{MARK}c", "replace_all": True},
+        "c = 1",
+    ),
+    "in the new text of a pattern": (
+        {"old_string": "^a", "new_string": f"{MARK}c", "regex": True},
+        "c = 1",
+    ),
+}
+
+
+@pytest.mark.feature("E17")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+@pytest.mark.parametrize("where", MARKED)
+async def test_a_byte_order_mark_stays_as_it_is(workspace, where, encoding):
+    call, first = MARKED[where]
+    workspace.write("m.txt", f"{MARK}a = 1\nb = 2\n".encode(encoding))
+
+    await workspace.change("edit_file", path="m.txt", **call)
+
+    assert workspace.read("m.txt") == f"{MARK}{first}\nb = 2\n".encode(encoding)
+
+
+@pytest.mark.feature("E17")
+async def test_a_byte_order_mark_can_be_removed_by_itself(workspace):
+    workspace.write("m.txt", f"{MARK}a = 1\n".encode())
+
+    await workspace.change("edit_file", path="m.txt", old_string=MARK, new_string="")
+
+    assert workspace.read("m.txt") == b"a = 1\n"

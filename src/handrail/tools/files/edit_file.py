@@ -39,6 +39,7 @@ from handrail.tools._lib.matching.exact import (
     already_applied_problem,
     ambiguous_text_problem,
     find_exact,
+    keep_mark,
     replace_everywhere,
 )
 from handrail.tools._lib.matching.pair import find_similar
@@ -251,6 +252,7 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
         found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
     else:
         found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
+    found = keep_mark(file, found)
     if all(file.data[one.start : one.end] == one.new for one in found.splices):
         raise already_applied_problem(path)
     return found

@@ -7,7 +7,7 @@ without their endings; everything else must agree byte for byte.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -18,7 +18,6 @@ from handrail.tools._lib.matching.lines import diff_lines
 
 MOST_COUNTED: Final = 1_000
 _LINES_NAMED: Final = 10
-_MARK: Final = "\ufeff"
 # Each place that is replaced by bytes of its own takes some hundred bytes of memory.
 _MOST_SINGLE: Final = 100_000
 
@@ -33,6 +32,24 @@ class FoundEdit:
     replacements: int = 1
     # The new bytes of the file, if the splices are only the first of many.
     result: bytes | None = None
+
+
+def keep_mark(file: ByteText, found: FoundEdit) -> FoundEdit:
+    """The edit with the file's byte order mark once before the text, as it was.
+
+    The mark belongs to the file, not to its first line; only an edit of the mark alone removes it.
+    """
+    mark, first = file.form.bom, found.splices[0]
+    if not mark or not file.data.startswith(mark):
+        return found
+    new = first.new.removeprefix(mark)
+    if first.start == 0 and first.end > len(mark):
+        new = mark + new
+    elif first.start != len(mark):
+        return found
+    result = found.result and mark + found.result.removeprefix(mark).removeprefix(mark)
+    splices = (Splice(first.start, first.end, new), *found.splices[1:])
+    return replace(found, splices=splices, result=result)
 
 
 class Match(NamedTuple):
@@ -63,9 +80,6 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
         return None
     if _joins_neighbours(old, new):
         raise _frame_problem()
-    if not matches[0].start and len(old) > 1 and old[0] == _MARK != new[:1]:
-        # The byte order mark belongs to the file; an edit of its first line does not remove it.
-        new = _MARK + new
     return FoundEdit((make_splice(file, matches[0], old, new),))
 
 
