@@ -152,7 +152,7 @@ class AnthropicReader(StreamReader):
                 self.extend_call(piece, dump_json(given))
             self.close_call(piece)
         elif isinstance(piece, TextPiece):
-            piece.closed = True
+            self.close_text(piece)
         elif isinstance(piece.raw.get("partial_json"), str):
             piece.raw["input"] = parse_object(piece.raw.pop("partial_json")) or {}
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from handrail.core.finish_words import get
 from handrail.core.ports.models import ModelFailed
 
+LONE_HALF: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 

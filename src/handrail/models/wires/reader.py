@@ -31,7 +31,7 @@ from handrail.core.ports.models import (
     ThinkingDelta,
     UsageReported,
 )
-from handrail.models.wires.fields import dump_json, join_halves, malformed, parse_object
+from handrail.models.wires.fields import LONE_HALF, dump_json, join_halves, malformed, parse_object
 
 MAX_TEXT_BYTES: Final = 8 * 1024 * 1024
 MAX_ARGUMENT_BYTES: Final = 8 * 1024 * 1024
@@ -200,10 +200,17 @@ class StreamReader(ABC):
             piece.parts.append(text)
             self._emit(ThinkingDelta(text) if piece.thinking else TextDelta(text))
 
+    def close_text(self, piece: TextPiece) -> None:
+        """Complete a block: half a letter at its end stays alone."""
+        piece.closed = True
+        self._end_half(piece)
+
     def add_piece(self, piece: Piece) -> None:
         """Append a block."""
         if len(self.pieces) >= MAX_BLOCKS:
             raise _over_limit(f"more than {MAX_BLOCKS} blocks")
+        if self.pieces and isinstance(self.pieces[-1], TextPiece):
+            self._end_half(self.pieces[-1])
         self.progress += 1
         self.pieces.append(piece)
 
@@ -258,6 +265,7 @@ class StreamReader(ABC):
         """Complete a call. Calls are reported as complete in their order: one that is complete
         before an earlier one is reported after it.
         """
+        self._end_half(call)
         call.closed = True
         for one in self._calls[self._reported :]:
             if not one.closed:
@@ -288,6 +296,8 @@ class StreamReader(ABC):
 
     def set_ending(self, known: Mapping[str, Finish], reason: Any) -> StreamEnding:
         """Note why the message ended."""
+        for piece in self.pieces:
+            self._end_half(piece)
         word = reason[:100] if isinstance(reason, str) else ""
         finish = known.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
         self.progress += 1
@@ -325,6 +335,15 @@ class StreamReader(ABC):
             kept.get("cache_write", before.cache_write),
         )
         self._events.append(self.usage)
+
+    def _end_half(self, piece: Piece) -> None:
+        """Replace half a letter at the end of a text, whose other half does not come."""
+        if isinstance(piece, TextPiece) and piece.half:
+            piece.half = ""
+            self.extend_text(piece, LONE_HALF)
+        elif isinstance(piece, CallPiece) and piece.half:
+            piece.half = ""
+            self.extend_call(piece, LONE_HALF)
 
     def _announce(self, call: CallPiece) -> None:
         if not call.announced:

@@ -120,7 +120,7 @@ class ResponsesReader(StreamReader):
         if get(item, "type") == "function_call":
             self._finish_call(item, index)
         elif isinstance(piece, TextPiece):
-            piece.closed = True
+            self.close_text(piece)
             piece.raw = dict(item)
         elif get(item, "type") == "message":
             # Some servers send the text only with the whole item.
@@ -132,12 +132,13 @@ class ResponsesReader(StreamReader):
             self._items[index] = raw
 
     def _read_message(self, item: Mapping[str, Any], index: int | str) -> None:
-        piece = self._items[index] = TextPiece(closed=True, raw=dict(item))
+        piece = self._items[index] = TextPiece(raw=dict(item))
         self.add_piece(piece)
         for part in get_list(item, "content"):
             refusal = get_text(part, "refusal")
             self._refused = self._refused or bool(refusal)
             self.extend_text(piece, get_text(part, "text") + refusal)
+        self.close_text(piece)
 
     def _finish_call(self, item: Mapping[str, Any], index: int | str) -> None:
         call = self._items.get(index)
