@@ -31,10 +31,12 @@ _ENDLESS: Final = frozenset(("count", "repeat", "cycle"))
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
-    # Any name that says so: `removeDirectoryRecursive`, `delete-directory/files`, `remove_dir_all`.
-    r"(?:(?i:\b(?:remove|delete|unlink|destroy|erase|wipe|purge)[\w/!-]*+)|rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
+    # Functions that delete files; `remove` and `delete` alone belong to lists, maps and routes, too.
+    r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_(?:dir(?:_all)?|entry(?:_secure)?|tree|all|file)"
+    r"|(?i:\b(?:remove|delete)-?(?:directory|dir|folder|tree|item|path|file|all)(?![a-z]*prefix)[\w/!-]*+)"
     r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
-    r"|os\.remove|Deno\.remove(?:Sync)?|File\.delete|delete_recursively|chmod|chown"
+    r"|(?i:\b(?:os|fs|fse|Deno|File|Files|Directory|FileUtils|FileSystem|Dir|Pathname|filesystem)"
+    r"(?:\.|::)(?:remove|delete)\w*+)|delete_recursively|deleteRecursively|chmod|chown"
     r"|Remove-Item(?:\s+-\w+)*+|\bri(?:\s+-\w+)++|\br[dm](?:\s+[-/]\w+)++|\bdel(?:\s+/\w+)++"
     r"|\bfile\s+delete(?:\s+-\w+)*+)"
     r"\s*+\(?\s*+(?:new\s++)?+(?:(?:glob|at\w*|#p|\w*[pP]ath|File)\s*+(?:[:(]\s*+|(?=[\"'])))?"
@@ -50,7 +52,9 @@ _OPENING: Final = re.compile(
 )
 _PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
 _RUNNING: Final = re.compile(
-    r"(?:(?i:system|popen\w*|exec\w*|spawn\w*|\w*command|\w*process|\w*shell|\w*cmd|proc)"
+    r"(?:(?i:exec\.Command(?:Context)?|system(?:\.cmd)?|popen\w*|exec\w*|spawn\w*|Command::new|ProcessBuilder|proc_open"
+    r"|\bProcess\.(?:start|run|new)\w*|(?:start|create|call)[-_]?process(?:-shell-command)?|shell[-_]command)"
+    r"|os:cmd|Sys\.command|\bProcess(?=\s*\()|\bshell(?=\s*\(?\s*[\"'])"
     r"|\brun[\w-]*|\bcall\w*|check_call|check_output|\bsh|qx|%x|passthru|getoutput\w*"
     r"|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
 )
@@ -96,7 +100,9 @@ _KILLING: Final = re.compile(
 
 # A path on which a method is called that deletes it: `File("/home").deleteRecursively()`.
 _DELETED_OBJECT: Final = re.compile(
-    _QUOTED + r"\s*+\)*+\s*+\.\s*+(?i:remove|delete|unlink|rm|rmtree|erase)\w*+"
+    r"(?:File|Paths?|Pathname|Folder|Directory|Dir)\w*+(?:[.:]{1,2}\w++)?\s*+\(\s*+"
+    + _QUOTED
+    + r"\s*+\)++\s*+\.\s*+(?i:remove|delete|unlink|rm|rmtree|erase)\w*+"
 )
 # Unquoted commands: `!rm -rf ~`, `$[rm -rf ~]`, `syscmd(rm -rf ~)`, `COMMAND rm -rf /`.
 _BARE_COMMAND: Final = re.compile(
@@ -109,7 +115,9 @@ _BARE_TARGET: Final = re.compile(
     r"(?:\s+(?:-\w+|/\w(?=\s)))++\s+([^\s;|&'\"]+)"
 )
 _DRIVE: Final = re.compile(r"(?i)[a-z]:[\\/]*(?:\*|users|windows|program files.*)?[\\/]*\*?")
-_FORMATS: Final = re.compile(r"(?i)\bformat(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b")
+_FORMATS: Final = re.compile(
+    r"(?i)(?:^|[;&|\n]|/c\s)\s*format(?:\.com)?\s+[a-z]:|\bFormat-Volume\b|\bClear-Disk\b"
+)
 # Looks at a command line found inside the code.
 Look = Callable[[str], Iterator[Reason]]
 

@@ -35,7 +35,7 @@ _SENDERS: Final = word_set("""
 """)
 # They copy to the place that is named last.
 _COPIERS: Final = word_set("scp rsync sftp aws gsutil gcloud az rclone s3cmd mc croc")
-_REMOTE_PLACE: Final = re.compile(r"[\w.@\[\]:-]+:.*|\w+://.*")
+_REMOTE_PLACE: Final = re.compile(r"[\w.@\[\]-]++:.*", re.DOTALL)
 # The value proves who is asking; it is not sent.
 _IDENTITY: Final = re.compile(
     r"--(?:key|cert|cacert|capath|netrc-file|identity\S*|kubeconfig|ssl-?\w*|config|private-key)"

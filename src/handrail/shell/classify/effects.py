@@ -11,7 +11,9 @@ from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
 from handrail.shell.classify.arguments import Argument
 from handrail.shell.tables.word_list import word_set
 
-_URL: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)")
+_URL: Final = re.compile(
+    r"(?i)(?<![a-z0-9+.-])[a-z0-9+.-]++://(?:[^/@\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)"
+)
 _REMOTE: Final = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|localhost)(?::.*)?")
 _BARE: Final = re.compile(
     r"(?:[\w.-]+@)?([A-Za-z0-9][\w.-]*|\[[0-9a-fA-F:]+\]|[0-9a-fA-F:]+:[0-9a-fA-F:]*)"

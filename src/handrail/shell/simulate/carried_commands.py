@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, SHELLS
@@ -63,6 +64,8 @@ _BEFORE_COMMAND: Final = re.compile(r"[\s!|;&(@:-]*(?:(?:cmd|shell|sh|run|exec)\
 _FIRST_WORD: Final = re.compile(r"[\w./+:-]+")
 # The words after one of these are the command of another program, whoever reads them.
 _INTRODUCES: Final = word_set("-- exec run shell do with cmd command spawn start")
+# Each is read by itself, together with all words after it.
+_MOST_CARRIED: Final = 4
 # They run their last words on many machines.
 _FLEETS: Final = word_set("""
     pdsh clush dsh pssh parallel-ssh prsh mussh fab mco bolt srun mpirun mpiexec sshpass ttyd gotty
@@ -80,6 +83,11 @@ def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def commands_in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """The first few commands that a program would run if it runs its arguments, as many do."""
+    yield from islice(_in_arguments(name, arguments), _MOST_CARRIED)
+
+
+def _in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
     """The commands that a program would run if it runs its arguments, as many do.
 
     A word of blanks and a command's name may be text for a shell; so may all words after `--`,
@@ -111,6 +119,11 @@ def quoted_command(words: Sequence[str]) -> str:
 
 
 def container_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
+    """The first few commands of a container that act on directories of the host."""
+    yield from islice(_in_containers(arguments), _MOST_CARRIED)
+
+
+def _in_containers(arguments: Sequence[str]) -> Iterator[str]:
     """The commands of a container that sees directories of the host: they act on them."""
     if not {"run", "create", "exec"}.intersection(arguments):
         return

@@ -1,0 +1,49 @@
+"""The time to judge a command grows with its length, not with the square of it."""
+
+import time
+
+import pytest
+from tests.support.commands import ROOT, WHERE, parser
+
+from handrail.shell.analyzer import ShellCommandAnalyzer
+
+LENGTH = 20_000
+# Four times the length in no more than twelve times the time; a square would need sixteen.
+GROWTH = 12
+# Below this the clock decides.
+MEASURABLE = 0.1
+
+
+def cpu_seconds(command):
+    """The CPU time to judge a command that no analyzer has seen before."""
+    analyzer = ShellCommandAnalyzer(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+    before = time.process_time()
+    analyzer.analyze(command, cwd=ROOT, env={})
+    return time.process_time() - before
+
+
+@pytest.mark.finding("F09")
+@pytest.mark.parametrize(
+    ("before", "piece", "after"),
+    [
+        ("python -c '", "a", "'"),
+        ("python -c '", "command ", "'"),
+        ("python -c '", "delete-file-", "'"),
+        ("curl ", "a", ""),
+        ("scp x ", "a", ""),
+        ("scp x '", ":", "\n'"),
+        ("watchexec ", "rm ", ""),
+        ("watchexec -- ", "kill ", ""),
+        ("docker run -v /:/x y ", "rm ", ""),
+        ("gcloud ", "projects delete ", ""),
+        ("psql -c '", "drop table ", "'"),
+    ],
+)
+def test_long_words_and_many_arguments_take_linear_time(before, piece, after):
+    def command(length):
+        return before + piece * (length // len(piece)) + after
+
+    cpu_seconds(command(100))
+    short = cpu_seconds(command(LENGTH // 4))
+
+    assert cpu_seconds(command(LENGTH)) <= max(MEASURABLE, short) * GROWTH
