@@ -576,4 +576,20 @@ FITS = [
         "     4\t\tif a >= b {",
         GO.replace("a > b", "a >= b"),
     ),
+    Slip(
+        "tabs as escapes in front of a line, and an escape in a string of the new text",
+        "a.go",
+        GO,
+        "\\tif a > b {\n\\t\\treturn a\n\\t}",
+        '\\tif a > b {\n\\t\\tfmt.Print("\\t")\n\\t\\treturn a\n\\t}',
+        GO.replace("\t\treturn a\n", '\t\tfmt.Print("\\t")\n\t\treturn a\n'),
+    ),
+    Slip(
+        "tabs as escapes between columns",
+        "a.tsv",
+        "name\tsize\nalpha\t12\n",
+        "alpha\\t12",
+        "alpha\\t13",
+        "name\tsize\nalpha\t13\n",
+    ),
 ]

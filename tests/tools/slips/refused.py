@@ -333,4 +333,20 @@ REFUSED = [
         "\tif a >= b {\n\t\treturn a\n\t}",
         "invalid_arguments",
     ),
+    Refusal(
+        "an escaped tab that is new in the new text",
+        "a.txt",
+        "x = 1\ty\n",
+        "x = 1\\ty",
+        'x = "\\t"',
+        "no_match",
+    ),
+    Refusal(
+        "an escaped tab that comes into a string",
+        "a.txt",
+        "x = a\tb\n",
+        "x = a\\tb",
+        'x = "a\\tb"',
+        "no_match",
+    ),
 ]

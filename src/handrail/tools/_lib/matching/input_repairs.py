@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from os.path import commonprefix
 from typing import Final, NamedTuple
 
 
@@ -49,21 +50,34 @@ def repair_escaped_lines(old: str, new: str) -> Iterator[Repair]:
 
 def repair_escaped_tabs(old: str, new: str) -> Iterator[Repair]:
     r"""Tabs that came as a backslash and a t, in front of lines or everywhere; only if there is
-    no real one.
+    no real one. Elsewhere in the new text they may be the escape of a string.
     """
     if "\t" in old or "\\t" not in old:
         return
-    for convert in (_leading_tabs, _all_tabs):
-        made = convert(new) if "\t" not in new else new
-        yield Repair(convert(old), made, "escaped tabs")
+    lines, made = _leading_tabs(old), _leading_tabs(new)
+    if lines != old:
+        yield Repair(lines, new if "\t" in new else made, "escaped tabs")
+    if "\\t" in lines and ("\t" in new or _same_escapes(lines, new if lines == old else made)):
+        made = new if "\t" in new else new.replace("\\t", "\t")
+        yield Repair(old.replace("\\t", "\t"), made, "escaped tabs")
 
 
 def _leading_tabs(text: str) -> str:
     return _LEADING_TABS.sub(_tabs, text)
 
 
-def _all_tabs(text: str) -> str:
-    return text.replace("\\t", "\t")
+def _same_escapes(old: str, new: str) -> bool:
+    """Whether all escaped tabs of each new line are in what it and an old line begin or end with."""
+    before = [line.lstrip("\t") for line in old.split("\n")]
+    after = [line.lstrip("\t") for line in new.split("\n") if "\\t" in line]
+    return all(any("\\t" not in _different(one, line) for one in before) for line in after)
+
+
+def _different(old: str, new: str) -> str:
+    """The new line without what both begin and end with, but with an escape shared in half."""
+    head = len(commonprefix([old, new]))
+    tail = len(new) - len(commonprefix([old[head:][::-1], new[head:][::-1]]))
+    return new[head - new[:head].endswith("\\") : tail + new[tail:].startswith("t")]
 
 
 def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
