@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from os.path import commonprefix
 from typing import Final, NamedTuple
+
+from handrail.tools._lib.matching.lines import shared_ends
 
 
 class Repair(NamedTuple):
@@ -75,8 +76,8 @@ def _same_escapes(old: str, new: str) -> bool:
 
 def _different(old: str, new: str) -> str:
     """The new line without what both begin and end with, but with an escape shared in half."""
-    head = len(commonprefix([old, new]))
-    tail = len(new) - len(commonprefix([old[head:][::-1], new[head:][::-1]]))
+    head, rest = shared_ends(old, new)
+    tail = len(new) - rest
     return new[head - new[:head].endswith("\\") : tail + new[tail:].startswith("t")]
 
 

@@ -245,3 +245,15 @@ class FileLines:
         starts = array("q", accumulate(lengths, initial=first))
         starts[-1] = size
         return starts
+
+
+def shared_ends(old: str, new: str) -> tuple[int, int]:
+    """The lengths of the common prefix and the common suffix of two texts."""
+    head = _alike(old, new)
+    return head, _alike(old[head:][::-1], new[head:][::-1])
+
+
+def _alike(one: str, two: str) -> int:
+    """The length of the common prefix of two texts."""
+    pairs = zip(one, two, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))

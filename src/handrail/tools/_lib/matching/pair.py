@@ -35,6 +35,7 @@ from handrail.tools._lib.matching.lines import (
     PlacementHints,
     diff_lines,
     diff_texts,
+    shared_ends,
     split_pair,
 )
 from handrail.tools._lib.matching.normalize import (
@@ -279,7 +280,7 @@ def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
     """The splices of each place where the text is, typography ignored."""
     if "\n" in old or len(old.strip()) < _LEAST or (file.text.isascii() and old.isascii()):
         return []
-    head, rest = _shared(old, new)
+    head, rest = shared_ends(old, new)
     tail = len(old) - rest
     parts = (old[:head], old[head:tail], old[tail:])
     pattern = re.compile("".join([f"({_spelled(part)})" for part in parts]))
@@ -288,7 +289,7 @@ def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
 
 def different_part(old: str, new: str) -> str:
     """The part of the new text that is not as in the old one."""
-    head, rest = _shared(old, new)
+    head, rest = shared_ends(old, new)
     return new[head : len(new) - rest]
 
 
@@ -302,18 +303,6 @@ def _splices(file: FileLines, pattern: re.Pattern[str], old: str, fresh: str) ->
             yield Splice(
                 match.start, match.end, encode_replacement(file.file, match, found[2], text)
             )
-
-
-def _shared(old: str, new: str) -> tuple[int, int]:
-    """The lengths of the common prefix and the common suffix of two texts."""
-    head = _alike(old, new)
-    return head, _alike(old[head:][::-1], new[head:][::-1])
-
-
-def _alike(one: str, two: str) -> int:
-    """The length of the common prefix of two texts."""
-    pairs = zip(one, two, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))
 
 
 def _spelled(text: str) -> str:
