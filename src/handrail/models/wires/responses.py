@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.core.finish_words import RESPONSES_FINISH, RESPONSES_INCOMPLETE, get
@@ -104,6 +104,7 @@ class ResponsesReader(StreamReader):
             raise malformed("two output items have one index")
         if get(item, "type") == "function_call":
             call = self.open_call(get(item, "call_id"), get_text(item, "name"))
+            call.raw = dict(item)
             self._items[index] = call
             self.extend_call(call, get_arguments(item))
 
@@ -178,24 +179,37 @@ class ResponsesReader(StreamReader):
             raise malformed("the response ends while a call is open")
 
     def _complete_output(self, output: Sequence[Any]) -> None:
-        """Read what only the output of the finished response has: items of a kind of which none was
-        streamed, and the end of calls that are open.
+        """Read what only the output of the finished response has: calls that were not streamed, other
+        items of a kind of which none was, and the end of calls that are open.
         """
         nothing = not self.pieces
         said = any(isinstance(one, TextPiece) and not one.thinking for one in self.pieces)
-        missing = {"function_call": not self.calls, "message": not said}
-        open_calls = {
-            one.wire_id: key
-            for key, one in self._items.items()
-            if isinstance(one, CallPiece) and not one.closed
-        }
+        streamed = self._match_calls(output)
         for number, item in enumerate(output):
             kind = get(item, "type")
-            key = open_calls.get(str(get(item, "call_id")))
-            if kind == "function_call" and key is not None:
+            key = streamed.get(number, f"output {number}")
+            if kind == "function_call":
+                known = self._items.get(key)
+                if not (isinstance(known, CallPiece) and known.closed):
+                    self._finish_item(item, key)
+            elif nothing or (kind == "message" and not said):
                 self._finish_item(item, key)
-            elif missing.get(kind, nothing):
-                self._finish_item(item, f"output {number}")
+
+    def _match_calls(self, output: Sequence[Any]) -> dict[int, int | str]:
+        """The streamed call that each call of the output is, by their numbers: the one with its id,
+        else one that is left and asks for the same, as some servers give the calls new ids here.
+        """
+        left = {key: one for key, one in self._items.items() if isinstance(one, CallPiece)}
+        found: dict[int, int | str] = {}
+        for same in (_same_id("call_id"), _same_id("id"), _same_content):
+            for number, item in enumerate(output):
+                if get(item, "type") != "function_call" or number in found:
+                    continue
+                key = next((key for key, call in left.items() if same(call, item)), None)
+                if key is not None:
+                    found[number] = key
+                    del left[key]
+        return found
 
     def _read_usage(self, usage: Any) -> None:
         if isinstance(usage, Mapping):
@@ -208,6 +222,20 @@ class ResponsesReader(StreamReader):
     def raw_message(self, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
         """The output items as they came, with ids and arguments that can go back."""
         return [item for piece in pieces if (item := _raw_item(piece)) is not None]
+
+
+def _same_id(name: str) -> Callable[[CallPiece, Any], bool]:
+    def same(call: CallPiece, item: Any) -> bool:
+        given = get(item, name)
+        return bool(given) and given == call.raw.get(name)
+
+    return same
+
+
+def _same_content(call: CallPiece, item: Any) -> bool:
+    if call.name != get_text(item, "name"):
+        return False
+    return not call.closed or call.safe_arguments == (parse_object(get_arguments(item)) or {})
 
 
 def _raw_item(piece: Piece) -> dict[str, Any] | None:
