@@ -87,6 +87,23 @@ async def test_a_session_of_any_name_is_rewound(workspace, name):
 
 
 @pytest.mark.threat("A22")
+async def test_a_rewind_reverts_what_the_approval_of_a_plan_has_written(workspace):
+    async with FakeProvider([write(1), says("queued")]) as provider:
+        model = model_on(provider, "anthropic")
+        settings = {"mode": "plan", "session": "s", "config": {"freshness": "off"}}
+        async with handrail.open(workspace, model=model, **settings) as rt:
+            await rt.agent(session="s").run("plan it")
+            await rt.plan_queue.approve()
+            written = snapshot(workspace)
+            done = await rt.agent(session="s").rewind(0)
+        await model.aclose()
+
+    assert written == {"a.txt": "1\n"}
+    assert done.changes == ("a.txt",)
+    assert snapshot(workspace) == {"a.txt": "0\n"}
+
+
+@pytest.mark.threat("A22")
 async def test_a_rewind_leaves_the_session_whose_name_goes_on_with_a_number(workspace):
     replies = [write(1, "other.txt"), says("one"), write(1), says("two")]
     async with FakeProvider(replies) as provider:

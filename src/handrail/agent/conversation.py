@@ -266,10 +266,8 @@ class Conversation:
 
     @property
     def call_owner(self) -> str:
-        """What the ids of its calls begin with, where `prefixes` has nothing else. The conversation of a
-        subagent has the name of the call that started it.
-        """
-        return self.id if self.state.get("parent") else call_owner(self.id)
+        """What the ids of its calls begin with, where `prefixes` has nothing else."""
+        return call_owner(self.id)
 
     @property
     def prefixes(self) -> list[tuple[int, str]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from handrail.agent import messages
 from handrail.agent.conversation import Conversation
 from handrail.agent.projection import find_results, path_argument
-from handrail.core.call import reader_name
+from handrail.core.call import is_under, reader_name
 from handrail.core.effects import Effects
 from handrail.core.places import shown
 from handrail.core.ports.agents import ForkedWorkspace
@@ -59,7 +59,7 @@ class CutCalls(NamedTuple):
 
     def contains(self, call_id: str) -> bool:
         """Whether a call is one of these, or of a subagent of one of them."""
-        return _is_under(call_id, self.ids)
+        return is_under(call_id, self.ids)
 
 
 class ConversationRewinder:
@@ -173,7 +173,7 @@ class ConversationRewinder:
         own = await load_calls_after(self._conversation, self._rt.store, -1)
         every = [*own, *await self._calls_of([one.id for one in agents.states()])]
         ids = frozenset(_call_ids(self._conversation, -1)) - cut.ids
-        kept = [one for one in every if _is_under(one.call_id, ids)]
+        kept = [one for one in every if is_under(one.call_id, ids)]
         kept.sort(key=lambda one: one.requested_ns)
         await restore_todos(self._rt.todos, kept, cut.records)
 
@@ -217,12 +217,6 @@ def _call_ids(conversation: Conversation, turn: int) -> list[str]:
     """The calls after a turn."""
     later = [entry for entry in conversation.entries if entry.turn > turn]
     return [own for entry in later for _, own in entry.call_ids]
-
-
-def _is_under(call_id: str, ids: Collection[str]) -> bool:
-    """Whether a call is one of these, or of a subagent of one of them: `CALL-AGENT.TURN…`."""
-    ends = [number for number, char in enumerate(call_id) if char == "-"]
-    return any(call_id[:end] in ids for end in (*ends, len(call_id)))
 
 
 def changed_paths(calls: Sequence[CallRecord]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
@@ -17,6 +17,9 @@ MAIN_AGENT: Final = "main"
 MAX_CALL_ID: Final = 256
 _CALL_ID: Final = re.compile(rf"[A-Za-z0-9_.:-]{{1,{MAX_CALL_ID}}}")
 _CALL_OWNER: Final = re.compile(r"[A-Za-z0-9_:-]{1,64}")
+# `OWNER.TURN.NUMBER`, what an agent's call is called, and `CALL-AGENT`, the conversation of a subagent.
+_AGENT_CALL: Final = re.compile(r"[A-Za-z0-9_.:-]+\.\d+(?:_\d+)?(?:-\d+)?\.\d+")
+_SUBAGENT: Final = re.compile(rf"{_AGENT_CALL.pattern}-[A-Za-z0-9_-]+-[0-9a-f]{{8}}")
 _NOT_IN_OWNER: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _OWNER_CHARS: Final = 24
 
@@ -73,10 +76,23 @@ def call_owner(conversation: str) -> str:
     """What the ids of the calls of a conversation begin with, before a dot and the turn: its name, or
     one like it with a hash where a dot in it could be taken for that one, or an id cannot contain it.
     """
-    if _CALL_OWNER.fullmatch(conversation):
+    if _CALL_OWNER.fullmatch(conversation) or _SUBAGENT.fullmatch(conversation):
         return conversation
     similar = _NOT_IN_OWNER.sub("-", conversation[:_OWNER_CHARS]).strip("-") or "session"
     return f"{similar}-{_digest(conversation)[:16]}"
+
+
+def is_agent_call(call_id: str) -> bool:
+    """Whether the id has the form of those that agents give to their calls."""
+    return _AGENT_CALL.fullmatch(call_id) is not None
+
+
+def is_under(call_id: str, ids: Collection[str]) -> bool:
+    """Whether a call is one of these, or comes of one of them: of a subagent (`CALL-AGENT.TURN…`), or
+    by the approval of a plan.
+    """
+    ends = [number for number, char in enumerate(call_id) if char == "-"]
+    return any(call_id[:end] in ids for end in (*ends, len(call_id)))
 
 
 def check_call_id(value: Any) -> str:

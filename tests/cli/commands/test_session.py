@@ -300,3 +300,41 @@ def test_a_session_without_messages_says_so(handrail, kept):
     handrail("session", "rewind", "s1", "0")
 
     assert handrail("session", "show", "s1").out == "session s1 has no messages\n"
+
+
+def test_a_session_of_a_program_is_found_by_a_name_with_spaces_and_dots(handrail, workspace):
+    name = "nightly run 3.1"
+    write = {"name": "write_file", "arguments": {"path": "made.txt", "content": "made\n"}}
+    script = workspace / "made.jsonl"
+    script.write_text("\n".join(map(json.dumps, ({"calls": [write]}, {"text": "Done."}))))
+
+    async def work():
+        model = f"script:{script}"
+        async with package.open(workspace, model=model, mode="accept-edits") as rt:
+            await rt.agent(session=name).run("Write it")
+
+    asyncio.run(work())
+    [listed] = handrail("session", "--json").lines
+
+    assert (listed["session"], listed["files_changed"]) == (name, 1)
+    assert "write_file" in handrail("log", "--session", name).out
+    assert "write_file" in handrail("log", "--path", "made.txt", "--session", name).out
+    assert "+made" in handrail("diff", "--session", name).out
+
+
+def test_the_receipt_after_a_rewind_undoes_the_last_task_alone(handrail, workspace):
+    name = "release 2.0"
+    for path in ("first.txt", "second.txt"):
+        write = {"name": "write_file", "arguments": {"path": path, "content": "x\n"}}
+        script = workspace / f"{path}.jsonl"
+        script.write_text("\n".join(map(json.dumps, ({"calls": [write]}, {"text": "Done."}))))
+    words = ("run", "--once", "--mode", "accept-edits", "--session", name, "--model")
+    handrail(*words, "script:first.txt.jsonl", "Write it, see @a.txt")
+    handrail("session", "rewind", name, "0")
+    handrail("redo", "--session", name)
+    receipt = handrail(*words, "script:second.txt.jsonl", "Write the other").out
+    [undo] = [line for line in receipt.splitlines() if line.startswith("undo")]
+    handrail(*shlex.split(undo)[2:])
+
+    assert workspace.joinpath("first.txt").exists()
+    assert not workspace.joinpath("second.txt").exists()

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.core.call import is_agent_call
 from handrail.core.lazy import Lazy
 from handrail.core.plan import Plan
 from handrail.core.ports.machine import Clock
@@ -212,9 +213,12 @@ class PlanQueue:
 
 
 def _call_id(item: PlanItem) -> str:
-    """The call id of an attempt, equal in all processes, so that the call happens once. Derived by
-    a hash, because ids that contain one of Handrail's own ids are not accepted from callers.
+    """The call id of an attempt, equal in all processes, so that the call happens once. That of an
+    agent's call belongs to the turn that has queued it: a rewind of the turn reverts it. Others are
+    derived by a hash, because ids that contain one of Handrail's own ids are not accepted from callers.
     """
+    if is_agent_call(item.tool_call_id):
+        return f"{item.tool_call_id}-plan-{item.binding.attempt}"
     asked = sha256(item.tool_call_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     return f"plan.{item.id}.{asked}.{item.binding.attempt}"
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from handrail.core.call import call_owner
 from handrail.core.names.caches import is_cache
 from handrail.core.names.caller_words import tool_name
 from handrail.core.places import shown
@@ -296,14 +297,18 @@ def count_changed_files(traces: Iterable[Trace], conversations: Collection[str])
     without files in caches. The newest trace comes first.
     """
     standing, found = UndoState(), set[tuple[str, str]]()
+    owners = {call_owner(one): one for one in conversations}
     for trace in traces:
         steps = [one for one in standing.meet(trace) if one.attributed and not is_cache(one.path)]
         if not steps or is_undo(trace):
             continue
-        # The ids of the calls of a conversation begin with its own, which may have dots.
+        # Those of subagents have dots in their names.
         parts = trace.call_id.split(".")
-        names = {trace.session, *(".".join(parts[:end]) for end in range(1, len(parts)))}
-        found |= {(name, one.path) for name in names.intersection(conversations) for one in steps}
+        made = {".".join(parts[:end]) for end in range(1, len(parts))}
+        names = {owners[one] for one in made & owners.keys()}
+        if trace.session in conversations:
+            names.add(trace.session)
+        found |= {(name, one.path) for name in names for one in steps}
     return Counter(name for name, _ in found)
 
 

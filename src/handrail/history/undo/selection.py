@@ -177,7 +177,7 @@ class UndoSelector:
         def keep(trace: Trace) -> bool:
             if agent is not None and not _belongs_to(trace.call_id, agent):
                 return False
-            if later and not (turn.isdigit() and is_after_turn(trace.call_id, owner, int(turn))):
+            if later and not (turn.isdigit() and _is_after_turn(trace.call_id, owner, int(turn))):
                 return False
             return self._lookup.implied(trace) and trace.row >= row and trace.at_ns >= at_ns
 
@@ -274,7 +274,7 @@ class UndoSelector:
         return [f"{call_label(trace)} was made in a folder that stood here before"]
 
 
-def is_after_turn(call_id: str, owner: str, turn: int) -> bool:
+def _is_after_turn(call_id: str, owner: str, turn: int) -> bool:
     """Whether a call belongs to a later turn of a conversation, by its id: `OWNER.TURN…`."""
     found = re.match(r"(\d+)[_.-]", call_id.removeprefix(f"{owner}."))
     own = call_id.startswith(f"{owner}.")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
+from handrail.core.call import call_owner
 from handrail.core.ports.records import CallClaim, CallRecord, SessionRecord
 from handrail.store.records.contents import expand_body
 from handrail.store.sql import SqlConnection
@@ -38,11 +39,18 @@ def find_completed(db: SqlConnection, session: str, call_id: str) -> CallRecord 
 # first; that it is the agent's, and not another text, is looked at afterwards.
 _BY_AGENT: Final = "(SELECT instr(body, ?) > 0 FROM payloads WHERE row = rows.id)"
 
-# The ids of the calls of a conversation begin with its own.
-OF_CONVERSATION: Final = (
-    "EXISTS (SELECT 1 FROM (SELECT ? AS name) AS one WHERE {0}session = name"
-    " OR instr({0}call_id, name || '.') = 1)"
-)
+# With the values of `conversation_values`.
+OF_CONVERSATION: Final = "({0}session = ? OR instr({0}call_id, ?) = 1)"
+
+
+def conversation_values(conversation: str) -> tuple[str, str]:
+    """The session of the same name, and what the ids of the calls of a conversation begin with."""
+    return conversation, f"{call_owner(conversation)}."
+
+
+def optional_values(given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of clauses with one place each; none where the value is None."""
+    return {clause: () if value is None else (value,) for clause, value in given.items()}
 
 
 def list_calls(
@@ -59,19 +67,23 @@ def list_calls(
     session; those of the session of the same name belong to it.
     """
     wanted = {
-        _BY_AGENT: None if agent is None else _agent_text(agent),
-        OF_CONVERSATION.format("rows."): conversation,
-        "session = ?": session,
-        "call_id = ?": call_id,
-        "at_ns < ?": before_ns,
-        "turn = ?": turn,
+        _BY_AGENT: () if agent is None else (_agent_text(agent),),
+        OF_CONVERSATION.format("rows."): conversation_values(conversation) if conversation else (),
+        **optional_values(
+            {
+                "session = ?": session,
+                "call_id = ?": call_id,
+                "at_ns < ?": before_ns,
+                "turn = ?": turn,
+            }
+        ),
     }
-    used = {clause: value for clause, value in wanted.items() if value is not None}
+    used = {clause: values for clause, values in wanted.items() if values}
     where = " AND ".join(["kind = 'requested'", *used])
     starts = db.execute(
         f"SELECT session, call_id, seq FROM rows WHERE {where}"  # noqa: S608 - clauses from above
         " ORDER BY at_ns DESC, id DESC LIMIT ?",
-        (*used.values(), limit if agent is None else ALL),
+        (*chain.from_iterable(used.values()), limit if agent is None else ALL),
     ).fetchall()
     found = (next(_attempts(db, *start)) for start in starts)
     if agent is None:

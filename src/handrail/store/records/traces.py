@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from sys import intern
 from typing import Any, Final, NamedTuple
 
 from handrail.core.ports.records import OpenedSession, Trace, Where
-from handrail.store.records.calls import ALL, OF_CONVERSATION, decode_call, load_body
+from handrail.store.records.calls import (
+    ALL,
+    OF_CONVERSATION,
+    conversation_values,
+    decode_call,
+    load_body,
+    optional_values,
+)
 from handrail.store.records.contents import expand_body
 from handrail.store.sql import SqlConnection
 
@@ -50,18 +58,23 @@ def iter_traces(
 ) -> Iterator[Trace]:
     """The same one after the other."""
     found = wanted or TraceFilter()
+    talk = found.conversation
     clauses = {
-        "i.session = ?": found.session,
-        "i.call_id = ?": found.call_id,
-        "i.turn = ?": found.turn,
-        "i.id < ?": found.before,
-        OF_CONVERSATION.format("i."): found.conversation,
+        **optional_values(
+            {
+                "i.session = ?": found.session,
+                "i.call_id = ?": found.call_id,
+                "i.turn = ?": found.turn,
+                "i.id < ?": found.before,
+            }
+        ),
+        OF_CONVERSATION.format("i."): conversation_values(talk) if talk else (),
     }
-    used = {clause: value for clause, value in clauses.items() if value is not None}
+    used = {clause: values for clause, values in clauses.items() if values}
     where = " AND ".join(["i.kind = 'intent'", *used])
     rows = db.execute(
         f"{_QUERY}{where} ORDER BY i.id DESC LIMIT ?",
-        (*used.values(), limit if limit >= 0 else ALL),
+        (*chain.from_iterable(used.values()), limit if limit >= 0 else ALL),
     )
     for row, session, call_id, turn, at_ns, intent, done, completed in rows:
         yield Trace(

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from handrail.core.call import call_owner
 from handrail.core.results import Status
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def add_mentioned_files(
         result = await rt.call(
             "read_file",
             {"path": path},
-            id=f"{rt.session.id}.mention-{uuid.uuid4().hex[:12]}",
+            id=f"{call_owner(rt.session.id)}.mention-{uuid.uuid4().hex[:12]}",
             agent=agent,
         )
         if result.status is Status.OK:

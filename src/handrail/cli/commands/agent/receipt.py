@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from handrail.cli.render.screen import count_noun, one_line
+from handrail.core.call import is_under
 from handrail.core.names.caches import is_cache
 from handrail.history.undo.recorded_changes import file_changes
-from handrail.history.undo.selection import is_after_turn
 
 if TYPE_CHECKING:
     from handrail.agent.conversation import Conversation
@@ -28,11 +28,13 @@ async def find_first_change(
     order, so that the record decides.
     """
     turn = conversation.task_turns[-1] if conversation.task_turns else 0
+    # A turn that was cut off by a rewind may have had the same number.
+    last = [entry for entry in conversation.entries if entry.turn > turn]
+    ids = {own for entry in last for _, own in entry.call_ids}
     found = [
         one
         for one in await rt.store.traces(session=rt.session.id)
-        if one.call_id in changing
-        or (is_after_turn(one.call_id, conversation.call_owner, turn) and file_changes(one))
+        if one.call_id in changing or (is_under(one.call_id, ids) and file_changes(one))
     ]
     return min(found, key=lambda one: one.row).call_id if found else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import sys
 import time
 from collections import deque
@@ -225,7 +226,7 @@ class RunView:
         for line in receipt_lines(result, undo, self._context_share(rt, model)):
             self.labelled(line[:_LABEL].rstrip(), line[_LABEL:])
         if queued := len(rt.plan_queue.pending):
-            review = f"handrail plan --session {rt.session.id}"
+            review = f"handrail plan --session {shlex.quote(rt.session.id)}"
             self.labelled("queued", f"{count_noun(queued, 'call')} by plan mode: {review}")
         if rt.planned_actions:
             for row in safe_text(rt.plan_summary()).splitlines():

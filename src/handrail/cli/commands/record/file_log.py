@@ -21,6 +21,7 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
     from itertools import islice
 
     from handrail.cli.workspace import open_record, read_session_name
+    from handrail.core.call import call_owner
     from handrail.history.undo.file_revert import path_spellings
     from handrail.history.undo.recorded_changes import list_changes
     from handrail.store.records.traces import iter_traces, list_openings
@@ -35,7 +36,7 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
         session, talk = read_session_name(db, options.session)
         changes = list_changes(iter_traces(db), session=session)
         if talk is not None:
-            own = f"{talk}."
+            own = f"{call_owner(talk)}."
             changes = (one for one in changes if one.session == talk or one.call_id.startswith(own))
         wanted = (one for one in changes if _is_under(one.path, paths))
         found = list(islice(_in_this_folder(wanted, folders), options.limit))
