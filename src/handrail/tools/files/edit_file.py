@@ -33,7 +33,6 @@ from handrail.tools._lib.byte_text import (
     splice_parts,
 )
 from handrail.tools._lib.diff import MAX_SHOWN, make_hunks, plan_creation, render_diff
-from handrail.tools._lib.matching.ellipsis import find_omission
 from handrail.tools._lib.matching.exact import (
     FoundEdit,
     already_applied_problem,
@@ -42,6 +41,7 @@ from handrail.tools._lib.matching.exact import (
     keep_mark,
     replace_everywhere,
 )
+from handrail.tools._lib.matching.omission import find_omission
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.tool_base import (
@@ -246,7 +246,7 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
                 file, path, [splice.start for splice in splices], "the pattern"
             )
         found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
-    elif ("..." in new or "…" in new) and (dots := find_omission(old, new)) is not None:
+    elif ("..." in new or "…" in new) and (dots := find_omission(old, new, path)) is not None:
         raise _left_out(dots)
     elif edit.replace_all:
         found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)

@@ -73,36 +73,6 @@ def is_elision(line: str) -> bool:
     return ("..." in line or "…" in line) and _DOTS.fullmatch(line) is not None
 
 
-# What has fewer lines than this may have become a line of dots, as a stub or a remark.
-_LEAST_OMITTED: Final = 2
-
-
-def find_omission(old: str, new: str) -> str | None:
-    """A line of the new text that says that lines are left out, where the old text has them.
-
-    Dots below a line that ends in a colon are a body without statements.
-    """
-    before, after = old.split("\n"), new.split("\n")
-    if not any(map(is_elision, after)):
-        return None
-    # A line that the old text has, be it behind a line number or a mark, is one of the file.
-    known = tuple([line.rstrip() for line in before])
-    gone, dots, above = 0, "", ""
-    for op in diff_lines(before, after).ops:
-        if op.kind == "keep":
-            gone, dots = 0, ""
-        elif op.kind == "delete":
-            gone += bool(op.text.strip())
-        elif is_elision(op.text) and not (above.endswith(":") and op.text.strip() == "..."):
-            said = op.text.strip()
-            dots = dots if any(line.endswith(said) for line in known) else said
-        if dots and gone >= _LEAST_OMITTED:
-            return dots
-        if op.kind != "delete" and op.text.strip():
-            above = op.text.rstrip()
-    return None
-
-
 def _in_order(
     file: FileLines, blocks: Sequence[LineBlock], places: Sequence[Sequence[Candidate]]
 ) -> Iterator[tuple[Candidate, ...]]:

@@ -1,0 +1,168 @@
+"""New texts that leave lines out: dots where the old text has lines, which would be deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from handrail.tools._lib.matching.ellipsis import is_elision
+from handrail.tools._lib.matching.lines import LineOp, diff_lines
+
+# What has fewer lines than this may have become a line of dots, as a stub or a remark.
+_LEAST_OMITTED: Final = 2
+_BARE: Final = re.compile(r"[\[(<]?(?:\.{3,}|…)[\])>]?")
+# Dots and words without the mark of a comment, such as `... rest unchanged`.
+_SAID: Final = re.compile(
+    r"\s*(?:\.{3}|…)\s?[\w ,'()-]{0,60}\b(?:rest|remaining|unchanged|existing|omitted|same as)\b"
+    r"[\w ,'()-]{0,60}(?:\.{3}|…)?\s*",
+    re.IGNORECASE,
+)
+_PYTHON: Final = frozenset({".py", ".pyi", ".pyw", ".pyx", ".pxd"})
+_PROSE: Final = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".org", ".tex"})
+_YAML: Final = frozenset({".yaml", ".yml"})
+_VARIADIC: Final = frozenset(
+    {".c", ".h", ".cc", ".hh", ".cpp", ".hpp", ".cxx", ".hxx", ".m", ".mm", ".r"}
+)
+_OPENS: Final = re.compile(r".*:\s*(?:#.*)?")
+_DOCSTRING: Final = re.compile(r"""[rRuU]?(?:(\"{3}|'{3}).*?\1|"[^"\n]*"|'[^'\n]*')""", re.DOTALL)
+
+
+class _Gap(NamedTuple):
+    """Neighbouring lines that go and lines that are new; `first` is the index of the first new one."""
+
+    gone: Sequence[str]
+    new: Sequence[str]
+    first: int
+    # Whether a line that stays is next to it.
+    beside: bool
+
+
+def find_omission(old: str, new: str, path: str) -> str | None:
+    """A line of the new text that says that lines are left out, where the old text has them.
+
+    Dots that are code or text of the file's language say nothing of that kind.
+    """
+    before, after = old.split("\n"), new.split("\n")
+    if not any(map(_is_omission, after)):
+        return None
+    suffix = PurePosixPath(path).suffix.lower()
+    omitted = 0
+    for gap in _gaps(diff_lines(before, after).ops):
+        for at, line in enumerate(gap.new, gap.first):
+            if _is_omission(line) and not (
+                _is_known(line, before) or _is_content(before, after, at, gap, suffix)
+            ):
+                omitted += sum(bool(one.strip()) for one in gap.gone)
+                if omitted >= _LEAST_OMITTED:
+                    return line.strip()
+                break
+    return None
+
+
+def _is_omission(line: str) -> bool:
+    return is_elision(line) or _SAID.fullmatch(line) is not None
+
+
+def _gaps(ops: Sequence[LineOp]) -> Iterator[_Gap]:
+    gone: list[str] = []
+    new: list[str] = []
+    index, kept = 0, False
+    for op in ops:
+        if op.kind == "delete":
+            gone.append(op.text)
+            continue
+        index += 1
+        if op.kind == "insert" or not op.text.strip():
+            new.append(op.text)
+        else:
+            yield _Gap(gone, new, index - 1 - len(new), beside=True)
+            gone, new, kept = [], [], True
+    yield _Gap(gone, new, index - len(new), beside=kept)
+
+
+def _is_known(line: str, before: Sequence[str]) -> bool:
+    """Whether the old text has the line, be it behind a line number or a mark."""
+    said = line.strip()
+    behind = re.compile(rf"(?:.*[^\w.…])?{re.escape(said)}\s*")
+    return any(behind.fullmatch(one) for one in before)
+
+
+def _is_content(
+    before: Sequence[str], after: Sequence[str], at: int, gap: _Gap, suffix: str
+) -> bool:
+    """Whether bare dots are code or text here."""
+    line = after[at]
+    if _BARE.fullmatch(line.strip()) is None:
+        return False
+    above = [one for one in after[:at] if one.strip()]
+    below = next((one for one in after[at + 1 :] if one.strip()), None)
+    if _is_prompt(line, above):
+        return True
+    if suffix in _PROSE:
+        alone = all(map(_is_omission, filter(str.strip, gap.new)))
+        return not (alone and gap.beside) or _is_body(line, above, below)
+    if suffix in _YAML:
+        ends = below is None or below.startswith(("---", "%", "#"))
+        marked = any(one.startswith("---") for one in (*before, *above))
+        return line.rstrip() == "..." and ends and marked
+    if suffix in _VARIADIC:
+        return _is_last_item(above, below, ")")
+    known = not suffix or suffix in _PYTHON
+    return known and line.strip() == "..." and _is_statement(line, before, above, below)
+
+
+def _is_statement(
+    line: str, before: Sequence[str], above: Sequence[str], below: str | None
+) -> bool:
+    """Whether dots are a whole body in Python, with or without its head, or the end of a type."""
+    inside = line[0].isspace() or any(one[:1].isspace() for one in before[1:])
+    return (
+        _is_body(line, above, below)
+        or _is_last_item(above, below, "]")
+        or (inside and below is None and not any(map(_is_code, above)))
+    )
+
+
+def _is_prompt(line: str, above: Sequence[str]) -> bool:
+    """Whether dots are the second prompt of an interactive example."""
+    indent = _indent(line)
+    for one in reversed(above):
+        if one.startswith(">>>", indent) and _indent(one) == indent:
+            return True
+        if not one.startswith("...", indent) or _indent(one) != indent:
+            return False
+    return False
+
+
+def _is_body(line: str, above: Sequence[str], below: str | None) -> bool:
+    """Whether dots are all statements of a Python block, a docstring and comments aside."""
+    indent = _indent(line)
+    if below is not None and _indent(below) >= indent:
+        return False
+    start = len(above)
+    while start and _indent(above[start - 1]) >= indent:
+        start -= 1
+    if not start or _OPENS.fullmatch(above[start - 1]) is None:
+        return False
+    inside = "\n".join(filter(_is_code, above[start:])).strip()
+    return not inside or _DOCSTRING.fullmatch(inside) is not None
+
+
+def _is_last_item(above: Sequence[str], below: str | None, closing: str) -> bool:
+    """Whether dots are the last item of a list over several lines."""
+    return (
+        below is not None
+        and below.lstrip().startswith(closing)
+        and bool(above)
+        and above[-1].rstrip().endswith(",")
+    )
+
+
+def _is_code(line: str) -> bool:
+    return not line.lstrip().startswith("#")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
