@@ -44,8 +44,8 @@ def analyze():
     return lambda command: analyzer.analyze(command, cwd=ROOT, env={})
 
 
-# The lists called blind and third to sixth were written after the work, to see how it does on
-# commands that it never met.
+# Each list has deletions, downloads that are run, secrets that are sent and machines that are stopped,
+# by shells, languages, containers, clouds and other carriers.
 @pytest.mark.finding("F09")
 @pytest.mark.parametrize("name", CATASTROPHES)
 def test_catastrophes_are_blocked_whatever_carries_them(listed, name):
@@ -88,6 +88,14 @@ def test_no_work_on_a_project_is_blocked(listed, name):
 
     assert [row.command for row in rows if row.found is CommandClass.BLOCKED] == []
     assert len([row for row in rows if row.missed]) <= 0.1 * len(rows)
+
+
+@pytest.mark.feature("H03")
+def test_ordinary_commands_that_name_harm_are_not_blocked(listed):
+    rows = listed("asked_work")
+
+    assert len(rows) > 50
+    assert [row.command for row in rows if row.missed] == []
 
 
 @pytest.mark.finding("F09")

@@ -34,7 +34,7 @@ _DELETING: Final = re.compile(
     # Functions that delete files; `remove` and `delete` alone belong to lists, maps and routes, too.
     r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf!?|rm_r|remove_(?:dir(?:_all)?|entry(?:_secure)?|tree|all|file)"
     r"|(?i:\b(?:remove|delete)-?(?:directory|dir|folder|tree|item|path|file|all)(?![a-z]*prefix)[\w/!-]*+)"
-    r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
+    r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|\bmove|\brm|removeSync|emptyDirSync"
     r"|(?i:\b(?:os|fs|fse|Deno|File|Files|Directory|FileUtils|FileSystem|Dir|Pathname|filesystem)"
     r"(?:\.|::)(?:remove|delete)\w*+)|delete_recursively|deleteRecursively|chmod|chown"
     r"|Remove-Item(?:\s+-\w+)*+|\bri(?:\s+-\w+)++|\br[dm](?:\s+[-/]\w+)++|\bdel(?:\s+/\w+)++"

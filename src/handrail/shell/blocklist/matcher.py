@@ -53,6 +53,7 @@ from handrail.shell.tables.catastrophes import (
     SELF,
     SHELLS,
 )
+from handrail.shell.tables.evaluators import EVALUATORS, WINDOWS_SHELLS
 from handrail.shell.tables.refused_uses import CLOUD, REFUSED_USES
 from handrail.shell.tables.remote_loss import (
     DROPS,
@@ -63,7 +64,6 @@ from handrail.shell.tables.remote_loss import (
     SQL_CLIENTS,
     TRIAL,
 )
-from handrail.shell.tables.text_arguments import takes_text_as_data
 
 _PACKAGE_TOOLS: Final = frozenset(
     ("apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "rpm", "pacman", "apk", "zypper")
@@ -187,9 +187,7 @@ _GLOBBED: Final = (
 _LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
 # Text that could be code: a call, a block, a string, or a command behind a sign.
 _CODE: Final = re.compile(r"[(\[{\"'`!|]|\s[-/]\w")
-_WINDOWS_SHELLS: Final = frozenset(
-    ("cmd", "cmd.exe", "powershell", "powershell.exe", "pwsh", "pwsh.exe")
-)
+_ONLY_SAYS: Final = (("--help",), ("--version",))
 _MOST_REASONS: Final = 8
 # The patterns of uses look at so many arguments: their time grows with the square of the length.
 _MOST_WORDS: Final = 200
@@ -277,7 +275,7 @@ def _blocked_programs(call: ProgramCall, user_blocked: Sequence[str]) -> Iterato
         refusal = next(starts, None)
     if refusal is None and _starts_handrail(call):
         refusal = SELF
-    if refusal is not None:
+    if refusal is not None and (refusal is SELF or call.arguments not in _ONLY_SAYS):
         yield call.reason(*refusal)
     told = [call.name, *(plain_text(field) for field in call.arguments)]
     for row in user_blocked:
@@ -329,10 +327,10 @@ def _foreign_code(
     program = one.program or ""
     name = program_basename(program)
     in_workspace = "/" in program and not program.startswith("/")
-    if not name or in_workspace or takes_text_as_data(name):
+    if name not in EVALUATORS or in_workspace:
         return
     texts = [text for word in one.words[1:] for text in _texts(word, command)]
-    told = " ".join(texts) if name in _WINDOWS_SHELLS else ""
+    told = " ".join(texts) if name in WINDOWS_SHELLS else ""
     for text in (*texts, *_input(one, command), told):
         if _CODE.search(text):
             found = find_code_damage(

@@ -91,7 +91,8 @@ class RemoteCodeTracker:
     def _runs_input(self, name: str, one: Invocation) -> bool:
         """`deno run https://…`, `curl … | make -f -`."""
         told = [word.value or "" for word in one.words[1:]]
-        if name in _LOADERS and any(field.startswith(("http://", "https://")) for field in told):
+        program = [field for field in told if not field.startswith("-") and field != "run"][:1]
+        if name in _LOADERS and "".join(program).startswith(("http://", "https://")):
             return "run" in told or name not in ("deno", "bun")
         return name in _INPUT_PROGRAMS and self._fed(one) and _INPUT_PROGRAMS[name](told)
 
@@ -207,7 +208,7 @@ def _opens_a_shell(one: Invocation) -> bool:
     if name in ("nc", "ncat", "netcat"):
         options = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
         return any(field in options for field in told) or _is_fed_by_a_shell(one)
-    if name in _SERVED_SHELLS and "--version" not in told:
+    if name in _SERVED_SHELLS and told not in (["--version"], ["--help"], ["-h"]):
         return True
     if name == "socat":
         return any(field.upper().startswith(("EXEC:", "SYSTEM:")) for field in told)

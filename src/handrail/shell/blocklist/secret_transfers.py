@@ -64,7 +64,18 @@ _PRINTS_SECRETS: Final = re.compile(
 )
 # A token in the value of such an option proves who is asking.
 _PROOF: Final = re.compile(
-    r"-H|--header|-u|--user|--oauth2-bearer|--auth|-a|--http-password|--password"
+    r"-\w*H|--header|-u|--user|--oauth2-bearer|--auth|-a|--http-password|--password"
+)
+_TOKEN_HEADER: Final = re.compile(
+    r"(?i)(?:--header=)?[\"']?(?:--header=)?(?:authorization|private-token):"
+)
+# The machine itself, and what may be another one.
+_THIS_MACHINE: Final = re.compile(
+    r"(?i)(?:https?://)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?(?:[/?#].*)?", re.DOTALL
+)
+_OTHER_MACHINE: Final = re.compile(
+    r".*://.*|[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/.*)?|-x.*|--(?:proxy|resolve|connect-to|preproxy|socks).*",
+    re.DOTALL,
 )
 _SOCAT_FILE: Final = re.compile(r"(?i)\A(?:FILE|G?OPEN|CREATE):([^,]+).*")
 _UPLOAD: Final = re.compile(r"-T|--upload-file|--(?:post|body)-file")
@@ -99,7 +110,9 @@ class _SecretTracker:
         self._sockets = frozenset(_socket_numbers(command.flat.invocations))
 
     def sends(self, call: ProgramCall) -> bool:
-        """Whether the program sends a key."""
+        """Whether the program sends a key to another machine."""
+        if call.name in _RAW_SENDERS and _stays_here(call):
+            return False
         found = call.invocation.extra_arguments and self._finds_secrets
         if call.name in _COPIERS and (found or self._copies(call)):
             return True
@@ -267,7 +280,11 @@ def _searches_secrets(one: Invocation) -> bool:
 
 def _proofs(one: Invocation) -> list[Word]:
     """The words that prove to a service who is asking."""
-    return [word for before, word in pairwise(one.words) if _PROOF.fullmatch(before.source)]
+    return [
+        word
+        for before, word in pairwise(one.words)
+        if _PROOF.fullmatch(before.source) or _TOKEN_HEADER.match(word.source)
+    ]
 
 
 def _is_token(word: Word) -> bool:
@@ -282,6 +299,13 @@ def _is_token(word: Word) -> bool:
         _PRINTS_SECRETS.fullmatch(" ".join(one.value or "" for one in simple.words))
         for simple in inner
     )
+
+
+def _stays_here(call: ProgramCall) -> bool:
+    """Whether the only machine that is named is this one."""
+    here = [one for one in call.arguments if _THIS_MACHINE.fullmatch(one)]
+    others = (one for one in call.arguments if one not in here)
+    return bool(here) and not any(map(_OTHER_MACHINE.fullmatch, others))
 
 
 def _socket_numbers(invocations: Sequence[Invocation]) -> Iterator[str]:

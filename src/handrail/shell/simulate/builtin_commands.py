@@ -211,6 +211,8 @@ def _downloaded_tree(fields: Sequence[str], stdin: str | None, state: ShellState
     name, arguments = posixpath.basename(fields[0]), fields[1:]
     operands = [one for one in arguments if not one.startswith("-")]
     if name == "git" and operands[:1] == ["clone"] and len(operands) > 1:
+        if "://" not in operands[1] and not _REMOTE_FILE.match(operands[1]):
+            return None
         given = operands[2:3] or [posixpath.basename(operands[1].rstrip("/")).removesuffix(".git")]
         return given[0]
     fetched = [stdin or "", *(state.content(one) or "" for one in operands)]

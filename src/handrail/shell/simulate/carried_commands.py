@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final
 
 from handrail.shell.tables.catastrophes import ALWAYS, FETCHERS, SHELLS
-from handrail.shell.tables.text_arguments import takes_text_as_data
 from handrail.shell.tables.word_list import word_set
 
 _HOST_MOUNT: Final = re.compile(
@@ -72,6 +71,16 @@ _FLEETS: Final = word_set("""
 """)
 
 
+# They run their arguments, or a text among them, on this machine.
+_RUNNERS: Final = _FLEETS | word_set("""
+    numactl watchexec entr nodemon choom cpulimit dtach abduco screen tmux zellij nix asdf mise op doppler
+    chamber infisical aws-vault saml2aws aws-okta envconsul summon dotenv dotenvx env-cmd cross-env envdir
+    mosh kitty alacritty wezterm foot xterm konsole gnome-terminal xfce4-terminal tilix terminator
+    chpst softlimit runcon firejail bwrap proot toolbox distrobox flatpak-spawn wsl salt rush
+    concurrently lerna hyperfine sg snap eb haxe
+""")
+
+
 def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
     """The values of the variables that programs take for a command, or for a file of commands."""
     for name, value in variables.items():
@@ -79,7 +88,7 @@ def commands_in_variables(variables: Mapping[str, str]) -> Iterator[str]:
             yield value.removeprefix("|")
         program = _OPTION_VARIABLES.get(name)
         if program is not None:
-            yield f"{program} {value}"
+            yield f"{program} {quoted_command([value])}"
 
 
 def commands_in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
@@ -93,7 +102,7 @@ def _in_arguments(name: str, arguments: Sequence[str]) -> Iterator[str]:
     A word of blanks and a command's name may be text for a shell; so may all words after `--`,
     `exec` or `run`, or from the name of a program that does harm to the end.
     """
-    if takes_text_as_data(name):
+    if name not in _RUNNERS:
         return
     for number, one in enumerate(arguments):
         before = arguments[number - 1] if number else ""

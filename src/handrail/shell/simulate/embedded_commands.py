@@ -310,13 +310,17 @@ def _texts(arguments: Sequence[str], _: str) -> Iterator[str]:
 
 
 def _call_option(arguments: Sequence[str], stdin: str) -> Iterator[str]:
-    """`npx -c 'command'`, `npm exec -c 'command'`, `npm exec -- command`."""
+    """`npx -c 'command'`, `npx command`."""
     yield from _values_after(arguments, re.compile(r"-c|--call"))
-    if arguments[:1] in (["exec"], ["x"]):
-        arguments = arguments[1:]
-    elif arguments[:1] in (["run"], ["config"], ["install"]):
-        return
     yield from _after_options(arguments, stdin)
+
+
+def _package_exec(arguments: Sequence[str], stdin: str) -> Iterator[str]:
+    """`yarn exec 'command'`; any other word names a script of the project."""
+    if "exec" in arguments[:2] or arguments[:1] == ["x"]:
+        at = arguments.index("exec") if "exec" in arguments else 0
+        yield from _call_option(arguments[at + 1 :], stdin)
+        yield " ".join(one for one in arguments[at + 1 :] if not one.startswith("-"))
 
 
 def _nix(arguments: Sequence[str], _: str) -> Iterator[str]:
@@ -324,14 +328,12 @@ def _nix(arguments: Sequence[str], _: str) -> Iterator[str]:
 
 
 def _manifest_run(arguments: Sequence[str], stdin: str) -> Iterator[str]:
-    verb = next((n for n, one in enumerate(arguments) if one in _RUN_VERBS), None)
-    if verb is None:
-        return
+    verb = next((n for n, one in enumerate(arguments) if one in _RUN_VERBS), len(arguments))
     rest = arguments[verb + 1 :]
     yield from _after_options(rest, stdin)
     # `direnv exec DIR command`, `conda run -n NAME command`.
-    for skipped in (1, 2):
-        yield quoted_command(rest[skipped:])
+    named = rest[:1] in (["-n"], ["-p"], ["--name"], ["--prefix"])
+    yield quoted_command(rest[2 if named else 1 :] if named or rest[:1] in (["."], [".."]) else [])
 
 
 def _make(arguments: Sequence[str], stdin: str) -> Iterator[str]:
@@ -381,7 +383,8 @@ _READERS: Final[Mapping[str, Callable[[Sequence[str], str], Iterator[str]]]] = {
     ),
     "perf": _perf,
     **dict.fromkeys(("hyperfine", "concurrently", "npm-run-all"), _texts),
-    **dict.fromkeys(("npx", "npm", "pnpm", "bunx"), _call_option),
+    **dict.fromkeys(("npx", "bunx"), _call_option),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), _package_exec),
     **dict.fromkeys(("nix-shell", "nix", "guix"), _nix),
     **dict.fromkeys(("make", "gmake"), _make),
     **dict.fromkeys(("expect", "tclsh", "wish"), _expect),

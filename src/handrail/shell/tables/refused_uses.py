@@ -44,6 +44,7 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
         (
             (re.compile(rf".* (?:stop|disable|mask|kill)\b.* {_DEFENCES}(?: .*)?"), _NETWORK),
             (re.compile(rf".* {_DEFENCES} stop"), _NETWORK),
+            (re.compile(r".* kill (?:.* )?\*(?: .*)?"), _KERNEL),
         ),
     ),
     "csrutil": ((re.compile(r".* (?:disable|clear)(?: .*)?"), _NETWORK),),
