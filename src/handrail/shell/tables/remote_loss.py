@@ -25,15 +25,15 @@ _UNASKED: Final = (
 )
 _HOLDERS: Final = (
     r"(?:accounts?|organi[sz]ations?|projects?|subscriptions?|groups?|resource-groups?|tenants?|clusters?"
-    r"|databases?|db-[\w-]+|dbs?|tables?|keyspaces?|buckets?|bucket|stacks?|stack-set|vaults?|keyvaults?|keys?"
+    r"|databases?|db-[\w-]+|tables?|keyspaces?|buckets?|stacks?|stack-set|vaults?|keyvaults?"
     r"|volumes?|pools?|datasets?|domains?|zones?|hosted-zones?|managed-zones?|sites?|apps?|applications?|repos?"
     r"|repositor(?:y|ies)|droplets?|servers?|linodes?|environments?|file-systems?|user-pools?|vpcs?"
     r"|log-groups?|trails?|cache-clusters?|replication-groups?|nodegroups?|spaces|services?|sql|spanner|aks"
-    r"|storage|cosmosdb|kubernetes|k8s|backups?|snapshots?)"
+    r"|storage|cosmosdb|kubernetes|k8s|backups?)"
 )
-_DELETES: Final = r"(?:delete|destroy|terminate|purge|remove|rm|nuke|wipe|erase|close|reset)"
+_DELETES: Final = r"(?:delete|destroy|terminate|purge|remove|rm|nuke|wipe|erase)"
 # `gcloud sql instances delete x`, `hcloud server delete x`, `heroku apps:destroy`, `fly apps destroy`.
-_THING_THEN_VERB: Final = rf".*[ :]{_HOLDERS}[ :](?:[\w:]+ )?{_DELETES}(?: .*|$)"
+_THING_THEN_VERB: Final = rf".*[ :]{_HOLDERS}[ :](?:(?!secret|blob|records?|key|rm)[\w:]+ )?{_DELETES}(?! (?:gs|ss|s3)://| /)(?: .*|$)"
 # One machine is asked about, unless nobody is.
 _MACHINES: Final = r".* (?:vms?|instances?|machines?) (?:delete|destroy|terminate)(?: .*|$)"
 # `eksctl delete cluster x`, `b2 delete-bucket x`, `aws eks delete-cluster`.
@@ -101,7 +101,7 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     "consul": (r".* kv delete (?=.*-recurse)(?:.* )?/?(?: .*|$)",),
     "etcdctl": (r".* del (?=.*--(?:prefix|from-key))(?:.* )?/?(?: --\S+)*", r".* del .*--range.*"),
     "ceph": (r".* (?:osd pool (?:delete|rm)|fs rm|osd purge) .*",),
-    **dict.fromkeys(("rbd", "rados"), (r".* (?:rm|rmpool|purge) .*",)),
+    **dict.fromkeys(("rbd", "rados"), (r".* (?:rmpool|purge) .*",)),
     "mc": (r".* (?:rb|rm) (?=.*(?:--force|--recursive)).*",),
     "virsh": (r".* (?:undefine .*--remove-all-storage|pool-delete|vol-wipe|vol-delete).*",),
     **dict.fromkeys(("qm", "pct"), (r".* destroy .*",)),
@@ -109,7 +109,7 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
         r".* forget (?=.*--prune).*(?:--keep-last[ =]0|--tag ).*",
         r".* forget .*--unsafe-allow-remove-all.*",
     ),
-    "borg": (r"borg delete .*",),
+    "borg": (r"borg delete (?!.*::).*",),
     "velero": (r".* backup delete .*--all.*",),
     "npm": (r"npm unpublish .*--force.*",),
     "docker": (
@@ -124,11 +124,11 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
         r"git push (?:.* )?--mirror .*(?:://|@).*",
     ),
     # Databases.
-    "dropdb": (_TRIAL + r"dropdb .*",),
+    "dropdb": (_TRIAL + r"dropdb (?=.*(?:prod|-h |--host)).*",),
     "mysqladmin": (_TRIAL + r".* drop .*",),
     **dict.fromkeys(
         ("redis-cli", "valkey-cli", "keydb-cli"),
-        (r".* (?:flushall|flushdb|debug segfault|shutdown)(?: .*|$)",),
+        (r".* (?:flushall|debug segfault|shutdown)(?: .*|$)",),
     ),
     **dict.fromkeys(("mongo", "mongosh"), (_TRIAL + r".*\.dropDatabase\(.*",)),
     **dict.fromkeys(
@@ -151,11 +151,11 @@ SQL_CLIENTS: Final = word_set("""
     usql pgcli mycli bq trino presto beeline impala-shell hive db2 sqlplus isql vsql duckdb
 """)
 DROPS: Final = re.compile(
-    r"(?is)\b(?:drop|delete)\s+(?:database|schema|keyspace|user|role|owned)\s+(?:if\s+exists\s+)?"
+    r"(?is)\b(?:drop|delete)\s+(?:database|schema|keyspace|owned)\s+(?:if\s+exists\s+)?"
     r"(?![`\"']?\w*(?:test|dev|tmp|temp|sandbox|demo|scratch))[`\"'\w]"
 )
 # Whole tables of a database that is in use.
 EMPTIES: Final = re.compile(
     r"(?is)\b(?:drop\s+table|truncate(?:\s+table)?\s+\w|delete\s+from\s+[\w.`\"]+\s*(?:;|$))"
 )
-IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_]|$)|\bcascade\b")
+IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_]|$)")
