@@ -14,6 +14,8 @@ from handrail.core.ports.questions import ModelQuestion, QuestionRequest
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.host.terminal.approval_queue import PendingApproval, answer_pending
+from handrail.store.postgres import questions
+from handrail.store.postgres.listener import ChannelListener
 from handrail.store.postgres.questions import (
     ServerApprover,
     ServerAsker,
@@ -54,6 +56,29 @@ def request(number=0):
 
 def approver(url):
     return ServerApprover(url, ASKER, lambda: 1)
+
+
+async def test_a_question_that_is_cancelled_while_it_connects_leaves_no_connection(
+    url, monkeypatch
+):
+    """Another surface may have answered meanwhile."""
+    connecting, go, made = threading.Event(), threading.Event(), []
+
+    class SlowListener(ChannelListener):
+        def __init__(self, *given):
+            connecting.set()
+            go.wait(LIMIT_S)
+            super().__init__(*given)
+            made.append(self)
+
+    monkeypatch.setattr(questions, "ChannelListener", SlowListener)
+    async with anyio.create_task_group() as group:
+        group.start_soon(approver(url).ask, request())
+        await wait_until_async(connecting.is_set)
+        group.cancel_scope.cancel()
+        go.set()
+
+    assert [one._connection.is_open for one in made] == [False]
 
 
 async def until_asked(url):

@@ -93,6 +93,7 @@ class _Publication:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.listener: ChannelListener | None = None
         self.slot: ServerSlot | None = None
         self.closed = False
 
@@ -144,10 +145,10 @@ class ServerApprover:
         request: ApprovalRequest | QuestionRequest,
         parse: Callable[[Mapping[str, Any]], T],
     ) -> T:
-        # First: an answer that comes at once is announced at once.
-        listener = await to_thread.run_sync(ChannelListener, self._url, CHANNEL)
         publication = _Publication()
         try:
+            # First: an answer that comes at once is announced at once.
+            listener = await to_thread.run_sync(self._listen, publication)
             slot = await to_thread.run_sync(self._publish, request, publication)
             self._slots[request.binding] = slot
             while (said := await to_thread.run_sync(self._look, slot)) is None:
@@ -156,7 +157,12 @@ class ServerApprover:
         finally:
             self._slots.pop(request.binding, None)
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(self._close, publication, listener)
+                await to_thread.run_sync(self._close, publication)
+
+    def _listen(self, publication: _Publication) -> ChannelListener:
+        # Kept there: whoever is cancelled while this connects gets no result to close.
+        publication.listener = ChannelListener(self._url, CHANNEL)
+        return publication.listener
 
     def _publish(
         self, request: ApprovalRequest | QuestionRequest, publication: _Publication
@@ -194,8 +200,9 @@ class ServerApprover:
             # The question is in the database; the server may come back.
             return None
 
-    def _close(self, publication: _Publication, listener: ChannelListener) -> None:
-        listener.close()
+    def _close(self, publication: _Publication) -> None:
+        if publication.listener is not None:
+            publication.listener.close()
         with publication.lock:
             publication.closed, slot = True, publication.slot
         if slot is None:
