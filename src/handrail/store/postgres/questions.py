@@ -160,9 +160,13 @@ class ServerApprover:
                 await to_thread.run_sync(self._close, publication)
 
     def _listen(self, publication: _Publication) -> ChannelListener:
-        # Kept there: whoever is cancelled while this connects gets no result to close.
-        publication.listener = ChannelListener(self._url, CHANNEL)
-        return publication.listener
+        listener = ChannelListener(self._url, CHANNEL)
+        with publication.lock:
+            if publication.closed:
+                # Nobody waits for this any more.
+                listener.close()
+            publication.listener = listener
+        return listener
 
     def _publish(
         self, request: ApprovalRequest | QuestionRequest, publication: _Publication
@@ -201,10 +205,10 @@ class ServerApprover:
             return None
 
     def _close(self, publication: _Publication) -> None:
-        if publication.listener is not None:
-            publication.listener.close()
         with publication.lock:
             publication.closed, slot = True, publication.slot
+            if publication.listener is not None:
+                publication.listener.close()
         if slot is None:
             return
         with contextlib.suppress(LostConnection), _connected(self._url) as db:
