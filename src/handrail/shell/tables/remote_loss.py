@@ -1,8 +1,8 @@
 """What deletes clouds, clusters, databases, repositories and backups. Data only.
 
 A verb that deletes together with a thing that holds many others is refused, whoever provides it.
-One named object of many (a pod, a file, an instance) is asked about, and so is what its name calls
-a trial. The words of the command, joined by single blanks, must match as a whole; `FOUND` stands for
+One named object of many (a pod, a file, an instance) is asked about, and so is a command in which
+any word names a trial. The words of the command, joined by single blanks, must match as a whole; `FOUND` stands for
 arguments that another command lists.
 """
 
