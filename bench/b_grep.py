@@ -41,7 +41,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
             candidates: dict[str, Candidate] = {"limit": limit, "ours": ours}
             if other and literal:
                 candidates[peers.DEEPAGENTS] = lambda: other({"pattern": NEEDLE, "path": "/"})
-            # A few per cent are the matter here: more rounds than where it is a factor.
+            # A few per cent matter here, so there are more rounds than where a factor matters.
             times = await interleave(candidates, rounds=3 * scale.rounds)
             figures.append(
                 figure("b", f"grep {what}, {scale.files} files / rg", times, bar=1.1, goal=1.05)

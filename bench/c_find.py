@@ -27,7 +27,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
         result = (await ours()).unwrap()  # type: ignore[attr-defined]
         assert len(limit()) == wanted
-        # All are found and sorted; the text for the model ends where its limit is.
+        # All files are found and sorted; the text for the model ends at its limit.
         assert result.data["total"] == wanted, f"{result.data['total']} of {wanted}"
         candidates: dict[str, Candidate] = {"limit": limit, "ours": ours}
         if glob := peers.deepagents_tools(workspace).get("glob"):

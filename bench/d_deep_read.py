@@ -71,7 +71,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
 
 def scan(path: Path, first: int) -> list[bytes]:
-    """The bare way: count newlines chunk by chunk, then take the lines."""
+    """Count newlines chunk by chunk, then take the lines: the bare way."""
     seen = 1
     with open(path, "rb", buffering=0) as file:
         while chunk := file.read(CHUNK):
@@ -95,7 +95,9 @@ def sparse_index(path: Path) -> list[int]:
 
 
 def indexed(path: Path, offsets: list[int], first: int) -> list[bytes]:
-    """The bare way when the index is there and the file is known to be the same."""
+    """Take the lines by an existing index, for a file that is known to be unchanged: the
+    bare way.
+    """
     os.stat(path)
     slot, skip = divmod(first - 1, STEP)
     with open(path, "rb", buffering=0) as file:
@@ -118,7 +120,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _memory(workspace: Path, arguments: dict[str, object]) -> float:
-    """Peak growth in MB, in a process of its own that has read a small part before."""
+    """Return the peak growth in MB, in another process that has read a small part before."""
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, str(workspace), json.dumps(arguments)],
         capture_output=True,

@@ -27,8 +27,8 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
 
 async def _small(folder: Path, rounds: int) -> Figure:
-    """Process CPU time, the store's thread included; the median of edits made in turns. Many: the bare
-    write is mostly work of the kernel, which takes now more and now less.
+    """Process CPU time, the store's thread included; the median of edits made in turns. Many
+    rounds, because the time of the bare write, mostly spent in the kernel, varies.
     """
     workspace = folder / "small"
     workspace.mkdir()
@@ -77,8 +77,8 @@ async def _one(folder: Path, size_mb: int, rounds: int) -> list[Figure]:
                 )
             )
             candidates[kept] = _ours(rt, f"{kept}.txt")
-        # A file that changed a moment ago is compared byte by byte before it is replaced: no
-        # model edits that fast, so each edit finds its file at rest.
+        # A file that changed a moment ago is compared byte by byte before it is replaced. No model
+        # edits that fast, so each edit waits until its file has settled.
         times = await interleave(candidates, rounds=rounds, settle=lambda: asyncio.sleep(0.025))
     what = f"edit_file {size_mb} MB, journal"
     on = {"ours": times.pop("on"), "limit": times["limit"]}
@@ -116,7 +116,7 @@ def _turns() -> Iterator[tuple[str, str]]:
 
 
 def replace(path: Path, old: bytes, new: bytes) -> None:
-    """The bare way: read, replace, write beside, fsync, rename, fsync the folder."""
+    """Read, replace, write a new file, fsync, rename, fsync the folder: the bare way."""
     data = path.read_bytes().replace(old, new, 1)
     beside = path.with_suffix(".tmp")
     with open(beside, "wb", buffering=0) as file:

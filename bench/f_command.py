@@ -54,7 +54,7 @@ async def _trivial(rt: handrail.Runtime, scale: Scale) -> Figure:
 
 
 async def _parsed(rt: handrail.Runtime, scale: Scale) -> Figure:
-    """Never the same text twice: a command that was read before is not parsed again."""
+    """Use a new text each time, because a command that was parsed before is not parsed again."""
     numbers = itertools.count()
 
     def text() -> str:
@@ -76,7 +76,7 @@ async def _parsed(rt: handrail.Runtime, scale: Scale) -> Figure:
 
 
 async def _long(rt: handrail.Runtime, scale: Scale) -> list[Figure]:
-    # The fastest writer there is: what else the command does would hide what we cost.
+    # The fastest writer there is, so that the time of the command does not hide Handrail's.
     command = f"head -c {BYTES} /dev/zero"
 
     async def ours() -> object:
@@ -91,7 +91,7 @@ async def _long(rt: handrail.Runtime, scale: Scale) -> list[Figure]:
     await rt.call("run_command", {"command": "true"})
     everybody = [os.getpid(), *_below(os.getpid())]
     before = sum(_status(pid, "VmRSS") for pid in everybody)
-    # So that the peak is that of what comes now.
+    # Resets the peak, so that it is that of the next step.
     Path("/proc/self/clear_refs").write_text("5")
     await ours()
     grown = sum(_status(pid, "VmHWM") for pid in everybody) - before
@@ -136,10 +136,10 @@ async def _sandboxes(workspace: Path, scale: Scale) -> list[Row]:
 
 
 def open_backend(workspace: Path, name: str) -> LocalSandbox | None:
-    """The sandbox, None if this machine does not have it."""
+    """Return the sandbox; None if this machine does not have it."""
     sandbox = open_sandbox([str(workspace)], backend=name)
     try:
-        # It is not tried before somebody asks.
+        # The backend is measured only when it is needed.
         assert sandbox.backend == name
     except handrail.ProblemRaised:
         sandbox.close()

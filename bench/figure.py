@@ -1,4 +1,4 @@
-"""One line of the table, and how two things are timed fairly: turn by turn in the same loop."""
+"""One row of the table, and how candidates are timed fairly: in turns, in the same loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from operator import truediv
 Candidate = Callable[[], object] | Callable[[], Awaitable[object]]
 Times = dict[str, list[float]]
 
-# A measure repeats itself, which is no model's loop.
+# A measure repeats its calls, which is not a model's loop.
 REPEATING = {"loop_guard": "off"}
 
 
@@ -30,12 +30,12 @@ class Scale:
 
 @dataclass(frozen=True)
 class Figure:
-    """Ours beside the limit of the same run; bar and goal are ratios unless `unit` says else,
-    None where nobody has set any: then the line is only there to be known.
+    """Our time beside the limit of the same run; `bar` and `goal` are ratios unless `unit` says
+    otherwise, None where there is no requirement.
 
     `limit` and `ours` are medians; `ratio` is the median of the ratios of each round, which a
-    machine that is busy for a while disturbs less. `peers` holds ratios to the same limit; a
-    peer that cannot do it is not there.
+    temporarily busy machine disturbs less. `peers` has ratios to the same limit; a peer that cannot
+    do it is missing.
     """
 
     measure: str
@@ -51,7 +51,7 @@ class Figure:
 
     @property
     def value(self) -> float:
-        """What bar and goal are compared with."""
+        """The value that `bar` and `goal` are compared with."""
         return self.ours if self.absolute else self.ratio
 
     @property
@@ -74,11 +74,12 @@ async def interleave(
     settle: Callable[[], Awaitable[object]] | None = None,
     settle_every: int = 1,
 ) -> Times:
-    """Seconds per call of each candidate in each round; a round times every one of them once.
+    """Return the seconds per call of each candidate in each round; a round times every one of them
+    once.
 
-    The order turns with the rounds, so that nobody always runs after the same neighbour.
-    `settle` is awaited untimed, after each or only every so many rounds: what one left to do
-    must not be paid by the next.
+    The order rotates with the rounds, so that no candidate always runs after the same one. `settle`
+    is awaited untimed, after each round or every few rounds, so that work left by one candidate is
+    not charged to the next.
     """
     times: Times = {name: [] for name in candidates}
     names = list(candidates)
@@ -95,7 +96,7 @@ async def interleave(
 
 
 async def time_block(candidate: Candidate, block: int) -> float:
-    """Seconds per call of so many calls."""
+    """Return the seconds per call of a block of calls."""
     if inspect.iscoroutinefunction(candidate):
         start = time.perf_counter()
         for _ in range(block):
@@ -116,7 +117,7 @@ def figure(
     goal: float | None,
     unit: str = "ms",
 ) -> Figure:
-    """A line from the times of `limit`, `ours` and any peers, in seconds."""
+    """Return a row from the times of `limit`, `ours` and any peers, in seconds."""
     factor = {"ms": 1e3, "µs": 1e6}[unit]
     limit, ours = (statistics.median(times[name]) * factor for name in ("limit", "ours"))
     ratios = {
@@ -130,7 +131,7 @@ def figure(
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A line that this machine cannot measure, and what it would need."""
+    """A row that this machine cannot measure, and what it would need."""
 
     measure: str
     what: str

@@ -65,8 +65,8 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
 
 def measure_cpu(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int) -> Times:
-    """The CPU seconds of each command in each round, its children included; a first round, which
-    may compile modules, is not counted.
+    """Return the CPU seconds of each command in each round, its children included; a first round,
+    which may compile modules, is not counted.
     """
     times: Times = {name: [] for name in commands}
     for turn in range(rounds + 1):
@@ -80,7 +80,7 @@ def measure_cpu(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int
 def _cpu_seconds(command: Sequence[str], folder: Path) -> float:
     environment = {**os.environ}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    # A child of its own, because `wait4` counts the processes that the child has waited for.
+    # A separate child, because `wait4` counts the processes that the child has waited for.
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )

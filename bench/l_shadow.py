@@ -50,7 +50,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
 
 def first_looks(folder: Path, files: int) -> list[Figure]:
-    """The first look at so many files, at half of them, and at a clean git tree of them."""
+    """The first look at this many files, at half of them, and at a clean git tree of them."""
     half, whole = folder / "half", folder / "whole"
     for root, count in ((half, files // 2), (whole, files)):
         fill(root, count)
@@ -95,7 +95,7 @@ def fill(root: Path, files: int) -> None:
 
 
 def plain(root: Path) -> int:
-    """What no look can do without: every name, and its stat."""
+    """Read every name and its stat, the least that any look must do."""
     count, folders = 0, [str(root)]
     while folders:
         with os.scandir(folders.pop()) as entries:

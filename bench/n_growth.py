@@ -37,7 +37,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     async with handrail.open(workspace, store=folder / "audit.sqlite", config=settings) as rt:
         kinds = {"reads": _reads, "mixed calls": _mixed, "writes of new files": _writes}
         for name, make in kinds.items():
-            # Each write is synced, which takes its time.
+            # Each write is synced, which takes long.
             rounds = 1 if make is _writes else ROUNDS
             figures += await _batches(rt, name, make, rounds)
     return [

@@ -1,5 +1,6 @@
-"""n. How undo grows: a command that removed twice as many files takes at most about twice as long
-to run with its record, to undo and to redo. What is limit and what ours are the smaller and the larger number.
+"""o. How undo grows: a command that removed twice as many files takes at most about twice as long
+to run with its record, to undo and to redo. `limit` is the smaller number of files, `ours` the
+larger.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ async def _steps(folder: Path, files: int) -> list[float]:
     root = folder / "workspace"
     grow(root, files)
     taken = []
-    # Without a sandbox: what is measured is the growth of undo, on every machine.
+    # Without a sandbox, so that the growth of undo is measured on every machine.
     config = {**REPEATING, "sandbox": "none", "accept_no_sandbox": True}
     store = folder / "store.db"
     async with handrail.open(root, store=store, mode="sandboxed", config=config) as rt:
-        # What is set up for the first command is not what grows.
+        # The first command sets up things that do not grow.
         await rt.call("run_command", {"command": "touch first"})
         steps: list[Callable[[], Awaitable[handrail.ToolResult]]] = [
             lambda: rt.call("run_command", {"command": "rm -rf data"}),

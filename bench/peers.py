@@ -15,7 +15,7 @@ PYDANTIC_AI = "pydantic-ai"
 
 
 def deepagents_tools(root: Path) -> dict[str, Callable[[dict[str, Any]], Any]]:
-    """Name → function that takes the arguments a model would give; {} if not installed."""
+    """Return functions that take the arguments a model would give, by name; {} if not installed."""
     try:
         from deepagents.backends.filesystem import FilesystemBackend
         from deepagents.middleware.filesystem import FilesystemMiddleware

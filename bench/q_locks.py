@@ -77,7 +77,7 @@ async def _call(folder: Path, times: int) -> None:
     store = folder / "audit.sqlite"
     async with handrail.open(folder / "workspace", store=store, config=settings) as rt:
         taken = []
-        # The first call loads what writing needs, which measure h has.
+        # The first call loads what writing needs, which measure h covers.
         (await rt.call("write_file", {"path": f"{os.getpid()}.txt", "content": ""})).unwrap()
         await _wait_for_start()
         for number in range(times):

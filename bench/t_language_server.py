@@ -61,7 +61,7 @@ int main(void) { printf("%zu\\n", measure("text")); return EXIT_SUCCESS; }
 
 
 class Question(NamedTuple):
-    """The place of a name, and the file and line of its definition; all from 1."""
+    """The position of a name, and the file and line of its definition; all from 1."""
 
     server: str
     path: str
@@ -88,7 +88,7 @@ def write_workspace(folder: Path) -> None:
 
 
 class BareClient:
-    """Talks to a server over its pipes and does nothing else."""
+    """Exchanges messages with a server over its pipes and does nothing else."""
 
     def __init__(self, program: ServerProgram, folder: Path) -> None:
         self._spec = program.spec
@@ -102,7 +102,7 @@ class BareClient:
         )
 
     def define(self, question: Question) -> Any:
-        """Introduce ourselves, open the document and ask."""
+        """Send `initialize`, open the document and ask."""
         folder, file = self._folder.as_uri(), self._folder / question.path
         self._send(
             1,
@@ -181,7 +181,7 @@ def time_bare(program: ServerProgram, question: Question, folder: Path) -> float
 
 
 async def time_ours(question: Question, folder: Path, *, used: bool) -> float:
-    """The first answer in a new runtime; `used`: it has run a command before."""
+    """Return the time of the first answer in a new runtime; `used`: it has run a command before."""
     async with handrail.open(folder, store=":memory:", mode="sandboxed") as rt:
         if used:
             assert (await rt.call("run_command", {"command": "true"})).ok
@@ -208,7 +208,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 async def measure_one(
     program: ServerProgram, question: Question, folder: Path, scale: Scale
 ) -> list[Figure]:
-    """The figure of a runtime in use, and of one whose first call it is."""
+    """Return the figure of a runtime in use, and of one whose first call it is."""
     if program.path is None:
         raise FileNotFoundError(errno.ENOENT, program.reason, question.server)
     bare: list[float] = []

@@ -29,13 +29,13 @@ REPORTS = "HANDRAIL_MUTATION_MAP"
 
 
 class Block(NamedTuple):
-    """A list of statements of a function, and the name by which the map knows it."""
+    """A list of statements of a function, and its name in the map."""
 
     name: str
     statements: list[ast.stmt]
 
     def holds(self, line: int) -> bool:
-        """Whether a line of the file belongs to the block."""
+        """Return whether a line of the file belongs to the block."""
         last = self.statements[-1]
         return self.statements[0].lineno <= line <= (last.end_lineno or last.lineno)
 
@@ -118,7 +118,9 @@ class _Finder(MetaPathFinder):
 
 
 def record_process() -> None:
-    """Count in a process that a test started, and leave a report for the test when it ends."""
+    """Count in a process that a test started, and write a report for the test when the process
+    ends.
+    """
     folder = os.environ.get(REPORTS)
     if not folder:
         return

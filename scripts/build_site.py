@@ -22,7 +22,7 @@ from api_reference import api_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 THEME = ROOT / "scripts" / "site_theme"
-# Pages outside of docs/, and where they are in the site.
+# Pages outside docs/, and their places in the site.
 OTHERS = {
     "AGENTS.md": "project/agents.md",
     "CHANGELOG.md": "project/changelog.md",
@@ -60,7 +60,7 @@ generator = false
 
 
 def main() -> int:
-    """Build the site; 1 if a page or a link is wrong."""
+    """Build the site; return 1 if a page or a link is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "site")
     options = parser.parse_args()
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def write_pages(folder: Path) -> None:
-    """Write every page of the site, with its links as they are there."""
+    """Write every page of the site, with its links adjusted."""
     places = page_places()
     for source, place in places.items():
         path = folder / place
@@ -103,7 +103,7 @@ def write_pages(folder: Path) -> None:
 
 
 def page_places() -> dict[str, str]:
-    """Where each file of the repository is in the site."""
+    """Return the place of each file of the repository in the site."""
     docs = [path for path in sorted((ROOT / "docs").rglob("*")) if path.is_file()]
     examples = sorted((ROOT / "examples").glob("*.py"))
     places = {path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "docs") for path in docs}
@@ -113,7 +113,7 @@ def page_places() -> dict[str, str]:
 
 
 def move_links(text: str, source: str, places: Mapping[str, str]) -> str:
-    """The text of a page with links to where their targets are in the site."""
+    """Return the text of a page with links to the places of their targets in the site."""
     here = posixpath.dirname(places[source])
 
     def moved(match: re.Match[str]) -> str:
@@ -126,7 +126,9 @@ def move_links(text: str, source: str, places: Mapping[str, str]) -> str:
 
 
 def navigation(index: str) -> dict[str, dict[str, str]]:
-    """The sections of the first page, each with the titles and places of the pages that it lists."""
+    """Return the sections of the first page, each with the titles and places of the pages that it
+    lists.
+    """
     sections = {"Handrail": {"Start": "index.md"}}
     for line in index.splitlines():
         if heading := _HEADING.match(line):
@@ -146,7 +148,7 @@ def write_settings(stage: Path) -> None:
         {title: [{name: place} for name, place in pages.items()]}
         for title, pages in sections.items()
     ]
-    # A list of tables of strings reads the same in TOML, but for the colons.
+    # A list of tables of strings is written the same way in TOML, except for the colons.
     lines = json.dumps(nav, ensure_ascii=False).replace('": ', '" = ')
     settings = CONFIGURATION.format(nav=lines, theme=json.dumps(THEME.as_posix()))
     (stage / "zensical.toml").write_text(settings, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Print the state of every row of three lists: acceptance list, findings and threats.
 
-A row is shown by tests that carry its mark (`pytest.mark.feature`, `finding` or `threat`) with its
-id as a literal. A row of the acceptance list may also be decided otherwise, by a decision record
-that names it on a line `Rows: …`. Nothing is run here.
+A row is covered by tests that carry its mark (`pytest.mark.feature`, `finding` or `threat`) with
+its id as a literal. A row of the acceptance list may also be decided differently, by a decision
+record that names it on a line `Rows: …`. No test is run.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Mark → the file in tests/data with its ids and titles. An id may stand in more than one list.
+# Maps each mark to the file in tests/data with its ids and titles. An id may be in several lists.
 LISTS = {"feature": "features.txt", "finding": "findings.txt", "threat": "threats.txt"}
 HEADINGS = {"feature": "Acceptance list", "finding": "Findings", "threat": "Threats"}
 
 
 @dataclass(frozen=True)
 class Use:
-    """One mark in one test: which mark, and the id as written, None where it is not a literal."""
+    """One mark in one test: which mark, and the id as written; None if it is not a literal."""
 
     mark: str
     id: str | None
@@ -32,7 +32,7 @@ class Use:
 
 
 def main() -> int:
-    """Print the tables, or the same as JSON; 1 if a mark names no row."""
+    """Print the tables, or JSON; return 1 if a mark names no row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one object per row, as a list")
     parser.add_argument("--open", action="store_true", help="only rows that are open")
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def rows(mark: str = "feature") -> dict[str, str]:
-    """Id → title, in the order of the list."""
+    """Return the title of each id, in the order of the list."""
     text = (ROOT / "tests/data" / LISTS[mark]).read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return dict(line.split(" ", 1) for line in lines)
@@ -72,13 +72,13 @@ def uses() -> list[Use]:
 
 
 def unknown_uses(found: list[Use]) -> list[Use]:
-    """Marks whose id is not a literal or stands in no row of their list."""
+    """Return marks whose id is not a literal or is in no row of their list."""
     known = {mark: rows(mark) for mark in LISTS}
     return [use for use in found if use.id not in known[use.mark]]
 
 
 def decisions() -> dict[str, str]:
-    """Id → the decision record that says why it is done otherwise."""
+    """Return for each id the decision record that says why it is done differently."""
     found: dict[str, str] = {}
     for path in sorted((ROOT / "docs/decisions").glob("[0-9]*.md")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -100,7 +100,7 @@ def _marks(node: ast.AST, where: str) -> Iterator[Use]:
 
 
 def _mark_name(func: ast.expr) -> str:
-    """The name of a pytest mark that is called; empty for any other call."""
+    """Return the name of a pytest mark that is called; empty for any other call."""
     is_mark = (
         isinstance(func, ast.Attribute)
         and isinstance(func.value, ast.Attribute)

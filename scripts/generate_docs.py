@@ -1,7 +1,6 @@
 """Write the pages of docs/reference from the code: one per tool, and the dialect tables.
 
-`--check` writes nothing and fails if a page is not what would be written. No page here is
-edited by hand.
+`--check` writes nothing and fails if a page differs. No page here is edited by hand.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def _read(name: str) -> str | None:
 
 
 def _pages() -> Iterator[tuple[str, str]]:
-    # The tools are only described here, so they get no machine.
+    # The tools are only described here, so they need no services.
     tools = builtin_tools(Services(cast(Any, None), cast(Any, None), Lazy(lambda: cast(Any, None))))
     yield "tools", _index(tools)
     yield "dialects", _dialects({tool.name: tool for tool in tools})
@@ -120,7 +119,7 @@ def _canonical(tool: Tool[Any]) -> View:
 def _declare(tool: Tool[Any], view: View, others: list[View]) -> dict[str, Any]:
     prose = tool.describe(cast(Any, None))
     assert isinstance(prose, str)
-    # The others are there because prose may name them.
+    # The other tools are included because a description may name them.
     entries = [ToolDeclaration(view, json_schema(tool.params), prose)]
     entries += [ToolDeclaration(other, {}, "") for other in others]
     function: dict[str, Any] = declarations("openai", entries)[0]["function"]

@@ -32,7 +32,7 @@ _COLUMN, _LINE, _MARGIN = 8.0, 18, 16
 
 
 def main() -> int:
-    """Make all pictures; 1 if one is too large or the page cannot be opened."""
+    """Make all pictures; return 1 if one is too large or the page cannot be opened."""
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "terminal.svg").write_text(draw_demo(), encoding="utf-8")
     environment = {**os.environ, "HANDRAIL_PICTURES": str(PICTURES), "CI": "true"}
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def draw_demo() -> str:
-    """The demo as an SVG, with the colours that it printed."""
+    """Return the demo as an SVG, with the colours that it printed."""
     with tempfile.TemporaryDirectory() as folder:
         printed = run_in_terminal(demo_command(folder), demo_environment(folder))
         lines = printed.replace("\r\n", "\n").splitlines()
@@ -67,12 +67,12 @@ def draw_demo() -> str:
 
 
 def _mark(line: str) -> str:
-    """The beginning of a line, which decides about its style."""
+    """Return the beginning of a line, which decides its style."""
     return line[:4]
 
 
 def run_in_terminal(command: list[str], environment: dict[str, str]) -> str:
-    """What a program prints on a terminal."""
+    """Return what a program prints on a terminal."""
     environment = {name: value for name, value in environment.items() if name != "NO_COLOR"}
     ours, theirs = pty.openpty()
     with subprocess.Popen(

@@ -28,6 +28,12 @@ from mutations import ROOT, Mutation
 
 MOST_MEMORY_BYTES = 4 * 1024**3
 END_S = 120
+BASELINE_S = 60.0
+MOST_TRIES = 6
+SLOW_S = 0.8
+# How many cases of a test function run at once, and how many functions come before its next ones.
+TURN = 4
+BETWEEN = 8
 POLL_S = 0.02
 
 
@@ -45,27 +51,43 @@ class MutantRunner:
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
         self._items = {item.nodeid: item for item in session.items}
-        self._names: dict[str, list[str]] = defaultdict(list)
+        self._cases: dict[str, list[str]] = defaultdict(list)
+        self._seconds: dict[str, float] = {}
+        # What is known of tests without a mutation.
+        self._passing: set[str] = set()
+        self._failing: set[str] = set()
         for name in self._items:
-            self._names[name.partition("::")[0]].append(name)
+            file, _, inside = name.partition("::")
+            self._cases[f"{file}::{inside.partition('[')[0].rpartition('::')[2]}"].append(name)
 
     def try_mutation(
-        self, mutation: Mutation, first: Sequence[str], files: Sequence[str], seconds: float
+        self, mutation: Mutation, first: Sequence[str], functions: Sequence[str], seconds: float
     ) -> Attempt:
-        """Run these tests, then those of the files, until one fails; within processor seconds."""
+        """Run these tests, then cases of the functions, until one fails; within processor seconds."""
         chosen = dict.fromkeys(name for name in first if name in self._items)
-        chosen |= dict.fromkeys(name for file in files for name in self._names[file])
-        with mutated_file(mutation) as (original, changed):
-            path = ROOT / mutation.path
-            failed = self._fork(list(chosen), seconds, 1, (path, original, changed))
-        if failed is None:
-            return Attempt("hangs")
-        return Attempt("caught", failed[0]) if failed else Attempt("survived")
+        turns = take_turns([self._cases[one] for one in functions])
+        # What is known to be slow would leave no time to the others.
+        chosen |= dict.fromkeys(sorted(turns, key=lambda one: self._seconds.get(one, 0) > SLOW_S))
+        for _ in range(MOST_TRIES):
+            with mutated_file(mutation) as (original, changed):
+                change = (ROOT / mutation.path, original, changed)
+                failed = self._fork(
+                    [one for one in chosen if one not in self._failing], seconds, 1, change
+                )
+            if not failed:
+                return Attempt("hangs" if failed is None else "survived")
+            if self._passes_without(failed[0]):
+                return Attempt("caught", failed[0])
+        return Attempt("unsure", failed[0])
 
-    def find_failing(self, names: Sequence[str], seconds: float) -> set[str] | None:
-        """Which of the tests fail without a mutation; None if they do not end in time."""
-        failed = self._fork([one for one in names if one in self._items], seconds, 0, None)
-        return None if failed is None else set(failed)
+    def _passes_without(self, name: str) -> bool:
+        """Whether a test passes without a mutation; one that fails has caught nothing."""
+        if name in self._items and name not in self._passing:
+            known = (
+                self._failing if self._fork([name], BASELINE_S, 1, None) != [] else self._passing
+            )
+            known.add(name)
+        return name not in self._failing
 
     def _fork(
         self,
@@ -76,6 +98,8 @@ class MutantRunner:
     ) -> list[str] | None:
         """The tests that failed, in order; None if they did not end in time."""
         with tempfile.TemporaryDirectory(prefix="hm-", ignore_cleanup_errors=True) as folder:
+            # Servers that refuse to run as root have their directories in it.
+            Path(folder).chmod(0o711)
             failures = Path(folder, "failures")
             process = os.fork()
             if process == 0:
@@ -85,7 +109,14 @@ class MutantRunner:
                     os._exit(0)
             ended = _wait(process, 4 * seconds + END_S)
             text = failures.read_text("utf-8") if failures.exists() else ""
+            self._learn_seconds(Path(folder, "seconds"))
         return text.splitlines() if ended else None
+
+    def _learn_seconds(self, path: Path) -> None:
+        for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+            seconds, _, name = line.partition(" ")
+            if name:
+                self._seconds[name] = float(seconds)
 
     def _run_in_fork(
         self,
@@ -102,7 +133,7 @@ class MutantRunner:
             os.dup2(nothing, number)
         resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
         sys.dont_write_bytecode = True
-        notes = FailureNotes(folder / "failures", seconds)
+        notes = RunNotes(folder, seconds)
         config = self._session.config
         if change is not None:
             try:
@@ -122,25 +153,41 @@ class MutantRunner:
             return
 
 
-class FailureNotes:
-    """Notes which tests fail, and ends the run when the time is over."""
+class RunNotes:
+    """Notes which tests fail and what each takes, and ends the run when the time is over."""
 
-    def __init__(self, path: Path, seconds: float) -> None:
-        self._path = path
-        self._end = used_seconds() + seconds
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self._folder = folder
+        self._before = used_seconds()
+        self._end = self._before + seconds
 
-    def write(self, line: str) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            print(line, file=file)
+    def write(self, line: str, file: str = "failures") -> None:
+        with self._folder.joinpath(file).open("a", encoding="utf-8") as opened:
+            print(line, file=opened)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.write(report.nodeid)
+        if report.when == "teardown":
+            now = used_seconds()
+            self.write(f"{now - self._before:.3f} {report.nodeid}", "seconds")
+            self._before = now
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
         if used_seconds() > self._end:
             item.session.shouldstop = "the time for one mutation is over"
+
+
+def take_turns(functions: Sequence[Sequence[str]]) -> list[str]:
+    """The cases of test functions: a few of each, spread over its table, before its next ones."""
+    order: list[tuple[int, str]] = []
+    for rank, cases in enumerate(functions):
+        spread = sorted(range(len(cases)), key=lambda at: f"{at:016b}"[::-1])
+        order += [
+            (rank + BETWEEN * (number // TURN), cases[at]) for number, at in enumerate(spread)
+        ]
+    return [name for _, name in sorted(order, key=lambda one: one[0])]
 
 
 @contextmanager

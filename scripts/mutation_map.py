@@ -71,10 +71,11 @@ class CodeMap:
         return file in self._files
 
     def find_tests(self, path: str, line: int) -> list[TimedTest]:
-        """The tests that enter the innermost block of a line for which there are any; quickest first.
+        """Return the tests that enter the innermost block of a line for which there are any,
+        quickest first.
 
-        A block that the map does not know, as its function has changed, is left to the blocks
-        around it.
+        If the map does not know a block, because its function has changed, the blocks around it
+        count.
         """
         tree = ast.parse((ROOT / path).read_bytes())
         around = [block.name for block in find_blocks(tree, path) if block.holds(line)]
@@ -92,7 +93,9 @@ class CodeMap:
 
 
 def used_seconds() -> float:
-    """The time of processors, also of ended children: a busy machine does not shorten a run."""
+    """Return the processor time, including that of ended children: a busy machine does not shorten
+    a run.
+    """
     return sum(os.times()[:4])
 
 
@@ -159,7 +162,7 @@ def _pack(numbers: Iterable[int]) -> bytes:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Start recording before anything of the package is loaded, where the tests run."""
+    """Start recording before any module of the package is loaded, where the tests run."""
     workers = getattr(early_config.known_args_namespace, "numprocesses", None)
     if workers and "PYTEST_XDIST_WORKER" not in os.environ:
         return

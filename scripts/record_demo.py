@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def record_demo() -> str:
-    """The part of the demo between its introduction and what to type next."""
+    """Return the part of the demo between its introduction and its last hints."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             demo_command(folder),
@@ -71,7 +71,7 @@ def demo_environment(folder: str) -> dict[str, str]:
 
 
 def clean_recording(printed: str, folder: str) -> str:
-    """What the demo printed, without what depends on the machine or the moment."""
+    """Return what the demo printed, without what depends on the machine or the moment."""
     begin, end = printed.index("> The test"), printed.index("\n$ handrail verify")
     lines = [line.replace(f"{folder}/p/", "") for line in printed[begin:end].splitlines()]
     lines = wrap_questions(drop_sandbox_questions(lines))
@@ -82,7 +82,7 @@ def clean_recording(printed: str, folder: str) -> str:
 
 
 def drop_sandbox_questions(lines: list[str]) -> list[str]:
-    """The lines without questions about commands, which only a machine without a sandbox asks."""
+    """Remove questions about commands, which only a machine without a sandbox asks."""
     kept: list[str] = []
     dropping = False
     for line in lines:
@@ -94,7 +94,7 @@ def drop_sandbox_questions(lines: list[str]) -> list[str]:
 
 
 def wrap_questions(lines: list[str]) -> list[str]:
-    """The lines with questions wrapped again: their directory was replaced."""
+    """Wrap questions again, because their directory was replaced."""
     kept: list[str] = []
     for line in lines:
         if line.startswith("  ? ") and not line.startswith(("  ? asked: ", "  ? answered ")):
@@ -106,7 +106,7 @@ def wrap_questions(lines: list[str]) -> list[str]:
 
 
 def shorten_output(lines: list[str]) -> list[str]:
-    """The lines with only the end of each block of command output."""
+    """Shorten each block of command output to its end."""
     kept: list[str] = []
     block: list[str] = []
     for line in [*lines, ""]:

@@ -1,7 +1,7 @@
-"""Run the code blocks of Markdown pages as a reader would: in order, in one new folder a page.
+"""Run the code blocks of Markdown pages as a reader would: in order, in one new folder per page.
 
-Blocks marked `python` and `sh` are run and must succeed. A block marked `output` that follows
-one must be what it printed, where `...` stands for anything. Other blocks are only read.
+Blocks marked `python` and `sh` are run and must succeed. A block marked `output` after one of them
+must equal what it printed; `...` stands for any text. Other blocks are only read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Block:
 
 
 def main() -> int:
-    """Run every page named; 1 at the first block that fails."""
+    """Run every given page; return 1 at the first block that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--bin", type=Path, default=Path(sys.executable).parent, dest="programs")
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def run_page(page: Path, programs: Path, folder: Path) -> str | None:
-    """What went wrong on a page, None if nothing did."""
+    """Return what went wrong on a page; None if nothing did."""
     workspace = folder / "here"
     workspace.mkdir()
     printed = ""
@@ -64,7 +64,7 @@ def run_page(page: Path, programs: Path, folder: Path) -> str | None:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a page that matter here."""
+    """Return the blocks of a page that are run or compared."""
     for match in _FENCE.finditer(text):
         if match[1] in ("python", "sh", "output"):
             yield Block(text.count("\n", 0, match.start()) + 1, match[1], match[2])

@@ -1,9 +1,9 @@
-"""Print how far a read, an edit and a command travel through the code.
+"""Print how many functions, files and packages a read, an edit and a command enter.
 
-For each call: distinct functions entered, distinct files, and switches between packages, over all
-threads of the process. The figures depend on the code alone, not on the speed of the machine. A
-call of each kind goes before, so that caches are warm; of several traced calls the one with the
-fewest files is shown, because the thread of the store may write rows of earlier calls meanwhile.
+For each call: distinct functions, distinct files, and switches between packages, over all threads
+of the process. The figures depend on the code alone, not on the speed of the machine. One call of
+each kind is made before, so that caches are warm; of several traced calls the one with the fewest
+files is shown, because the thread of the store may write rows of earlier calls meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CALLS = 3
 
 
 class CallTracer:
-    """Counts what of the package is entered while it is active, in every thread."""
+    """Counts the functions of the package that are entered while it is active, in every thread."""
 
     def __init__(self) -> None:
         self.functions: set[tuple[str, int]] = set()
@@ -78,7 +78,7 @@ class CallTracer:
 
 
 def main() -> int:
-    """Print the table, or the same as JSON with the files entered."""
+    """Print the table, or JSON with the files entered."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one object per call, with its files")
     options = parser.parse_args()

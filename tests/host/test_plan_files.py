@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.core.places import ASIDE, Kind
+from handrail.core.places import PLAN_FILE_ROOT, Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
@@ -38,7 +38,7 @@ def test_the_plan_is_reached_by_its_path_alone(roots, tmp_path):
     assert before is None
     assert (missing.kind, found.kind, found.root, found.path) == (
         *(Kind.MISSING, Kind.FILE),
-        *(ASIDE, path),
+        *(PLAN_FILE_ROOT, path),
     )
     assert files.window(found, 1, 9).text == "one"
     assert files.read(found).content.tobytes() == b"one\n"

@@ -35,7 +35,14 @@ def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     yield
     for name in set(sys.modules) - before:
-        if name in ("mutations", "block_counter", "mutation_map", "nearest_tests", "mutant_runner"):
+        if name in (
+            "mutations",
+            "block_counter",
+            "mutation_map",
+            "nearest_tests",
+            "mutant_runner",
+            "word_nearness",
+        ):
             del sys.modules[name]
 
 
@@ -188,3 +195,41 @@ def test_test_files_are_ranked_by_name_folder_imports_and_mentions(scripts, tmp_
         "tests/spec/test_mentions.py",
     }
     assert ranked[4] == "tests/store/test_rows.py"
+
+
+def test_a_test_is_near_by_rare_words_of_the_function_around_a_line(scripts, tmp_path):
+    from word_nearness import WordNearness
+
+    source = (
+        "def fold_case(name):\n    return name.casefold()\n\n\n"
+        "def count_words(name):\n    return len(name.split())\n"
+    )
+    tests = (
+        "def test_a_name_is_folded():\n    assert module.fold_case('A') == 'a'\n\n\n"
+        "def test_a_name_has_words():\n    assert module.count_words('a b') == 2\n\n\n"
+        "def test_a_name_is_kept():\n    assert module.keep('a') == 'a'\n"
+    )
+    tmp_path.joinpath("names.py").write_text(source)
+    tmp_path.joinpath("test_names.py").write_text(tests)
+    nearness = WordNearness(tmp_path, ["test_names.py"])
+
+    def nearest(line):
+        found = nearness.measure("names.py", line)
+        return max(found, key=found.get)
+
+    assert nearest(2) == "test_names.py::test_a_name_is_folded"
+    assert nearest(6) == "test_names.py::test_a_name_has_words"
+
+
+def test_test_functions_take_turns_with_cases_from_their_whole_tables(scripts):
+    from mutant_runner import BETWEEN, TURN, take_turns
+
+    table = [str(number) for number in range(2 * TURN)]
+    others = [[f"other {number}"] for number in range(BETWEEN)]
+
+    order = take_turns([table, *others])
+
+    first, second = order[:TURN], order[-TURN - 1 :]
+    assert order[TURN : TURN + BETWEEN - 1] == [one for [one] in others[:-1]]
+    assert {*first, *second} == {*table, others[-1][0]}
+    assert max(map(int, first)) >= TURN

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from handrail.models.client import scrub_failure
 from handrail.models.failures import failure_from_body, read_retry_after
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
@@ -62,3 +63,29 @@ def test_a_body_of_another_shape_is_no_defect(body):
 @pytest.mark.parametrize("body", ["no such model", {"error": "no such model"}])
 def test_a_text_is_part_of_the_message(body):
     assert "no such model" in str(failure_from_body(body, 400))
+
+
+KEY = "sk-test-ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+@pytest.mark.parametrize("filler", range(955, 1001, 5))
+def test_a_key_is_hidden_where_its_message_is_cut(filler):
+    failed = failure_from_body("x" * filler + KEY + " and " + KEY, 401)
+    message = scrub_failure(failed, [KEY]).message
+
+    assert KEY[: len(KEY) // 2] not in message
+    assert message.endswith("x" * filler + KEY[: 1000 - filler]) or message.count("[key]") == 1
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        (KEY, f"{KEY}{KEY}, {KEY[:-1]}!", "[key][key], [key]!"),
+        (KEY, KEY[:20], KEY[:20]),
+        ("abcd", "abcd abc", "[key] abc"),
+        ("abcdefghij", "abcdefgh abcdefg", "[key] abcdefg"),
+        ("abc", "abc", "abc"),
+    ],
+)
+def test_half_of_a_secret_or_more_is_hidden(secret, text, shown):
+    assert scrub_failure(failure_from_body(text, 401), [secret]).message.endswith(f": {shown}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
 from tests.models.speaking import KEY, WIRES, asked, collect, model_on, no_sleep
@@ -182,6 +183,32 @@ async def test_absurd_usage_is_replaced_by_an_estimate(wire):
     assert 1 <= usage.output < 10_000
     assert 0 <= usage.cache_read <= 100_000_000
     assert usage.cache_write == 0
+
+
+class UsageFlood:
+    """A transport whose answer reports usage again and again before it says something."""
+
+    status, headers, count = 200, {}, 500
+
+    async def post(self, url, headers, body):
+        return self
+
+    async def chunks(self):
+        for number in range(1, self.count + 1):
+            yield b'data: {"usage": {"prompt_tokens": %d}}\n\n' % number
+        yield b'data: {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}\n\n'
+
+    async def aclose(self):
+        return
+
+
+async def test_usage_that_is_reported_again_and_again_is_not_kept():
+    server = SimpleNamespace(base_url=lambda wire: "http://127.0.0.1:9")
+    events = await collect(model_on(server, "openai-chat", transport=UsageFlood()))
+
+    held = [event.input for event in events[:-1] if isinstance(event, UsageReported)]
+    assert held[0] == UsageFlood.count
+    assert len(held) <= 2
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -46,9 +46,8 @@ class Tasks:
         state = self.root / "state"
         (state / "tasks").mkdir(parents=True, exist_ok=True)
         given = {"disk_bytes": 1 << 30, "entries": 10_000, "keep": "records"}
-        runner = FleetTaskRunner(
-            WorkerSettings(str(state), "token", 0, mode="accept-edits", **(given | more))
-        )
+        given["mode"] = "accept-edits"
+        runner = FleetTaskRunner(WorkerSettings(str(state), "token", 0, **(given | more)))
 
         async def run(task, number=1, **order):
             budget = order.pop("budget", {})

@@ -377,6 +377,22 @@ def test_a_torn_result_file_is_made_again(tmp_path):
     assert results(tmp_path / "state")[1] == 4
 
 
+def test_relative_places_hold_from_another_directory(tmp_path, capsys, monkeypatch):
+    base, elsewhere = tmp_path / "base", tmp_path / "elsewhere"
+    (base / "project").mkdir(parents=True)
+    elsewhere.mkdir()
+    (base / "project" / "a.txt").write_text("one\n")
+    (base / "says.jsonl").write_text('{"text": "Said."}\n')
+    task = {"id": "t", "workspace": "project", "prompt": "Say it", "model": "script:says.jsonl"}
+    (base / "tasks.jsonl").write_text(json.dumps({**task, "checks": ["test -e a.txt"]}) + "\n")
+    monkeypatch.chdir(elsewhere)
+
+    code = main(["fleet", "run", "../base/tasks.jsonl", "--mode", "sandboxed", "--processes", "1"])
+
+    result = json.loads((base / "tasks.jsonl.fleet" / "results.jsonl").read_text())
+    assert (code, result["status"], result["text"]) == (0, "done", "Said."), capsys.readouterr()
+
+
 def test_the_report_page_is_escaped_and_self_contained(tmp_path, capsys):
     class Hostile(TimedExecutor):
         async def next_event(self):

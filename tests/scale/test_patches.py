@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handrail.core.places import Form
 from handrail.core.text.content import Content
 from handrail.history.call_diffs import NetChange
 from handrail.scale.patches import patch_obstacle, patch_parts
@@ -68,3 +69,33 @@ def test_what_no_patch_can_hold_is_named():
     assert patch_obstacle(binary) == "binary"
     assert patch_obstacle(large) is not None
     assert list(patch_parts([binary, large])) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "head"),
+    [
+        ({"before_mode": 0o600, "after_mode": 0o644}, b""),
+        ({"before_mode": 0o644, "after_mode": 0o744}, b"old mode 100644\nnew mode 100755\n"),
+        ({"before_mode": None, "after_mode": 0o755}, b""),
+        ({"before": None, "after_mode": 0o700}, b"new file mode 100755\n"),
+        ({"before": None, "after_form": Form.LINK}, b"new file mode 120000\n"),
+        ({"after": None, "before_form": Form.LINK}, b"deleted file mode 120000\n"),
+        ({"after": None, "before_mode": 0o755}, b"deleted file mode 100755\n"),
+        (
+            {"before_form": Form.LINK, "after_mode": 0o644},
+            b"deleted file mode 120000\nnew file mode 100644\n",
+        ),
+    ],
+)
+def test_modes_and_links_are_written_as_git_writes_them(change, head):
+    same = NetChange("f", "modified", Content(b"x\n"), Content(b"x\n"))
+    lines = b"".join(patch_parts([same._replace(**change)])).splitlines(keepends=True)
+
+    assert b"".join(line for line in lines if b"mode" in line) == head
+
+
+def test_a_folder_is_in_no_patch():
+    folder = NetChange("f", "created", None, Content(b""), after_form=Form.FOLDER)
+
+    assert patch_obstacle(folder) == "a folder"
+    assert list(patch_parts([folder])) == []

@@ -1,6 +1,7 @@
 """One task in a worker: it works, goes on where another process ended, and stays within limits."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -50,6 +51,67 @@ async def test_changed_and_deleted_files_are_in_the_patch(tasks):
     subprocess.run(["git", "apply", result["patch"]], cwd=tasks.source, check=True, timeout=LIMIT_S)
     assert (tasks.source / "a.txt").read_text() == "2\n"
     assert not (tasks.source / "gone.txt").exists()
+
+
+KINDS = """
+chmod +x run.sh
+printf '#!/bin/sh\\n' > new.sh; chmod +x new.sh
+rm becomes_link; ln -s a.txt becomes_link; ln -s run.sh new_link; rm old_link
+rm becomes_folder; mkdir becomes_folder empty_folder
+rm becomes_pipe; mkfifo becomes_pipe
+"""
+IN_THE_PATCH = ("run.sh", "new.sh", "becomes_link", "new_link", "old_link")
+NOT_IN_THE_PATCH = ["becomes_folder", "becomes_pipe", "empty_folder"]
+
+
+def _kinds(tasks):
+    """A repository, and a task that changes the kinds and modes of its files."""
+    for name in ("run.sh", "becomes_link", "becomes_folder", "becomes_pipe"):
+        (tasks.source / name).write_text(f"{name}\n")
+    (tasks.source / "old_link").symlink_to("a.txt")
+    _git(tasks.source, "init", "--quiet")
+    _git(tasks.source, "add", ".")
+    _git(tasks.source, "commit", "--quiet", "-m", "files")
+    commit = _git(tasks.source, "rev-parse", "HEAD").strip()
+    script = [{"calls": [{"name": "run_command", "arguments": {"command": KINDS}}]}]
+    workspace = {"git": str(tasks.source), "commit": commit}
+    return tasks.task("a", workspace=workspace, model=tasks.script("kinds.jsonl", script))
+
+
+def _git(folder, *words):
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    command = ["git", "-C", str(folder), *author, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+
+
+@pytest.mark.needs_sandbox
+async def test_a_patch_has_modes_and_links_and_says_what_it_lacks(tasks):
+    result = await tasks.runner(mode="sandboxed")(_kinds(tasks))
+
+    assert result["status"] == "done", result["problem"]
+    assert result["changes"] == sorted([*IN_THE_PATCH, *NOT_IN_THE_PATCH])
+    assert sorted(result["without_diff"]) == NOT_IN_THE_PATCH
+    _git(tasks.source, "apply", result["patch"])
+    modes = {name: os.lstat(tasks.source / name).st_mode for name in ("run.sh", "new.sh", "a.txt")}
+    assert {name for name, mode in modes.items() if mode & 0o100} == {"run.sh", "new.sh"}
+    assert os.readlink(tasks.source / "becomes_link") == "a.txt"
+    assert os.readlink(tasks.source / "new_link") == "run.sh"
+    assert not os.path.lexists(tasks.source / "old_link")
+
+
+@pytest.mark.needs_sandbox
+async def test_a_commit_does_not_keep_what_became_a_folder_or_a_pipe(tasks):
+    task = {**_kinds(tasks), "collect": "commit"}
+    result = await tasks.runner(mode="sandboxed")(task)
+
+    listed = _git(result["repository"], "ls-tree", "-r", result["commit"]).splitlines()
+    assert {line.split("\t")[1]: line[:6] for line in listed} == {
+        "a.txt": "100644",
+        "becomes_link": "120000",
+        "new.sh": "100755",
+        "new_link": "120000",
+        "run.sh": "100755",
+    }
 
 
 async def test_changed_files_are_copied(tasks):

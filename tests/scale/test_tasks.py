@@ -34,11 +34,12 @@ def test_a_line_gives_a_task(tmp_path):
 def test_places_are_relative_to_the_file(tmp_path):
     path = tmp_path / "sub" / "tasks.jsonl"
     path.parent.mkdir()
-    path.write_text(json.dumps({**GOOD, "workspace": "../w"}) + "\n\n")
+    path.write_text(json.dumps({**GOOD, "workspace": "../w", "model": "script:m.jsonl"}) + "\n\n")
 
     (line,) = read_tasks(path)
 
     assert line.task.source.place == str(tmp_path / "w")
+    assert line.task.model == f"script:{tmp_path / 'sub' / 'm.jsonl'}"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,18 @@ def cpu_seconds(command):
         ("docker run -v /:/x y ", "rm ", ""),
         ("gcloud ", "projects delete ", ""),
         ("psql -c '", "drop table ", "'"),
+        ("psql -c '", "$a$ ", "'"),
+        ("psql -c '", "/* ; ", "'"),
+        ("aws ", "delete-stack --name=", ""),
+        ("kubectl delete ", "-n ", ""),
+        ("gcloud x ", "a-", ""),
+        ("gcloud x ", "aA", ""),
+        ("python -c '", "unlink </a", "'"),
+        ("aws ", "delete-", ""),
+        ("ansible -a '", "path=x ", "'"),
+        ("xargs aws ", "delete ", ""),
+        ("git push ", "+", ""),
+        ("curl -X DELETE ", "://", ""),
     ],
 )
 def test_long_words_and_many_arguments_take_linear_time(before, piece, after):
@@ -46,4 +58,6 @@ def test_long_words_and_many_arguments_take_linear_time(before, piece, after):
     cpu_seconds(command(100))
     short = cpu_seconds(command(LENGTH // 4))
 
-    assert cpu_seconds(command(LENGTH)) <= max(MEASURABLE, short) * GROWTH
+    # The better of two: a collection of garbage may fall into one of them.
+    long = min(cpu_seconds(command(LENGTH)) for _ in range(2))
+    assert long <= max(MEASURABLE, short) * GROWTH

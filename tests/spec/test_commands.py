@@ -170,7 +170,8 @@ async def test_time_is_in_the_unit_of_the_dialect(open_runtime):
 
 @pytest.mark.feature("E34", "H05")
 async def test_what_takes_too_long_is_ended_with_all_it_started(open_runtime, workspace):
-    script = "setsid sleep 300 & sleep 300 & echo $! > pid; echo started; sleep 300"
+    nap = f"sleep {own_nap(300)}"
+    script = f"setsid {nap} & {nap} & echo $! > pid; echo started; {nap}"
     async with open_runtime(approver=yes) as rt:
         started = time.monotonic()
         result = await rt.call("run_command", {"command": script, "timeout_s": 1})
@@ -184,7 +185,8 @@ async def test_what_takes_too_long_is_ended_with_all_it_started(open_runtime, wo
 @pytest.mark.feature("E34")
 async def test_a_cancelled_command_is_gone(open_runtime):
     async with open_runtime(approver=yes) as rt:
-        call = asyncio.create_task(rt.call("run_command", {"command": "sleep 301"}, id="slow"))
+        command = {"command": f"sleep {own_nap(301)}"}
+        call = asyncio.create_task(rt.call("run_command", command, id="slow"))
         await _until(lambda: _sleeping(301))
         assert await rt.cancel("slow")
         result = await call
@@ -199,9 +201,14 @@ async def _until(happened):
             await asyncio.sleep(0.02)
 
 
+def own_nap(seconds: int) -> str:
+    """So many seconds, and a fraction that only processes of this test run use."""
+    return f"{seconds}.{os.getpid()}"
+
+
 def _sleeping(seconds: int) -> list[int]:
     """The processes that sleep this long, on the whole machine."""
-    wanted = f"sleep\0{seconds}\0".encode()
+    wanted = f"sleep\0{own_nap(seconds)}\0".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -216,7 +223,7 @@ def _sleeping(seconds: int) -> list[int]:
 async def test_a_command_returns_although_a_child_holds_its_output(open_runtime):
     async with open_runtime(approver=yes) as rt:
         started = time.monotonic()
-        result = await rt.call("run_command", {"command": "sleep 302 & echo hi"})
+        result = await rt.call("run_command", {"command": f"sleep {own_nap(302)} & echo hi"})
 
     assert result.data["stdout"] == "hi"
     assert time.monotonic() - started < 20
@@ -607,9 +614,10 @@ async def test_a_job_is_started_listed_and_heard(open_runtime):
 
 @pytest.mark.feature("E52", "Z04")
 async def test_a_job_is_killed_with_all_it_started(open_runtime):
+    nap = f"sleep {own_nap(303)}"
     async with open_runtime(approver=yes, dialect="claude") as rt:
         started = await rt.call(
-            "Bash", {"command": "setsid sleep 303 & sleep 303", "run_in_background": True}
+            "Bash", {"command": f"setsid {nap} & {nap}", "run_in_background": True}
         )
         job = started.data["job"]
         await _until(lambda: _sleeping(303))
@@ -626,7 +634,9 @@ async def test_a_job_is_killed_with_all_it_started(open_runtime):
 async def test_a_job_is_called_a_job_where_no_product_has_another_word(open_runtime):
     says = "echo 'Background job started: 1'"
     async with open_runtime(approver=yes) as rt:
-        started = await rt.call("run_command", {"command": "sleep 306", "background": True})
+        started = await rt.call(
+            "run_command", {"command": f"sleep {own_nap(306)}", "background": True}
+        )
         killed = await rt.call("job_kill", {"job": started.data["job"]})
     async with open_runtime(approver=yes, dialect="claude") as rt:
         printed = await rt.call("Bash", {"command": says})
@@ -638,7 +648,7 @@ async def test_a_job_is_called_a_job_where_no_product_has_another_word(open_runt
 
 
 async def test_jobs_end_with_the_runtime_and_with_their_permission(open_runtime):
-    start = {"command": "sleep 304", "background": True}
+    start = {"command": f"sleep {own_nap(304)}", "background": True}
     async with open_runtime(approver=yes) as rt:
         await rt.call("run_command", start, id="kept-by-nobody")
         revoked = await rt.jobs.revoke("kept-by-nobody")
@@ -655,7 +665,9 @@ async def test_a_session_does_not_reach_the_jobs_of_another(workspace, tmp_path)
         handrail.open(workspace.root, store=store, session="one", approver=yes) as one,
         handrail.open(workspace.root, store=store, session="two") as two,
     ):
-        started = await one.call("run_command", {"command": "sleep 305", "background": True})
+        started = await one.call(
+            "run_command", {"command": f"sleep {own_nap(305)}", "background": True}
+        )
         foreign = await two.call("job_kill", {"job": started.data["job"]})
         await _until(lambda: _sleeping(305))
         listed = await two.call("job_list", {})
@@ -672,8 +684,9 @@ async def test_nothing_lives_on_when_the_process_is_killed(workspace, tmp_path):
         "import asyncio, handrail, sys\n"
         "async def main():\n"
         f"    async with handrail.open({str(workspace.root)!r}, store={str(tmp_path / 's.db')!r}, approver=lambda request: True) as rt:\n"
-        "        await rt.call('run_command', {'command': 'sleep 306', 'background': True})\n"
-        "        await rt.call('run_command', {'command': 'sleep 306'})\n"
+        f"        nap = 'sleep {own_nap(306)}'\n"
+        "        await rt.call('run_command', {'command': nap, 'background': True})\n"
+        "        await rt.call('run_command', {'command': nap})\n"
         "asyncio.run(main())\n"
     )
     import sys

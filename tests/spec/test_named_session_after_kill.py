@@ -214,4 +214,4 @@ async def test_the_directory_of_commands_survives(workspace, tmp_path, killed, r
     killed("after a flush", ("Bash", {"command": "cd below"}, "cd"))
 
     async with reopen() as rt:
-        assert rt.session.whereabouts.directory == str(workspace.root / "below")
+        assert rt.session.working_directory.directory == str(workspace.root / "below")

@@ -126,3 +126,22 @@ async def test_harmless_mistakes_in_types_are_repaired_and_recorded(workspace, o
     assert workspace.read("b.txt") == b"x\ny"
     assert workspace.read("c.txt") == b"42"
     assert wrong.problem.code == "invalid_arguments"
+
+
+@pytest.mark.feature("B09")
+async def test_pages_fit_a_smaller_limit_and_name_the_next_line(open_runtime, workspace):
+    lines = [f"line {number} " + "x" * (number % 50) for number in range(1, 1001)]
+    workspace.write("a.txt", "\n".join(lines) + "\n")
+    settings = {"max_chars": 4000, "loop_guard": "off"}
+    shown, offset = [], 1
+
+    async with open_runtime(config=settings) as rt:
+        while offset <= len(lines):
+            page = await rt.call("read_file", {"path": "a.txt", "offset": offset})
+            shown += [line for line in page.text.split("\n") if line.startswith("line ")]
+            assert len(page.text) <= 4000
+            assert page.data["first"] == offset
+            assert f"={page.data['last'] + 1}]" in page.text or page.data["last"] == len(lines)
+            offset = page.data["last"] + 1
+
+    assert shown == lines

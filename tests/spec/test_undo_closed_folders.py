@@ -116,9 +116,14 @@ def test_what_is_said_to_come_back_comes_back_for_an_ordinary_user(closed, tmp_p
     assert (redone.split()[0], again) == ("redid", True), redone
 
 
-async def test_a_kill_while_permissions_are_set_leaves_none_half_set(closed, tmp_path):
+@pytest.mark.parametrize(
+    "code",
+    ["shutil.rmtree('closed')", "os.remove('closed/x.txt'); os.chmod('closed', 0o555)"],
+    ids=["the folder comes back", "the folder is only opened"],
+)
+async def test_a_kill_while_permissions_are_set_leaves_none_half_set(closed, tmp_path, code):
     store = tmp_path / "store.db"
-    code = f"import os, shutil\n{OPENED}shutil.rmtree('closed')"
+    code = f"import os, shutil\n{OPENED}{code}"
     before, found = tree(closed.root), []
     async with handrail.open(closed.root, store=store, mode="sandboxed") as rt:
         await rt.call("execute_code", {"language": "python", "code": code}, id="run")

@@ -227,6 +227,59 @@ async def test_commands_come_back_exactly(recorded, workspace, command):
 
 
 @pytest.mark.needs_sandbox
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ln -s one link; echo written > link",
+        "ln -s folder link; echo written > link/new; rm link/two",
+        "ln -s folder/brand_new link; echo written | tee link",
+        "ln -sfn one old; echo written > old",
+        "cp -a old copied; echo written > copied",
+        "mv old moved; echo written >> moved",
+        "mv holder other; echo written > other/link",
+        "cp -r source/. holder",
+        "cp source/* holder",
+        "echo written | tee holder/*",
+        "chmod 600 holder/*",
+    ],
+)
+async def test_what_a_command_writes_through_links_comes_back(recorded, workspace, command):
+    (workspace.root / "holder").mkdir()
+    for name in ("one", "folder/two", "source/link"):
+        workspace.write(name, f"{name}\n")
+    (workspace.root / "old").symlink_to("folder/two")
+    (workspace.root / "holder/link").symlink_to("../one")
+    before = snapshot(workspace.root)
+    async with recorded() as rt:
+        done = await rt.call("run_command", {"command": command}, id="run")
+        after = snapshot(workspace.root)
+        undone = await rt.undo("run")
+
+    assert done.ok, done.text
+    names = before.keys() | after.keys()
+    changed = {name for name in names if before.get(name) != after.get(name)}
+    assert changed & {"one", "folder/two", "folder/new", "folder/brand_new"}
+    folders = {name for name in names if "folder" in (before.get(name), after.get(name))}
+    assert changed - folders <= {change.path for change in done.changes}
+    assert undone.ok, undone.text
+    assert snapshot(workspace.root) == before
+
+
+@pytest.mark.needs_sandbox
+async def test_a_program_that_took_the_place_of_a_link_is_redone_with_its_mode(recorded, workspace):
+    workspace.write("program", "#!/bin/sh\n").chmod(0o755)
+    (workspace.root / "link").symlink_to("elsewhere")
+    async with recorded() as rt:
+        await rt.call("run_command", {"command": "mv program link"}, id="run")
+        after = snapshot(workspace.root)
+        await rt.undo("run")
+        await rt.redo("run")
+
+    assert after["link"] == (0o755, b"#!/bin/sh\n")
+    assert snapshot(workspace.root) == after
+
+
+@pytest.mark.needs_sandbox
 async def test_what_cannot_be_brought_back_is_named(recorded, workspace):
     workspace.write(".env", "TOKEN=1\n")
     workspace.write("big.bin", b"x" * (2 << 20))
@@ -365,6 +418,23 @@ async def test_what_a_command_wrote_before_it_was_cancelled_can_be_undone(record
 
     assert result.status is Status.INTERRUPTED
     assert {change.path for change in result.changes} == {"a.txt", "begun"}
+    assert undone.ok, undone.text
+    assert workspace.tree() == {"a.txt": b"1\n"}
+
+
+async def test_what_commands_of_a_cancelled_batch_wrote_can_be_undone(recorded, workspace):
+    workspace.write("a.txt", "1\n")
+    code = "import time\nopen('a.txt','w').write('2')\nopen('begun','w').close()\ntime.sleep(60)"
+    call = {"id": "slow", "name": "execute_code", "arguments": {"language": "python", "code": code}}
+    async with recorded() as rt:
+        batch = asyncio.create_task(rt.batch([call]))
+        with anyio.fail_after(20):
+            while not (workspace.root / "begun").exists():
+                await asyncio.sleep(0.02)
+        batch.cancel()
+        await asyncio.wait([batch])
+        undone = await rt.undo("slow")
+
     assert undone.ok, undone.text
     assert workspace.tree() == {"a.txt": b"1\n"}
 

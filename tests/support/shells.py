@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
-from handrail.core.context import Whereabouts
+from handrail.core.context import WorkingDirectory
 from handrail.core.lazy import Lazy
 from handrail.core.ports.processes import (
     CapturedStream,
@@ -69,7 +69,7 @@ def shell(
         analyzer=SimpleNamespace(analyze=lambda command, *, cwd, env: analysis._replace(cwd=cwd)),
         processes=processes,
         sandbox=SimpleNamespace(why_failed=lambda ended, confinement: None),
-        whereabouts=Whereabouts("/w", moves=moves),
+        working_directory=WorkingDirectory("/w", moves=moves),
         environment={"PATH": "/usr/bin"},
         tame={"GIT_PAGER": "cat"},
         program="/bin/bash",

@@ -103,3 +103,33 @@ async def test_the_whole_body_of_a_function_may_become_dots(workspace):
     await workspace.change("edit_file", path="a.py", old_string=body, new_string="    ...\n")
 
     assert workspace.read("a.py") == b"def f(a):\n    ...\n"
+
+
+@pytest.mark.feature("E13")
+@pytest.mark.parametrize("name", LEFT_OUT)
+async def test_dots_for_lines_that_a_pattern_matches_are_refused(workspace, name):
+    path, before, after = LEFT_OUT[name]
+    workspace.write(path, before)
+
+    problem = await workspace.problem(
+        "edit_file", path=path, old_string=r"(?s:\A.*\z)", new_string=after, regex=True
+    )
+
+    assert problem.code == "invalid_arguments"
+    assert problem.field == "new_string"
+    assert workspace.read(path) == before.encode()
+
+
+@pytest.mark.feature("E17")
+async def test_dots_of_the_file_in_a_group_are_kept(workspace):
+    workspace.write("a.js", "f() {\n  a();\n  // ...\n  b();\n}\n")
+
+    await workspace.change(
+        "edit_file",
+        path="a.js",
+        old_string=r"f\(\) \{(?P<body>(?s:.*))\}",
+        new_string=r"g() {\g<body>}",
+        regex=True,
+    )
+
+    assert workspace.read("a.js") == b"g() {\n  a();\n  // ...\n  b();\n}\n"

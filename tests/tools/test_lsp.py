@@ -14,12 +14,18 @@ from handrail.tools.search.lsp import Lsp
 async def test_a_question_without_its_arguments_is_refused(workspace):
     workspace.write("a.py", "x = 1\n")
 
-    tool, args, ctx = workspace.prepare("lsp", {"operation": "hover", "path": "a.py", "line": 1})
-    with pytest.raises(Exception) as raised:
-        await tool.preflight(args, ctx)
+    for given, field, named in (
+        ({"line": 1}, "column", "hover needs column"),
+        ({}, "line", "hover needs line and column"),
+    ):
+        call = {"operation": "hover", "path": "a.py", **given}
+        tool, args, ctx = workspace.prepare("lsp", call)
+        with pytest.raises(Exception) as raised:
+            await tool.preflight(args, ctx)
 
-    assert raised.value.problem.code == "invalid_arguments"
-    assert raised.value.problem.field == "column"
+        problem = raised.value.problem
+        assert (problem.code, problem.field) == ("invalid_arguments", field)
+        assert problem.message == named
 
 
 async def test_where_no_program_can_be_started_there_is_no_server(workspace):
@@ -84,6 +90,16 @@ async def test_the_work_grows_with_the_places_of_a_file(workspace, operation, jo
     expected = (800, 1) if joined == "\n" else (1, 799 * len("name = 1 😀 ") + 1)
     assert (last["line"], last["column"]) == expected
     assert steps_many < 2.5 * steps_few
+
+
+def test_a_diagnostic_of_several_lines_is_one_line():
+    start = ServerPosition(0, 0)
+    message = "Expected `int`\n\n  info: found\r\n`str`\x1b[31m"
+
+    found = CodeDiagnostic(CodeSpan(start, start), "error", message)
+
+    assert found.message_line == "Expected `int` info: found `str`\\x1b[31m"
+    assert found.message == message
 
 
 async def test_places_beyond_the_limit_cost_nothing(workspace):

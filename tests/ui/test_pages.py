@@ -63,6 +63,7 @@ async def test_a_task_is_started_watched_and_undone(open_page, script, root):
     assert 'class="notice"' in after.text
     assert "a - b" in (root / "calc.py").read_text()
     assert "Fix it" in overview
+    assert f">{session_name(path)}</a>" in overview
 
 
 async def test_an_approval_is_refused_with_a_reason_for_the_model(open_page, script, root):

@@ -1,7 +1,7 @@
-"""Approvals that a framework asks for: a call is refused with its question, the framework stops, and
-the call is made again with the user's answer.
+"""Approvals through a framework: a call is refused with its question, the framework stops, and the
+call is made again with the user's answer.
 
-The answer counts for what the user was shown. If the call would now do something else, because a
+The answer is valid for what the user was shown. If the call would now do something else, because a
 file has changed since, the question is asked again.
 """
 
@@ -21,8 +21,8 @@ _VIA = "framework"
 
 
 class FrameworkAnswer(NamedTuple):
-    """What the user has answered in the framework. `shown` is the fingerprint of the question that
-    was answered; None: the user was shown the arguments of the call.
+    """The user's answer in the framework. `shown` is the fingerprint of the question that was
+    answered; None if the user was shown the arguments of the call.
     """
 
     approved: bool
@@ -33,7 +33,7 @@ class FrameworkAnswer(NamedTuple):
 @dataclass(slots=True)
 class FrameworkQuestion:
     """The question of one call of a tool, and its answer if there is one. An answer is used once.
-    `asked` is the first question that was left open.
+    `asked` is the first question that was not answered.
     """
 
     tool: str
@@ -72,21 +72,21 @@ class FrameworkApprover:
     via = _VIA
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """The answer that came with the call; raises `needs_approval` if none did."""
+        """Return the answer that came with the call; raises `needs_approval` if there was none."""
         question = current_question.get()
         if question is None:
             raise messages.ASKED_LATER.error(reason=request.reason)
         return question.reply(request)
 
     def asks_apart(self, request: ApprovalRequest | QuestionRequest) -> bool:
-        """Nothing waits here, so that no question has to wait for another one."""
+        """Return True: nothing waits here, so no question has to wait for another one."""
         del request
         return True
 
 
 def fingerprint(request: ApprovalRequest) -> str:
-    """A hash of all that the user is shown of a question, which is equal when the same call is made
-    again and would do the same.
+    """Return a hash of all that the user is shown of a question. It is equal when the same call is
+    made again and would do the same.
     """
     shown = request.to_dict()
     del shown["call_id"], shown["binding"]

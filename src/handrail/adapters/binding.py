@@ -36,7 +36,7 @@ class BlockingRuntime(Protocol):
 
 
 class DeclaredTool(NamedTuple):
-    """A tool as a framework is told about it."""
+    """A tool as it is declared to a framework."""
 
     name: str
     description: str
@@ -45,8 +45,8 @@ class DeclaredTool(NamedTuple):
 
 
 class AdapterCall(NamedTuple):
-    """A call that was made. `question` is what the user has to answer before the call is made again;
-    None if it is over.
+    """A call that was made. `question` is what the user has to answer before the call is made
+    again; None if the call has ended.
     """
 
     result: ToolResult
@@ -55,7 +55,7 @@ class AdapterCall(NamedTuple):
 
 class RuntimeBinding:
     """Makes the calls of one framework's agent. Raises `invalid_arguments` if `runtime` is not an
-    opened runtime, or an async one of another event loop.
+    opened runtime, or belongs to another event loop.
     """
 
     def __init__(self, runtime: Runtime | BlockingRuntime, agent: str = "main") -> None:
@@ -81,7 +81,7 @@ class RuntimeBinding:
         return any(isinstance(one, FrameworkApprover) for one in asked)
 
     def declare(self, allowed: Collection[str] | None = None) -> list[DeclaredTool]:
-        """The tools that the agent is shown; `allowed` names them, None: all. Raises
+        """Return the tools that the agent is shown; `allowed` names them, None means all. Raises
         `invalid_arguments` for a name that no tool has.
         """
         if allowed is not None:
@@ -107,7 +107,7 @@ class RuntimeBinding:
         arguments: Mapping[str, Any] | str | None,
         answer: FrameworkAnswer | None = None,
     ) -> AdapterCall:
-        """Like `call`, from a thread that may block."""
+        """Do what `call` does, from a thread that may block."""
         return self.run_blocking(self._call(name, arguments, answer))
 
     def apply(self, action: Callable[[Runtime], T]) -> T:
@@ -117,7 +117,7 @@ class RuntimeBinding:
         return self._blocking.wait(_value(action, self.runtime))
 
     async def foresee(self, name: str, arguments: Mapping[str, Any]) -> Foresight:
-        """What is certain about a call before it is made."""
+        """Return what is certain about a call before it is made."""
 
         async def look() -> Foresight:
             return self.runtime.foresee(name, arguments, agent=self.agent)
@@ -132,7 +132,7 @@ class RuntimeBinding:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
-        """Like `run`, from a thread that may block. Raises `unavailable` in the loop itself."""
+        """Do what `run` does, from a thread that may block; `unavailable` in the loop itself."""
         self._check_loop(work)
         if self._blocking is not None:
             return self._blocking.wait(work)
@@ -161,7 +161,7 @@ class RuntimeBinding:
             current_question.reset(token)
         unanswered = result.problem is not None and result.problem.code == "needs_approval"
         if unanswered and question.asked is not None:
-            # A call that this one has made may have asked too, which is no question of this one.
+            # A call that this one has made may have asked too; that is not a question of this call.
             own = question.asked.call_id == result.call_id
             return AdapterCall(result, question.asked if own else None)
         return AdapterCall(result)
@@ -173,7 +173,7 @@ class RuntimeBinding:
 
 
 def missing_framework(error: ImportError, package: str, extra: str) -> ProblemRaised:
-    """The problem of a framework that cannot be imported, with what to install."""
+    """Return the problem of a framework that cannot be imported, with what to install."""
     return messages.FRAMEWORK_MISSING.error(package=package, extra=extra, error=error)
 
 

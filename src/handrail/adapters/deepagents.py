@@ -37,7 +37,7 @@ T = TypeVar("T")
 _MAX_BINARY_BYTES: Final = 512_000
 _MOST_FOUND: Final = 10_000
 _PAGE: Final = 1_000
-# As a shell answers for a command that it may not run, and one that took too long.
+# The exit codes of a shell for a command that may not run, and for one that timed out.
 _NOT_RUN: Final = 126
 _TIMED_OUT: Final = 124
 _FILE_ERRORS: Final = {
@@ -86,7 +86,7 @@ class HandrailBackend(SandboxBackendProtocol):
         return LsResult(entries=entries)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """Some lines of a text file, or all of a small binary one."""
+        """Read some lines of a text file, or all of a small binary one."""
         try:
             _check_absolute(file_path)
             data = self._wait(self._workspace.read_bytes(file_path))
@@ -139,7 +139,7 @@ class HandrailBackend(SandboxBackendProtocol):
         return EditResult(path=file_path, occurrences=edited.data["replacements"])
 
     def delete(self, file_path: str) -> DeleteResult:
-        """Remove a file, or a directory with all that it holds."""
+        """Remove a file, or a directory with everything in it."""
         try:
             _check_absolute(file_path)
             self._wait(self._workspace.remove(file_path))
@@ -148,7 +148,7 @@ class HandrailBackend(SandboxBackendProtocol):
         return DeleteResult(path=file_path)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Files by their names; those that are ignored are not found."""
+        """Find files by name, without ignored ones."""
         anchored = pattern.removeprefix("/")
         arguments: dict[str, Any] = {"pattern": anchored, "path": path or self._workspace.root}
         if anchored != pattern and "/" not in anchored:
@@ -219,7 +219,7 @@ class HandrailBackend(SandboxBackendProtocol):
     def _collect(
         self, tool: str, name: str, arguments: dict[str, Any], most: int
     ) -> tuple[list[Any], bool]:
-        """The pages of a search up to a limit, and whether there is more."""
+        """Return the pages of a search up to a limit, and whether there is more."""
         found: list[Any] = []
         partial = False
         offset: int | None = 0
@@ -251,7 +251,7 @@ def _info(path: str, kind: str, size: int | None) -> FileInfo:
 
 
 def _message(raised: WorkspaceProblem, path: str) -> str:
-    """The error in the words that models know from other backends."""
+    """Return the error in the wording that models know from other backends."""
     match raised.problem.code:
         case "not_found":
             return f"File '{path}' not found"

@@ -1,8 +1,8 @@
-"""Approvals as interrupts of LangGraph: the graph stops with the question, and the call is made with
-the answer when the graph is resumed.
+"""Approvals as interrupts of LangGraph: the graph stops with the question, and the call is made
+with the answer when the graph is resumed.
 
 LangGraph runs a stopped task from its start and gives `interrupt` the earlier answers in order. An
-answer counts only for the question that this process has asked: after a restart it is asked again.
+answer counts only for a question that this process has asked: after a restart it is asked again.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class GraphApprovals:
 
     def __init__(self, binding: RuntimeBinding) -> None:
         self._binding = binding
-        # By task and call: the questions that were asked, in order.
+        # The questions that were asked, in order, by task and call.
         self._asked: OrderedDict[str, list[ApprovalRequest]] = OrderedDict()
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], call_id: str | None = None
     ) -> AdapterCall:
-        """Make the call. Interrupts the graph if the user has to be asked; outside of a graph the
+        """Make the call. Interrupts the graph if the user has to be asked; outside a graph the
         question is returned.
         """
         key = _task_key(name, arguments, call_id)
@@ -63,12 +63,12 @@ class GraphApprovals:
     def call_blocking(
         self, name: str, arguments: Mapping[str, Any], call_id: str | None = None
     ) -> AdapterCall:
-        """Like `call`, from a thread that may block."""
+        """Do what `call` does, from a thread that may block."""
         return self._binding.run_blocking(self.call(name, arguments, call_id))
 
 
 def _request(question: ApprovalRequest, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The question in the form of LangChain's human-in-the-loop middleware."""
+    """Return the question in the form of LangChain's human-in-the-loop middleware."""
     description = "\n".join(one for one in (question.reason, question.preview) if one)
     action = {"name": question.tool, "args": dict(arguments), "description": description}
     review = {"action_name": question.tool, "allowed_decisions": [_APPROVE, "reject"]}
@@ -80,7 +80,7 @@ def _request(question: ApprovalRequest, arguments: Mapping[str, Any]) -> dict[st
 
 
 def _parse_answer(given: Any, question: ApprovalRequest) -> FrameworkAnswer:
-    """The user's decision; anything but a clear approval is a refusal."""
+    """Return the user's decision; anything but a clear approval is a refusal."""
     decision = given
     if isinstance(given, Mapping) and isinstance(given.get("decisions"), list):
         decisions = given["decisions"]
@@ -96,7 +96,7 @@ def _parse_answer(given: Any, question: ApprovalRequest) -> FrameworkAnswer:
 
 
 def _task_key(name: str, arguments: Mapping[str, Any], call_id: str | None) -> str:
-    """A name of the call in its conversation, the same when its task runs again."""
+    """Return a name of the call in its conversation, equal when its task runs again."""
     configurable = ensure_config().get("configurable") or {}
     task = [str(configurable.get(one)) for one in ("thread_id", "checkpoint_ns")]
     call = call_id or json.dumps(arguments, sort_keys=True, default=repr)
@@ -104,5 +104,5 @@ def _task_key(name: str, arguments: Mapping[str, Any], call_id: str | None) -> s
 
 
 def _in_graph() -> bool:
-    """Whether a graph runs this code, which can be interrupted."""
+    """Return whether this code runs in a graph, which can be interrupted."""
     return any(key.startswith("__pregel") for key in ensure_config().get("configurable") or {})

@@ -67,8 +67,9 @@ def handrail_tools(
     tools: Collection[str] | None = None,
     agent: str = "main",
 ) -> list[BaseTool]:
-    """The tools of an opened runtime; `tools` names them, None: all that a model is shown. With
-    `FrameworkApprover` as the approver of the runtime, a call that needs approval interrupts the graph.
+    """Return the tools of an opened runtime; `tools` names them, None means all that a model is
+    shown. With `FrameworkApprover` as the approver of the runtime, a call that needs approval
+    interrupts the graph.
     """
     binding = RuntimeBinding(runtime, agent)
     calls = GraphApprovals(binding)
@@ -88,7 +89,7 @@ def _in_call(call_id: str | None) -> Iterator[None]:
 
 
 def _returned(made: AdapterCall) -> tuple[Any, ToolResult]:
-    """The content of the message, with the pictures for a model that can see."""
+    """Return the content of the message, with the pictures for a model that accepts them."""
     result = made.result
     if result.is_error:
         raise ToolException(result.text)

@@ -35,10 +35,11 @@ def function_tools(
     tools: Collection[str] | None = None,
     agent: str = "main",
 ) -> list[FunctionTool]:
-    """The tools of an opened runtime; `tools` names them, None: all that a model is shown.
+    """Return the tools of an opened runtime; `tools` names them, None means all that a model is
+    shown.
 
-    The model reads why a call failed. With `FrameworkApprover` as the approver of the runtime, a call
-    that may need approval is an interruption of the run, with the arguments of the call.
+    The model is told why a call failed. With `FrameworkApprover` as the approver of the runtime, a
+    call that may need approval is an interruption of the run, with the arguments of the call.
     """
     binding = RuntimeBinding(runtime, agent)
     return [_FunctionCalls(binding, one).make_tool() for one in binding.declare(tools)]
@@ -65,7 +66,7 @@ class _FunctionCalls:
     async def _needs_approval(
         self, context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str
     ) -> bool:
-        """Whether the user may have to be asked; a call that is refused anyway is not asked about."""
+        """Return whether the user may have to be asked; False for a call that is refused anyway."""
         del context, call_id
         foreseen = await self._binding.foresee(self._declared.name, arguments)
         return foreseen.refusal is None and not foreseen.unasked
@@ -77,7 +78,7 @@ class _FunctionCalls:
 
 
 def _is_approved(context: ToolContext[Any]) -> bool:
-    """Whether the user has approved this very call."""
+    """Return whether the user has approved exactly this call."""
     name, call = context.tool_name, context.tool_call
     if context.agent is None or call is None:
         return False
@@ -87,7 +88,7 @@ def _is_approved(context: ToolContext[Any]) -> bool:
 
 
 def _returned(result: ToolResult) -> Any:
-    """The text for the model, with the pictures for a model that can see."""
+    """Return the text for the model, with the pictures for a model that accepts them."""
     if not result.images:
         return f"Error: {result.text}" if result.is_error else result.text
     pictures = [

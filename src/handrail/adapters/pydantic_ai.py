@@ -41,11 +41,11 @@ _MOST_PENDING: Final = 1_000
 
 
 class HandrailToolset(AbstractToolset[Any]):
-    """The tools of an opened runtime; `tools` names them, None: all that a model is shown.
+    """The tools of an opened runtime; `tools` names them, None means all that a model is shown.
 
-    A failed call raises `ToolFailed`, which the model reads. With `FrameworkApprover` as the approver
-    of the runtime, a call that needs approval raises `ApprovalRequired`; the preview of the call is in
-    `DeferredToolRequests.metadata`.
+    A failed call raises `ToolFailed`, which the model reads. With `FrameworkApprover` as the
+    approver of the runtime, a call that needs approval raises `ApprovalRequired`; the preview of
+    the call is in `DeferredToolRequests.metadata`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class HandrailToolset(AbstractToolset[Any]):
         self._binding = RuntimeBinding(runtime, agent)
         self._tools = tools
         self._id = id
-        # Of each question that was asked: what the user was shown.
+        # What the user was shown, for each question.
         self._shown: dict[str, str] = {}
 
     @property
@@ -91,7 +91,8 @@ class HandrailToolset(AbstractToolset[Any]):
         del tool
         answer = None
         if ctx.tool_call_approved:
-            # Without what was shown, in another process say, the question is asked again.
+            # If it is unknown what was shown, for example in another process, the question is asked
+            # again.
             answer = FrameworkAnswer(approved=True, shown=self._what_was_shown(ctx))
         made = await self._binding.call(name, tool_args, answer)
         if made.question is not None:
@@ -129,7 +130,7 @@ class HandrailWorkspace:
         return WorkspaceRef(provider="handrail", id=self._workspace.root)
 
     async def working_dir(self) -> str:
-        """The workspace; raises `WorkspaceUnavailableError` if it is gone."""
+        """Return the workspace; raises `WorkspaceUnavailableError` if it no longer exists."""
         root = self._workspace.root
         # The runtime holds a handle, which outlives the directory.
         if not await to_thread.run_sync(Path(root).is_dir):
@@ -197,14 +198,14 @@ class HandrailWorkspace:
             raise await self._translate(raised, path) from raised
 
     async def make_dir(self, path: str) -> None:
-        """Make a directory and those above it."""
+        """Create a directory and those above it."""
         try:
             await self._workspace.make_directory(_absolute(path))
         except WorkspaceProblem as raised:
             raise await self._translate(raised, path) from raised
 
     async def remove(self, path: str) -> None:
-        """Remove a file, a link, or a directory with all that it holds."""
+        """Remove a file, a link, or a directory with everything in it."""
         root = self._workspace.root
         target = posixpath.normpath(_absolute(path)).rstrip("/")
         if f"{root}/".startswith(f"{target}/"):
@@ -226,7 +227,7 @@ class HandrailWorkspace:
         before, up, rest = path.partition("/..")
         if not up or (rest and not rest.startswith("/")):
             return (await self._inspect(path)).absolute
-        # Up from where a link leads, even if nothing is there.
+        # Upwards from the target of a link, even if nothing is there.
         above = posixpath.dirname((await self._inspect(before)).absolute)
         return await self.realpath(f"{above}{rest}")
 
@@ -239,7 +240,7 @@ class HandrailWorkspace:
     async def _translate(
         self, raised: WorkspaceProblem, path: str, exists: type[OSError] = FileExistsError
     ) -> Exception:
-        """The built-in error that the backends of pydantic-ai raise for a problem."""
+        """Return the built-in error that the backends of pydantic-ai raise for a problem."""
         code, text = raised.problem.code, str(raised.problem)
         await self.working_dir()
         if code == "not_found":
@@ -265,7 +266,7 @@ class HandrailWorkspace:
         return False
 
 
-# What is there instead of a file that is read, or a directory that is listed.
+# The errors for what is found instead of a file to read or a directory to list.
 _WRONG_KINDS: Final = {
     ("not_text", "directory"): IsADirectoryError,
     ("invalid_arguments", "file"): NotADirectoryError,
@@ -294,7 +295,7 @@ def _entry(found: WorkspaceEntry) -> FileEntry:
 
 
 def _returned(result: ToolResult) -> Any:
-    """The text for the model, with the pictures for a model that can see."""
+    """Return the text for the model, with the pictures for a model that accepts them."""
     if not result.images:
         return result.text
     pictures = [BinaryContent(data=one.data, media_type=one.media_type) for one in result.images]

@@ -35,7 +35,7 @@ class ToolCallFailed(Exception):
 class SmolTool(Tool):
     """A tool of a runtime; raises `ToolCallFailed`."""
 
-    # `forward` takes the arguments of whichever tool it is.
+    # `forward` takes the arguments of any tool.
     skip_forward_signature_validation = True
     output_type = "string"
 
@@ -43,13 +43,13 @@ class SmolTool(Tool):
         super().__init__()
         self._binding = binding
         self._called = declared.name
-        # A name must be an identifier here.
+        # smolagents requires an identifier as name.
         self.name = declared.name.replace("-", "_")
         self.description = declared.description
         self.inputs = _inputs(declared.parameters)
 
     def forward(self, /, *values: Any, **arguments: Any) -> str:
-        """Make the call; values without names are those of the first arguments."""
+        """Make the call; positional values belong to the first arguments."""
         given = {**dict(zip(self.inputs, values, strict=False)), **arguments}
         result = self._binding.call_blocking(self._called, given).result
         if result.is_error:
@@ -63,15 +63,15 @@ def handrail_tools(
     tools: Collection[str] | None = None,
     agent: str = "main",
 ) -> list[Tool]:
-    """The tools of an opened runtime; `tools` names them, None: all that a model is shown. An agent of
-    smolagents blocks: use it with `handrail.sync.open`, or in a thread.
+    """Return the tools of an opened runtime; `tools` names them, None means all that a model is
+    shown. An agent of smolagents blocks: use it with `handrail.sync.open`, or in a thread.
     """
     binding = RuntimeBinding(runtime, agent)
     return [SmolTool(binding, one) for one in binding.declare(tools)]
 
 
 def _inputs(parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The arguments in the form of smolagents: every one has a type and a description."""
+    """Return the arguments in the form of smolagents: each has a type and a description."""
     required = set(parameters.get("required", ()))
     inputs = {}
     for name, schema in parameters.get("properties", {}).items():

@@ -1,4 +1,4 @@
-"""The operations of a workspace backend, as calls of the runtime. Failures raise `ProblemRaised`."""
+"""The operations of a workspace backend as calls of the runtime. Failures raise `ProblemRaised`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.engine.runtime import Runtime
 from handrail.tools._lib.running_commands import LONGEST_S
 
 Caller = Callable[[str, Mapping[str, Any]], Awaitable[AdapterCall]]
-# A command that ran and has output, although its call is no success.
+# Problems of a command that ran and has output although its call failed.
 _ENDED: Final = frozenset({"command_failed", "timeout"})
 _SIGNALS: Final = 128
 
@@ -29,7 +29,7 @@ class WorkspaceProblem(ProblemRaised):
 
 
 class WorkspaceEntry(NamedTuple):
-    """A file or directory. `kind` is that of what a link leads to."""
+    """A file or directory; `kind` of a link is that of its target."""
 
     name: str
     absolute: str
@@ -56,7 +56,7 @@ class BoundWorkspace:
         agent: str = "main",
         make_caller: Callable[[RuntimeBinding], Caller] = lambda binding: binding.call,
     ) -> None:
-        """`make_caller` returns what makes the calls, and may ask the user about them."""
+        """`make_caller` returns the object that makes the calls and may ask the user about them."""
         self.binding = RuntimeBinding(runtime, agent)
         self._make_call = make_caller(self.binding)
         self._contents = self.binding.apply(register_workspace_tools)
@@ -82,7 +82,7 @@ class BoundWorkspace:
         return contents[-1]
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """Replace or create a file; missing directories are made."""
+        """Replace or create a file; missing directories are created."""
         digest = self._contents.hand_over(data)
         try:
             await self.call(workspace_tools.WRITE, path=path, sha256=digest, size=len(data))
@@ -90,7 +90,7 @@ class BoundWorkspace:
             self._contents.drop(digest)
 
     async def inspect(self, path: str) -> WorkspaceEntry:
-        """What is at a path, under its resolved name; kind `missing` if nothing is."""
+        """Return what is at a path, under its resolved name; kind `missing` if there is nothing."""
         data = (await self.call(workspace_tools.INSPECT, path=path)).data
         name = posixpath.basename(path.rstrip("/"))
         return WorkspaceEntry(name, data["absolute"], data["kind"], data["size"])
@@ -105,17 +105,17 @@ class BoundWorkspace:
         ]
 
     async def make_directory(self, path: str) -> None:
-        """Make a directory and those above it."""
+        """Create a directory and those above it."""
         await self.call(workspace_tools.MAKE, path=path)
 
     async def remove(self, path: str) -> None:
-        """Remove a file, a link, or a directory with all that it holds."""
+        """Remove a file, a link, or a directory with everything in it."""
         try:
             await self.call(workspace_tools.REMOVE, path=path)
         except WorkspaceProblem as raised:
             if raised.problem.code != "not_text":
                 raise
-            # A pipe, a socket or a device, which no plan can hold.
+            # A pipe, a socket or a device, which a plan cannot contain.
             ended = await self.run_command(["rm", "-rf", "--", path])
             if ended.exit_code:
                 raise
@@ -146,7 +146,7 @@ class BoundWorkspace:
     async def call(self, name: str, **arguments: Any) -> ToolResult:
         """Make a call that must succeed; raises its problem otherwise."""
         result = (await self._make_call(name, arguments)).result
-        # A dry run and plan mode describe a change and do not make it.
+        # A dry run and plan mode describe a change without making it.
         if result.status is not Status.OK:
             raise _raised(result)
         return result
@@ -164,7 +164,7 @@ class BoundWorkspace:
         )
 
     def _load(self, captured: CapturedStream) -> tuple[bytes, bool]:
-        """All bytes of a stream as far as they are kept, and whether none is missing."""
+        """Return all bytes of a stream as far as they are kept, and whether none is missing."""
         known = captured.head + captured.tail
         if len(known) == captured.total or captured.saved is None:
             return known, len(known) == captured.total

@@ -1,8 +1,8 @@
 """Tools for the file operations of workspace backends, which frameworks define in bytes.
 
-No model is shown them. Rules, modes and undo treat them like `read_file`, `write_file` and
-`delete_file`. Contents are handed over beside the arguments and the result, so that the record holds
-their hashes instead.
+They are not shown to models. Rules, modes and undo treat them like `read_file`, `write_file` and
+`delete_file`. Contents are passed separately from the arguments and the result, so that the record
+has their hashes instead.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LISTS: Final = _READS._replace(lists_names=True)
 _WRITES: Final = ToolTraits(family=RuleFamily.WRITE, hidden_by_default=True)
 
 
-# Where the program that makes a call collects the contents that it reads; None: nobody does.
+# Where the program that makes a call collects the contents that it reads; None if it collects none.
 collected_contents: ContextVar[list[bytes] | None] = ContextVar(
     "handrail_read_contents", default=None
 )
@@ -60,17 +60,17 @@ class HandedContents:
         self._contents: dict[str, tuple[bytes, int]] = {}
 
     def hand_over(self, data: bytes) -> str:
-        """Keep the content until it is dropped as often as it was handed over; returns its hash."""
+        """Keep the content until it is dropped as often as it was handed over; return its hash."""
         digest = hashlib.sha256(data).hexdigest()
         self._contents[digest] = data, self._contents.get(digest, (data, 0))[1] + 1
         return digest
 
     def look(self, digest: str) -> bytes | None:
-        """The content of a hash, which stays there."""
+        """Return the content of a hash and keep it."""
         return self._contents[digest][0] if digest in self._contents else None
 
     def drop(self, digest: str) -> None:
-        """Forget a content that was handed over."""
+        """Release a content that was handed over."""
         data, users = self._contents.pop(digest)
         if users > 1:
             self._contents[digest] = data, users - 1
@@ -79,7 +79,7 @@ class HandedContents:
 class WorkspaceTool(Tool[P]):
     """A tool of a backend; never declared to models."""
 
-    # Programs look at the same file again and again.
+    # Programs read the same file repeatedly, which is not a loop.
     polls = True
 
     def __init__(self, files: Files, contents: HandedContents) -> None:
@@ -87,7 +87,7 @@ class WorkspaceTool(Tool[P]):
         self.contents = contents
 
     def shown(self, session: Session) -> bool:
-        """Never: models have tools of their own for files."""
+        """Return False: models have other tools for files."""
         del session
         return False
 
@@ -105,7 +105,7 @@ class WorkspaceRead(WorkspaceTool[ReadParams]):
     idempotent = True
 
     async def run(self, args: ReadParams, ctx: ToolContext) -> Output:
-        """The size and hash; the content goes to the caller beside it. `not_found`, `not_text`."""
+        """Return size and hash; the content is passed separately. `not_found`, `not_text`."""
         del args
         place = ctx.places["path"]
         stat = self.files.stat(place)
@@ -138,7 +138,7 @@ class WorkspaceInspect(WorkspaceTool[InspectParams]):
     idempotent = True
 
     async def run(self, args: InspectParams, ctx: ToolContext) -> Output:
-        """What is there; nothing is an answer too."""
+        """Return what is at the path; nothing is a valid answer."""
         del args
         place = ctx.places["path"]
         stat = self.files.stat(place)
@@ -195,7 +195,7 @@ class WorkspaceWrite(WorkspaceTool[WriteParams]):
     traits = _WRITES._replace(writes_whole_files=True)
 
     async def plan(self, args: WriteParams, ctx: ToolContext) -> Plan:
-        """The write, byte by byte; `exists` for what is not a regular file."""
+        """Return the write as a plan, byte by byte; `exists` for anything but a regular file."""
         place = ctx.places["path"]
         if place.kind not in (Kind.FILE, Kind.MISSING):
             raise messages.SOMETHING_THERE.error(path=place.path, wanted="file", field="path")
@@ -229,7 +229,7 @@ class WorkspaceMakeDirectory(WorkspaceTool[MakeParams]):
     traits = _WRITES
 
     async def plan(self, args: MakeParams, ctx: ToolContext) -> Plan:
-        """The directories that are missing; `exists` for what is not a directory."""
+        """Return the missing directories as a plan; `exists` for anything but a directory."""
         del args
         place = ctx.places["path"]
         if place.kind is Kind.DIRECTORY:
@@ -263,12 +263,12 @@ class WorkspaceRemove(WorkspaceTool[RemoveParams]):
         self._deletes = deletes
 
     def risk(self, args: RemoveParams) -> Risk:
-        """Always dangerous, as for `delete_file`."""
+        """Return dangerous in every case, as for `delete_file`."""
         del args
         return Risk.DANGEROUS
 
     async def plan(self, args: RemoveParams, ctx: ToolContext) -> Plan:
-        """The removal, of a link itself; `denied` unless deleting is allowed, `not_found`."""
+        """Plan the removal, of a link itself; `denied` unless deleting is allowed, `not_found`."""
         if self._deletes is None or not self._deletes.shown(ctx.session):
             raise messages.REMOVAL_OFF.error()
         top = self.files.named(args.path)
@@ -296,7 +296,7 @@ class WorkspaceRemove(WorkspaceTool[RemoveParams]):
         content, stat = entry.content, entry.stat
         if form is Form.FILE:
             content, stat = self.files.read(place, max_bytes=MAX_CHANGED_BYTES)
-        # A folder comes before its contents: the commit ends with the first change.
+        # A folder comes before its contents, because the commit ends with the first change.
         yield Change(place, content or Content(b""), None, stat, before_form=form)
         if form is Form.FOLDER:
             for one in self.files.scan(place):
@@ -304,7 +304,7 @@ class WorkspaceRemove(WorkspaceTool[RemoveParams]):
 
 
 def register_workspace_tools(runtime: Runtime) -> HandedContents:
-    """Add the tools to a runtime, once; returns where contents are handed over."""
+    """Add the tools to a runtime, once; return the object that takes contents."""
     known = runtime.registry.find(READ)
     if isinstance(known, WorkspaceRead):
         return known.contents
@@ -317,13 +317,13 @@ def register_workspace_tools(runtime: Runtime) -> HandedContents:
 
 
 def _failed(template: ProblemTemplate, place: Place) -> Output:
-    """A failure that says what is there instead."""
+    """Return a failure that says what is there instead."""
     problem = template.fill(path=place.path, field="path")
     return Output(problem.message, data={"kind": place.kind.value}, problem=problem)
 
 
 def _preview(place: Place, old: bytes, new: bytes) -> str:
-    """The diff of two texts; the sizes and the new hash of anything else."""
+    """Return the diff of two texts; for anything else the sizes and the new hash."""
     forms = detect(old), detect(new)
     if forms[0] is None or forms[1] is None or len(old) + len(new) > _MOST_DIFFED:
         digest = hashlib.sha256(new).hexdigest()

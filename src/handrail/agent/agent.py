@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -21,23 +21,20 @@ from handrail.agent.completion import (
     finish_task,
     user_message,
 )
-from handrail.agent.conversation import (
-    Conversation,
-    ConversationSetup,
-    new_conversation_id,
-)
+from handrail.agent.conversation import Conversation, ConversationSetup, new_conversation_id
 from handrail.agent.estimate import TokenEstimate
-from handrail.agent.events import AgentStarted, Notification
+from handrail.agent.events import AgentStarted, Notification, stream_events
 from handrail.agent.lease import ConversationLease, load_stored, reload_changed
 from handrail.agent.loop import StepLimits, StepLoop
 from handrail.agent.prompt import make_system_prompt
-from handrail.agent.recovery import answer_dangling_calls, keep_spending, report_earlier_calls
-from handrail.agent.report import ReportBuilder
-from handrail.agent.rewind import (
-    ConversationRewinder,
-    Rewind,
-    forked_turn,
+from handrail.agent.recovery import (
+    answer_dangling_calls,
+    describe_stopped,
+    keep_spending,
+    report_earlier_calls,
 )
+from handrail.agent.report import ReportBuilder
+from handrail.agent.rewind import ConversationRewinder, Rewind, forked_turn
 from handrail.agent.turns import TurnRunner
 from handrail.core.agent_results import AgentResult, Usage
 from handrail.core.events import Event, Listener
@@ -89,6 +86,7 @@ class Agent:
         self._usage = Usage()
         self._working = False
         self._jobs: set[str] = set()
+        self._loop: StepLoop | None = None
 
     @property
     def session(self) -> str:
@@ -159,6 +157,10 @@ class Agent:
     async def resume(self, *, on_event: Listener | None = None) -> AgentResult:
         """Go on with the unfinished task of this session; raises `not_found` if there is none."""
         return await self._work(None, None, on_event)
+
+    async def stopped_result(self) -> AgentResult | None:
+        """What the last task has done, if it was cancelled; None if it ended or never began."""
+        return None if self._loop is None else await describe_stopped(self._loop)
 
     async def compact(self, *, on_event: Listener | None = None) -> Compaction:
         """Send the conversation in a shorter form from now on: old outputs as handles, and what is
@@ -231,17 +233,9 @@ class Agent:
         """Work on a task; yields its events as they come. The last one is `agent_end`. Leaving
         the loop early cancels the task; what was done stays recorded.
         """
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
-        work = asyncio.ensure_future(self.run(task, output=output, on_event=events.put_nowait))
-        work.add_done_callback(lambda _: events.put_nowait(None))
-        try:
-            while (event := await events.get()) is not None:
+        async with aclosing(stream_events(partial(self.run, task, output=output))) as events:
+            async for event in events:
                 yield event
-            await work
-        finally:
-            if not work.done():
-                work.cancel()
-                await asyncio.wait([work])
 
     async def spawn(self, agent_type: str, task: str, **limits: Any) -> AgentResult:
         """Let a subagent of a type do a task, as the tool `subagent` does; `limits` are arguments of
@@ -281,6 +275,7 @@ class Agent:
         def emit(event: Event) -> None:
             self._rt.emit(event, on_event)
 
+        self._loop = None
         conversation, resumed = await self._open_conversation(model.name, emit), message is None
         if resumed and not conversation.state.get("unfinished"):
             raise messages.NOTHING_TO_RESUME.error(session=self._session)
@@ -292,27 +287,22 @@ class Agent:
         # Who is told that a task has begun can rely on it: it can be resumed.
         await conversation.flush()
         kind, chain = line = self.lineage
-        emit(
-            AgentStarted(
-                name, line.parent, chain, line.depth, kind, model.name, task, self._session
-            )
-        )
+        place = (line.parent, chain, line.depth, kind)
+        emit(AgentStarted(name, *place, model.name, task, self._session))
         report, services = ReportBuilder(), self._rt.agent_services
         before = await report_earlier_calls(conversation, turns, report) if resumed else 0
         compactor = self._compactor(conversation, resolved, meter, emit)
         await compactor.withhold_denied()
         size = conversation.kept_size(model.name)
         compactor.floor = size.floor
+        most = self._options.max_steps or services.defaults.max_steps
         loop = StepLoop(
             name,
             model,
             conversation,
             turns,
             meter,
-            StepLimits(
-                self._options.max_steps or services.defaults.max_steps,
-                model.limits.max_output_tokens,
-            ),
+            StepLimits(most, model.limits.max_output_tokens),
             TokenEstimate(size.factor),
             report,
             services.clock,
@@ -324,9 +314,18 @@ class Agent:
             self._jobs,
             meter.own_steps,
         )
-        end, value = await finish_task(loop, structured)
-        self._usage = self._usage + meter.usage
-        return await end_task(loop, check_user_needed(end, report.build(), before), value)
+        return await self._finish(loop, structured, before)
+
+    async def _finish(
+        self, loop: StepLoop, form: StructuredOutput | None, before: int
+    ) -> AgentResult:
+        self._loop = loop
+        try:
+            end, value = await finish_task(loop, form)
+        finally:
+            self._usage = self._usage + loop.meter.usage
+        self._loop = None
+        return await end_task(loop, check_user_needed(end, loop.report.build(), before), value)
 
     def _compactor(
         self,

@@ -105,11 +105,18 @@ def begin_task(
     conversation.update(
         unfinished=True,
         tasks=[*conversation.task_turns[-_MAX_TASKS:], before],
-        title=title or message.text[:_TITLE_CHARS],
+        title=title or task_title(message.text),
         at_ns=rt.agent_services.clock.now_ns(),
         secrets_shown=rt.session.secrets_shown,
     )
     return message.text
+
+
+def task_title(text: str) -> str:
+    """What lists show of a task: its first line, without the files that it mentions and the input that
+    follow the line.
+    """
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_TITLE_CHARS]
 
 
 async def finish_task(loop: StepLoop, structured: StructuredOutput | None) -> tuple[TaskEnd, Any]:

@@ -21,7 +21,7 @@ from handrail.agent.projection import (
     entries_until,
     project_entries,
 )
-from handrail.core.call import call_owner
+from handrail.core.call import call_owner, is_owned
 from handrail.core.ports.models import Message, SystemPart
 from handrail.core.ports.records import CONVERSATION_PREFIX, Store
 
@@ -228,6 +228,9 @@ class Conversation:
         cuts = [*self.state.get("cuts", ()), [self.numbers[kept], self.numbers[-1] + 1]]
         del self.entries[kept:], self.numbers[kept:]
         self.update(cuts=cuts, tasks=[one for one in self.task_turns if one < turn])
+        if not kept:
+            # It named the first task; the next one will be the first.
+            self.update(title="")
         record = self.compaction
         if record is not None and record.entries > kept:
             fits = record.until <= kept
@@ -266,8 +269,11 @@ class Conversation:
 
     @property
     def call_owner(self) -> str:
-        """What the ids of its calls begin with, where `prefixes` has nothing else."""
-        return call_owner(self.id)
+        """What the ids of its calls begin with, where `prefixes` has nothing else. A conversation that an
+        earlier version began under a name with a dot goes on with this name.
+        """
+        first = next((own for entry in self.entries for _, own in entry.call_ids), "")
+        return self.id if is_owned(first, self.id) else call_owner(self.id)
 
     @property
     def prefixes(self) -> list[tuple[int, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -134,3 +135,22 @@ class Notification(Event):
     type: ClassVar[str] = "notification"
     kind: str
     text: str
+
+
+async def stream_events(
+    run: Callable[..., Coroutine[Any, Any, object]],
+) -> AsyncGenerator[Event, None]:
+    """Run a task, which is given a listener as `on_event`; yields its events as they come. Leaving early
+    cancels the task.
+    """
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    work = asyncio.ensure_future(run(on_event=events.put_nowait))
+    work.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        await work
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait([work])

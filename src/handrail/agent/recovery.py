@@ -1,4 +1,4 @@
-"""Answers calls that have no result because a process ended or a task was cancelled."""
+"""After a process ended or a task was cancelled: answers to calls without a result, and what was done."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from handrail.agent import messages
 from handrail.agent.budget import BudgetMeter
 from handrail.agent.completion import count_unasked
 from handrail.agent.conversation import Conversation
+from handrail.agent.loop import StepLoop
 from handrail.agent.projection import ConversationEntry
 from handrail.agent.report import ReportBuilder
 from handrail.agent.rewind import load_calls_after
 from handrail.agent.turns import TurnRunner
+from handrail.core.agent_results import AgentResult
 from handrail.core.ports.subagents import SubagentState
 from handrail.core.results import Status, ToolResult
 from handrail.engine.providers.message_calls import RecordedCall
@@ -77,6 +79,30 @@ async def report_earlier_calls(
     for child in await agents.find_reported(calls):
         report.add_child(child)
     return count_unasked(report.build())
+
+
+async def describe_stopped(loop: StepLoop) -> AgentResult:
+    """The result of a task that was cancelled, with the status "aborted". The calls of its last turn
+    were stopped before they were reported: the record has what they did.
+    """
+    conversation = loop.conversation
+    # Of a task that was stopped before its first response, the last turn is that of another task.
+    before = max(conversation.turn - 1, *conversation.task_turns[-1:], 0)
+    calls = await load_calls_after(conversation, loop.turns.rt.store, before)
+    for record in calls:
+        if not loop.report.has_call(record.call_id):
+            loop.report.add_recorded(record)
+    if (agents := loop.subagents.built) is not None:
+        for child in await agents.find_reported({one.call_id for one in calls}):
+            loop.report.add_child(child)
+    return AgentResult(
+        "",
+        "aborted",
+        conversation.id,
+        conversation.turn_count,
+        loop.meter.usage,
+        loop.report.build(),
+    )
 
 
 async def _interrupted(conversation: Conversation, turns: TurnRunner) -> Sequence[SubagentState]:

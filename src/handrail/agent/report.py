@@ -53,9 +53,15 @@ class ReportBuilder:
         self._unfinished: dict[str, None] = {}
         self._children: list[AgentReport] = []
         self._mcp_tools: dict[str, None] = {}
+        self._calls: set[str] = set()
+
+    def has_call(self, call_id: str) -> bool:
+        """Whether the result of a call was added."""
+        return call_id in self._calls
 
     def add(self, result: ToolResult, command: CommandFacts | None, at_ns: int) -> None:
         """Add the result of one call; `command` if it was to run one."""
+        self._calls.add(result.call_id)
         self._add_changes([change.path for change in result.changes])
         for modifier in result.modifiers:
             if isinstance(modifier, FileRead):

@@ -135,7 +135,7 @@ class ConversationRewinder:
         original = self._conversation
         made = original.copy_to(id, turn, None if copy is None else copy.runtime.store)
         made.update(
-            title=str(original.state.get("title", "")),
+            title=str(original.state.get("title", "")) if made.entries else "",
             at_ns=self._rt.agent_services.clock.now_ns(),
             unfinished=False,
             model=original.model,

@@ -38,6 +38,11 @@ class SyncAgent:
         done: AgentResult = self._wait(self._agent.resume(on_event=on_event))
         return done
 
+    def stopped_result(self) -> AgentResult | None:
+        """What the last task has done, if it was cancelled."""
+        stopped: AgentResult | None = self._wait(self._agent.stopped_result())
+        return stopped
+
     def stream(self, task: str | Sequence[Block], *, output: Any = None) -> Iterator[Event]:
         """Work on a task; yields its events as they come, the last one is `agent_end`."""
         events = self._agent.stream(task, output=output)

@@ -1,1 +1,1 @@
-"""Puts a runtime together: one builder per subsystem, each returns a finished value."""
+"""Builds a runtime: one builder per subsystem, each returns a finished value."""

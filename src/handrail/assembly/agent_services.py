@@ -1,4 +1,4 @@
-"""What agents of a runtime share; the agent package is imported when the first agent is made."""
+"""The services of a runtime's agents; the agent package is imported when the first agent is created."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from handrail.assembly.machine import Machine
 from handrail.assembly.models import ModelSource
+from handrail.assembly.settings_files import add_trust, trust_book
 from handrail.config.trust import TrustBook
 from handrail.core.lazy import Lazy
 from handrail.core.places import Kind
@@ -26,7 +27,6 @@ from handrail.core.ports.skills import SkillLibrary
 from handrail.core.ports.subagents import Subagents
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.host.state.directories import private_directory, state_home
 from handrail.host.state.identities import may_still_run, this_process
 
 if TYPE_CHECKING:
@@ -97,18 +97,16 @@ def _is_file(files: Files, path: str) -> bool:
 
 def instruction_trust() -> TrustBook:
     """The user's record of which instruction files are trusted."""
-    return TrustBook(state_home() / _INSTRUCTION_TRUST)
+    return trust_book(_INSTRUCTION_TRUST)
 
 
 def trust_instructions(root: Path, files: Sequence[InstructionFile]) -> None:
-    """Record that the user trusts these files in their present form."""
-    private_directory(state_home())
-    private_directory(state_home() / _INSTRUCTION_TRUST)
-    instruction_trust().add(root, instructions_digest(files))
+    """Record that the user trusts these files with their current content."""
+    add_trust(_INSTRUCTION_TRUST, root, instructions_digest(files))
 
 
 def instructions_digest(files: Sequence[InstructionFile]) -> str:
-    """One hash over the names and contents of instruction files."""
+    """A hash of the names and contents of instruction files."""
     listed = sorted([file.path, file.digest] for file in files)
     return sha256(json.dumps(listed).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Who is asked, by name: the user at this terminal, at another one, or by events."""
+"""The approver of a runtime by name: this terminal, `handrail approvals`, or events."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ApproverChoice = (
 def approver_for(
     given: ApproverChoice, root: str | Path, store: str | Path | None = None
 ) -> Approver | None:
-    """The approver that `handrail.open` was given: one, a function, a name, several of these in a
-    list, or nobody. `store` is the store that was named. Raises `invalid_arguments` for anything
-    else.
+    """Turn the argument `approver` of `handrail.open` (an approver, a function, a name, a list of these,
+    or None) into an approver. `store` is the store that was given. Raises `invalid_arguments` for
+    anything else.
     """
     if isinstance(given, Sequence) and not isinstance(given, str):
         from handrail.policy.approval.shared_approver import SharedApprover
@@ -57,8 +57,8 @@ def queue_approver(
     store: str | Path | None,
     on_ask: Callable[[str], None] = lambda name: None,
 ) -> Approver:
-    """Asks through `handrail approvals`: on this machine, and with a store in a database also on
-    every other machine that uses it. `on_ask` gets the id of each question.
+    """The approver that asks through `handrail approvals`: on this machine and, if the store is in a
+    database, on every machine that uses it. `on_ask` is called with the id of each question.
     """
     from handrail.host.terminal.approval_queue import VIA, QueueApprover
 

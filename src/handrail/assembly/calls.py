@@ -1,4 +1,4 @@
-"""What carries out calls, and what their tools are given."""
+"""Builds the pipeline that runs calls, and the services of the built-in tools."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class SessionParts(NamedTuple):
-    """A session that was begun or taken up, and what belongs to it alone."""
+    """A new or resumed session, and the services that belong to it."""
 
     session: Session
     resumed: bool
@@ -127,7 +127,7 @@ def recorder_options(
     strategy = settings.truncation_strategy
     return RecorderOptions(
         settings.dialect,
-        # Two runtimes may use one session, and then count the same turns.
+        # Two runtimes may use one session and have turns with the same numbers.
         {"owner": this_process(), "run": os.urandom(4).hex()},
         settings.durability,
         settings.reads_without_store,
@@ -148,7 +148,7 @@ def open_batches(
     clock: Clock,
     most_at_once: int,
 ) -> Lazy[BatchRunner]:
-    """What runs batches of calls; a runtime that makes single calls does not load it."""
+    """The runner of batches of calls; not loaded by a runtime that makes only single calls."""
 
     def build() -> BatchRunner:
         from handrail.engine.batch.batch_runner import BatchRunner
@@ -159,8 +159,8 @@ def open_batches(
 
 
 class NestedCalls:
-    """Calls that a tool makes as a part of its own, by the same agent in the same turn. Each is
-    cleared and recorded by itself.
+    """Calls that a tool makes as a part of its own call, for the same agent in the same turn. Each is
+    checked and recorded separately.
     """
 
     runner: IdempotentRunner
@@ -169,7 +169,7 @@ class NestedCalls:
         self._preparer = preparer
 
     async def run(self, outer: ToolCall, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Make the call."""
+        """Make a call and return its result."""
         call_id = self.runner.ids.fresh_id()
         call = outer._replace(id=call_id, name=name, arguments=arguments, from_model=False)
         return await self.runner.run(self._preparer.prepare(call))
@@ -189,7 +189,7 @@ def open_tool_services(
     """The services of the built-in tools."""
     commands, plans = machine.commands, begun.plans
     denials = policy.services.denials
-    where = begun.session.whereabouts
+    where = begun.session.working_directory
     return Services(
         plans.files,
         machine.search,
@@ -206,13 +206,23 @@ def open_tool_services(
         language_servers=open_language_servers(settings, machine, bus),
         withheld=(lambda path: False) if denials is None else denials.hides,
         call_tool=nested.run,
+        max_chars=_page_size(settings),
     )
+
+
+def _page_size(settings: Settings) -> int:
+    """The limit that pages of tools fit into; none where the user says which part of a result
+    that is too long is shown.
+    """
+    if settings.truncation_strategy != "auto" or settings.max_chars is None:
+        return sys.maxsize
+    return settings.max_chars
 
 
 def open_language_servers(
     settings: Settings, machine: Machine, bus: EventBus
 ) -> Lazy[LanguageServers] | None:
-    """The servers of a session, none started; None where commands or servers are off."""
+    """The language servers of a session, none started; None if commands or language servers are off."""
     commands, files = machine.commands, machine.files
     if commands is None or not settings.commands or settings.lsp.enabled == "off":
         return None
@@ -222,7 +232,7 @@ def open_language_servers(
 def add_edit_diagnostics(
     settings: LanguageServerSettings, services: Services, pipeline: Pipeline
 ) -> None:
-    """Add diagnostics to the results of edits, if the user wants them."""
+    """Add diagnostics to the results of edits, if the settings enable it."""
     servers = services.language_servers
     if servers is None or not settings.after_edit:
         return
@@ -271,7 +281,7 @@ def _note_changed_file(servers: LanguageServers, files: Files, event: Event) -> 
 
 
 def server_catalog(settings: LanguageServerSettings, roots: Sequence[str]) -> ServerCatalog | None:
-    """Which servers are used for which files; None if they are switched off."""
+    """The table of language servers by file type; None if they are switched off."""
     from handrail.lsp.catalog import ServerCatalog
 
     if settings.enabled == "off":
@@ -303,7 +313,7 @@ def _dotted(ending: str) -> str:
 
 
 def _find_program(name: str, roots: Sequence[str]) -> str | None:
-    """The path of a trusted program outside of the roots; None if there is none."""
+    """The path of a trusted program outside the roots; None if there is none."""
     import sysconfig
 
     from handrail.host.processes.binaries import find_binary, find_trusted

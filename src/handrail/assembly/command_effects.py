@@ -1,4 +1,4 @@
-"""What keeps track of the changes that commands and background jobs make, put together."""
+"""Builds the trackers of the changes that commands and background jobs make."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def track_commands(
     session: str,
     presence: RuntimePresence | None,
 ) -> None:
-    """Let commands be compared by snapshots before and after they run. `presence` marks this
-    runtime as open; None: no other runtime shares its state.
+    """Take snapshots before and after commands to find their changes. `presence` marks this runtime as
+    open; None: no other runtime shares its state.
     """
     shadow = _snapshots(machine, settings, presence)
     keeping = EffectStorage(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
@@ -42,7 +42,7 @@ def track_commands(
 async def settle_dead_jobs(
     parts: CommandParts, machine: Machine, clock: Clock, session: str
 ) -> list[RecoveredCall]:
-    """Record what jobs of killed runtimes changed; [] where changes are not recorded."""
+    """Record the changes of jobs of killed runtimes; [] if changes are not recorded."""
     effects = parts.runner.trackers.commands
     if effects is None:
         return []

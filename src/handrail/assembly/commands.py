@@ -1,4 +1,4 @@
-"""The parts that run commands, put together: parser, analyzer, sandbox, supervisor, guards.
+"""Builds the parts that run commands: parser, analyzer, sandbox, supervisor, guards.
 
 Only a call that runs a command needs this module; see `deferred_commands`.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from handrail.assembly.deferred_commands import SHELL_PATH, Places
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalyzer, ExecutionContext, ShellParser
-from handrail.core.context import Whereabouts
+from handrail.core.context import WorkingDirectory
 from handrail.core.names.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
 from handrail.core.names.protected_table import EXECUTED, OBEYED
 from handrail.core.ports.processes import NameRepair
@@ -59,17 +59,17 @@ from handrail.tools._lib.services import Shell
 
 @dataclass(frozen=True, slots=True)
 class CommandParts:
-    """What the rest of a runtime needs of them; `ends` closes what they hold open."""
+    """The parts that run commands; `ends` closes their resources."""
 
     analyzer: CommandAnalyzer
-    shell_in: Callable[[Whereabouts], Shell]
+    shell_in: Callable[[WorkingDirectory], Shell]
     processes: SupervisedProcesses
     runner: CommandRunner
     sandbox: LocalSandbox
     guards: tuple[Guard, ...]
     accepts_none: bool
     ends: AsyncExitStack
-    # What every program inherits.
+    # The environment of every program.
     environment: Mapping[str, str]
 
     def unenforced(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class CommandParts:
         return () if self.accepts_none else unenforced_properties(self.sandbox.measured)
 
     async def aclose(self) -> None:
-        """End what runs, and repair what jobs did to protected names."""
+        """End all programs, and revert changes of jobs to protected names."""
         async with self.ends:
             await self.processes.aclose()
             await self.runner.protection.repair_after_jobs()
@@ -87,7 +87,7 @@ class CommandParts:
 
 
 class _RootsProtection:
-    """Protected names of one set of roots, as the engine sees them."""
+    """Implements `NameProtection` for one set of roots."""
 
     def __init__(self, state: ProtectedState, tops: Sequence[RootHandle]) -> None:
         self._state = state
@@ -101,7 +101,7 @@ class _RootsProtection:
         sequences: bool,
         repositories: bool = False,
     ) -> ProtectedBaseline:
-        """How the protected names are now."""
+        """Take a snapshot of the protected names."""
         return self._state.take(
             self._tops,
             lifted=lifted,
@@ -117,11 +117,11 @@ class _RootsProtection:
     def repair(
         self, snapshot: ProtectedBaseline, *, held: Sequence[str] = ()
     ) -> Sequence[NameRepair]:
-        """Put back what is not as it was, outside of what was held."""
+        """Restore the names that have changed, except below `held`."""
         return [NameRepair(*one) for one in self._state.repair(snapshot, held=held)]
 
     def leave(self, snapshot: ProtectedBaseline, path: str) -> None:
-        """Somebody was allowed to change this path since."""
+        """Record that another call was allowed to change this path since the snapshot."""
         snapshot.leave(path)
 
 
@@ -203,10 +203,9 @@ def command_analyzer(
     *,
     hides_processes: Callable[[], bool] | None = None,
 ) -> CommandAnalyzer:
-    """The analyzer of commands in these roots; raises ValueError for a bad `programs` setting.
-
-    `hides_processes` returns whether commands cannot see other processes; by default the sandbox
-    for the roots is asked.
+    """The analyzer of commands in these roots; raises ValueError for an invalid setting `programs`.
+    `hides_processes` returns whether commands cannot see other processes; by default the sandbox of the
+    roots determines it.
     """
     environment = child_environment(environ, roots)
     return ShellCommandAnalyzer(
@@ -227,7 +226,7 @@ def command_analyzer(
 
 
 def _network(settings: Settings) -> tuple[bool, tuple[str, ...]]:
-    """Whether commands have the whole network, and the hosts that they reach otherwise."""
+    """Whether commands have full network access, and otherwise the hosts that they may reach."""
     given = settings.network
     return (given, ()) if isinstance(given, bool) else (False, given)
 
@@ -239,7 +238,7 @@ def sandbox_for(
     home: StatePaths,
     aliases: Sequence[tuple[str, str]] = (),
 ) -> LocalSandbox:
-    """What confines commands in these roots; nothing is tried until it is needed."""
+    """The sandbox for commands in these roots; it is measured when it is first used."""
     return open_sandbox(
         roots,
         hidden,
@@ -253,7 +252,7 @@ def sandbox_for(
 
 
 def open_background_jobs(home: StatePaths) -> SupervisedProcesses:
-    """The background jobs of a workspace, to look at and to end; nothing can be started."""
+    """The background jobs of a workspace, for listing and ending them; nothing can be started."""
 
     def refuse(*_: object) -> None:
         raise ProblemRaised("unavailable", "nothing can be started here")
@@ -270,13 +269,13 @@ def _processes_hidden(roots: Sequence[str], settings: Settings) -> bool:
 
 
 def _git_is_safe(cwd: str) -> bool:
-    """Whether no configuration of the repository there names a program."""
+    """Whether no git configuration of the repository in `cwd` names a program."""
     texts = read_git_configs(cwd)
     return texts is not None and git_config_is_safe(*texts)
 
 
 def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _RootsProtection:
-    """Protected names around commands; `obeyed`: also what agents follow."""
+    """The protection of names against commands; `obeyed`: including files that agents follow."""
     directory = places.home.directory
     if directory is None:
         directory = Path(tempfile.mkdtemp(prefix="handrail-"))
@@ -289,5 +288,5 @@ def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _RootsPro
 
 
 def _beside_git() -> tuple[str, ...]:
-    """Protected names that a repository may carry, so that a checkout may bring them."""
+    """Globs of the protected names that can be part of a repository, so that a checkout may write them."""
     return row_globs(row for row in {**EXECUTED, **OBEYED} if row != ".git/")

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from handrail.core.ports.snapshots import SnapshotLimits
     from handrail.host.supervisor.client import SupervisedProcesses
 
-# Where the shell itself is looked for.
+# The directories in which the shell is looked for.
 SHELL_PATH: Final = "/usr/bin:/bin:/usr/local/bin"
 
 
 class Places(NamedTuple):
-    """Where a runtime works: its state, its roots, its own paths, hidden paths, and the
-    environment that it was opened in.
+    """The paths of a runtime: its state, its roots, the paths that belong to Handrail (`own`), hidden
+    paths, and the environment in which it was opened.
     """
 
     home: StatePaths
@@ -37,8 +37,8 @@ class Places(NamedTuple):
 
 
 class Commands:
-    """Runs commands for a runtime. `configure` adds steps that complete
-    the parts when they are built; nothing is built before `parts` is used.
+    """Runs commands for a runtime. Nothing is built before `parts` is used; `configure` adds steps that
+    complete the parts when they are built.
     """
 
     def __init__(self, build: Callable[[], CommandParts]) -> None:
@@ -50,14 +50,14 @@ class Commands:
         self._last: list[Callable[[], None]] = []
 
     def configure(self, step: Callable[[CommandParts], None]) -> None:
-        """Let `step` complete the parts: when they are built, or now if they are."""
+        """Call `step` with the parts when they are built, or now if they are already built."""
         self._steps.append(step)
         if self._parts.built is not None:
             step(self._parts.built)
 
     @property
     def parts(self) -> CommandParts:
-        """The parts, built now if nothing has used them yet."""
+        """The parts; built on first use."""
         return self._parts.value
 
     @property
@@ -74,7 +74,7 @@ class Commands:
         return self.parts.processes.spill_directory()
 
     def hides(self, analysis: CommandAnalysis) -> bool:
-        """Whether the command cannot read what rules deny to read."""
+        """Whether the command cannot read paths that rules deny."""
         return self.parts.runner.confinement.hides(analysis)
 
     def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
@@ -90,21 +90,23 @@ class Commands:
         return self.parts.unenforced()
 
     def accept_plan(self, plan: Plan) -> None:
-        """Accept the protected names that a committed plan changed: no job changed them."""
+        """Accept the changes of a committed plan to protected names, so that they are not attributed to a
+        job.
+        """
         if self._parts.built is not None:
             self._parts.built.runner.protection.accept_plan(plan)
 
     async def settle_jobs(self) -> None:
-        """Record what background jobs that ended have changed."""
+        """Record the changes of background jobs that have ended."""
         if self._parts.built is not None:
             await self._parts.built.runner.settle_jobs()
 
     def close_last(self, close: Callable[[], None]) -> None:
-        """Call `close` once nothing runs any more."""
+        """Call `close` after all programs have ended."""
         self._last.append(close)
 
     async def aclose(self) -> None:
-        """End what runs and close what was built."""
+        """End all programs and close the parts."""
         try:
             if self._parts.built is not None:
                 await self._parts.built.aclose()
@@ -126,7 +128,7 @@ def find_shell(roots: Sequence[str]) -> str | None:
 
 
 def open_commands(places: Places, settings: Settings) -> Commands | None:
-    """The command subsystem; None where there is no shell."""
+    """The command subsystem; None if there is no shell."""
     program = find_shell(places.files.roots)
     if program is None:
         return None
@@ -140,7 +142,7 @@ def open_commands(places: Places, settings: Settings) -> Commands | None:
 
 
 def snapshot_limits(settings: Settings) -> SnapshotLimits:
-    """How much is copied before a command runs."""
+    """The limits of the snapshot before a command."""
     from handrail.core.ports.snapshots import SnapshotLimits
 
     return SnapshotLimits(

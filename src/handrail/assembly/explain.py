@@ -1,5 +1,5 @@
-"""What would become of a command, by the same judge, rules and guards as a call of it meets.
-Nothing is run, no hook is asked, and nothing is recorded: the store is one in memory.
+"""Forecasts the verdict on a command with the same analyzer, rules and guards as a call of it.
+Nothing is run, no hook is called, and nothing is recorded: the store is in memory.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _TOOL: Final = "run_command"
 _OFF: Final = Verdict(Effect.DENY, "commands are switched off here", "commands", "unavailable")
 
 
-class Fate(NamedTuple):
-    """The verdict on a command; `rule` is the one that decides, `hooks` are those that would
-    be asked as well.
+class CommandForecast(NamedTuple):
+    """The verdict on a command; `rule` is the rule that decides, `hooks` are the hooks that would also be
+    called.
     """
 
     mode: Mode
@@ -38,10 +38,10 @@ class Fate(NamedTuple):
     hooks: list[HookSpec]
 
 
-async def foresee(
+async def explain_command(
     checked: ResolvedSettings, config: Path, command: str, cwd: str, env: Mapping[str, str]
-) -> tuple[CommandAnalysis, Fate]:
-    """What the command is, and what would become of it; `config` is the user's own file."""
+) -> tuple[CommandAnalysis, CommandForecast]:
+    """The analysis of a command and the forecast of its verdict; `config` is the user's settings file."""
     settings = checked.loaded.settings
     machine = await open_machine(checked.roots, settings, config, ":memory:")
     try:
@@ -57,7 +57,7 @@ async def foresee(
         await machine.ends.aclose()
     rule = next((one for one in checked.rules if one.name == verdict.rule), None)
     hooks = [] if checked.hooks is None else blocking_hooks(checked.hooks, _TOOL)
-    return analysis, Fate(checked.mode, verdict, rule, hooks)
+    return analysis, CommandForecast(checked.mode, verdict, rule, hooks)
 
 
 async def _verdict(
@@ -67,7 +67,7 @@ async def _verdict(
         return _OFF
     cleared = await open_clearance(checked, machine, session, checked.canonical)
     footprint = command_footprint(
-        analysis, machine.commands.parts.shell_in(session.whereabouts), job=False
+        analysis, machine.commands.parts.shell_in(session.working_directory), job=False
     )
     return cleared.clearance.judge(
         PolicyInput(_TOOL, command_risk(analysis), footprint, footprint.reads_only, None, False)

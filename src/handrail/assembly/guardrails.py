@@ -1,4 +1,4 @@
-"""The user's guardrails, put together from the settings."""
+"""Builds the user's guardrails from the settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST: Final = re.compile(r"(?:\[\d+\]|\.?[^.\[\]]+)$")
 
 
 def load_guardrails(loaded: LoadedSettings) -> GuardrailSettings:
-    """What the section says; raises `invalid_arguments`, naming the key and its place."""
+    """Parse the section `guardrails`; raises `invalid_arguments` with the key and its place."""
     from handrail.policy.guardrails.section import parse_guardrails
 
     return parse_guardrails(_section_table(loaded), lambda key: _setting_place(loaded, key))
@@ -34,10 +34,11 @@ def load_guardrails(loaded: LoadedSettings) -> GuardrailSettings:
 async def open_guardrails(
     settings: GuardrailSettings, session: Session, store: Store, rule_set: RuleSets = RuleSet
 ) -> Guardrails:
-    """The guardrails of a session, with the counts of an earlier run of it."""
+    """The guardrails of a session, with the counts of earlier runs of the session."""
     from handrail.policy.guardrails.guard import Guardrails
 
-    guardrails = Guardrails(settings, _grounds(session), rule_set)
+    path_base = PathBase(tuple(session.roots), real_path(Path.home()), real_path)
+    guardrails = Guardrails(settings, path_base, rule_set)
     if guardrails.counts:
         saved = (await store.load_state(session.id)).get(_SECTION)
         if saved is not None:
@@ -46,23 +47,19 @@ async def open_guardrails(
 
 
 def read_counts(guardrails: Guardrails) -> dict[str, Any] | None:
-    """What the guardrails have counted so far; None if they count nothing."""
+    """The counts of the guardrails so far; None if they count nothing."""
     return guardrails.ledger.save() if guardrails.counts else None
 
 
 def save_counts(guardrails: Guardrails, session: Session, store: Store) -> None:
-    """What a named session goes on with."""
+    """Store the counts, with which a named session continues."""
     if guardrails.counts:
         store.save_state(session.id, _SECTION, guardrails.ledger.save())
 
 
-def _grounds(session: Session) -> PathBase:
-    return PathBase(tuple(session.roots), real_path(Path.home()), real_path)
-
-
 def _section_table(loaded: LoadedSettings) -> dict[str, Any]:
-    """The section. Nothing that comes with a workspace can switch guardrails off, trusted or
-    not: the user would no longer have what they wrote down.
+    """The table of the section. A file of the workspace cannot switch guardrails off, even if it is
+    trusted: the user's own guardrails would be lost.
     """
     table = dict(loaded.settings.guardrails)
     source = loaded.sources.get(f"{_SECTION}.enabled")
@@ -73,7 +70,7 @@ def _section_table(loaded: LoadedSettings) -> dict[str, Any]:
 
 
 def _setting_place(loaded: LoadedSettings, key: str) -> str:
-    """Where a key is written, or the nearest table or list around it."""
+    """Where a key, or the nearest table or list that contains it, is written."""
     name = f"{_SECTION}.{key}"
     while name not in loaded.sources and name:
         name = _LAST.sub("", name) if _LAST.search(name) else ""

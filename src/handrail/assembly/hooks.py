@@ -1,5 +1,5 @@
-"""The hooks of the settings, put together: read, tested as far as that goes without running
-them, and set around the calls of a runtime.
+"""Loads the hooks of the settings, checks them without running them, and attaches them to the calls of
+a runtime.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from handrail.shell.classify.environment import child_environment
 
 _log = logging.getLogger("handrail")
 _MAX_NESTING: Final = 64
-# Tools that do the same: who guards one of them usually means all.
+# Tools with the same purpose: a guard of one of them should usually guard all.
 _EQUIVALENT_TOOLS: Final = (
     ("write_file", "edit_file", "apply_patch", "notebook_edit"),
     ("run_command", "execute_code"),
 )
-# What is there is made by the kernel, and the sandbox has its own.
+# File systems of the kernel, of which the sandbox has its own.
 _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
@@ -68,9 +68,9 @@ def load_hooks(
     analyzer: CommandAnalyzer,
     own: Collection[str] = (),
 ) -> ParsedHooks:
-    """The configured hooks, read and tested without running any. `own` are the names of the
-    user's tools that are there from the beginning. Raises `invalid_arguments`
-    with file, line and key for a hook that cannot be used.
+    """Parse and check the configured hooks without running them. `own` are the names of user-defined
+    tools that are registered at the start. Raises `invalid_arguments` with file, line and key for a
+    hook that cannot be used.
     """
     aliases = _aliases()
     built_in = {view.tool for view in CANONICAL.views}
@@ -83,7 +83,7 @@ def load_hooks(
 
 
 def blocking_hooks(parsed: ParsedHooks, tool: str) -> list[HookSpec]:
-    """The hooks that every call of a tool waits for, and that may stop it."""
+    """The hooks that run before every call of a tool and may stop it."""
     names = _aliases()(tool)
     return [
         spec
@@ -104,8 +104,8 @@ async def open_hooks(
     *,
     resumed: bool,
 ) -> SessionHooks | None:
-    """Set the hooks around a runtime's calls and run those of the start of its session; returns
-    the hooks that are about no call, None if no hook is configured.
+    """Attach the hooks to the calls of a runtime and run the hooks of the start of its session. Returns the
+    hooks of session events, None if no hook is configured.
     """
     if not parsed.specs:
         return None
@@ -121,18 +121,18 @@ async def open_hooks(
         processes=commands.processes,
         commands=commands.runner,
         locks=pipeline.locks,
-        shell=HookShell(commands.shell_in(session.whereabouts).program, environment),
+        shell=HookShell(commands.shell_in(session.working_directory).program, environment),
         required=loaded.settings.sandbox_require,
         readable_paths=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
         read_only=lambda: settings.dry_run or session.mode == Mode.PLAN,
     )
     claude = ClaudeTranslator(find_vocabulary("claude"))
     architect = find_vocabulary("architect")
-    desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks(), architect)
-    around_session = SessionHooks(parsed.specs, desk)
+    dispatcher = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks(), architect)
+    around_session = SessionHooks(parsed.specs, dispatcher)
     machine.ends.push_async_callback(around_session.aclose)
     hooks = pipeline.hooks.hooks
-    hooks += [CommandHook(spec, desk) for spec in parsed.specs if spec.event in CALL_EVENTS]
+    hooks += [CommandHook(spec, dispatcher) for spec in parsed.specs if spec.event in CALL_EVENTS]
     words = await around_session.start(resumed=resumed)
     if words:
         hooks.append(SessionStartMessage(words))
@@ -145,7 +145,7 @@ def _parse(loaded: LoadedSettings, roots: Sequence[str], known: frozenset[str]) 
     def place(key: str) -> SettingLocation:
         return _setting_location(loaded, key)
 
-    # A dialect that the workspace chose does not weaken the guards of the user.
+    # A dialect that the workspace sets must not weaken the user's guards.
     architect = loaded.settings.dialect == "architect" and place("dialect").user_owned
     style = HookStyle.ARCHITECT if architect else HookStyle.OWN
     around = HookParseContext(roots, known, place, style)
@@ -156,7 +156,7 @@ def _parse(loaded: LoadedSettings, roots: Sequence[str], known: frozenset[str]) 
 
 
 def _setting_location(loaded: LoadedSettings, key: str) -> SettingLocation:
-    """Where a key stands; a list as a whole stands where its first item does."""
+    """The location of a key; the location of a list or table is that of its first item."""
     sources = loaded.sources
     source = sources.get(key)
     if source is None:
@@ -172,7 +172,7 @@ def _setting_location(loaded: LoadedSettings, key: str) -> SettingLocation:
 def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> ParsedHooks:
     path = Path(file.path).expanduser()
     if not path.is_absolute():
-        # What it means would depend on the workspace, whose author would then choose the hooks.
+        # A relative path would depend on the workspace, whose author could then choose the hooks.
         raise file.where.problem(messages.RELATIVE_PATH)
     real = real_path(path)
     inside = next((root for root in around.roots if f"{real}/".startswith(f"{root}/")), None)
@@ -181,7 +181,7 @@ def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> Pa
     text = read_user_file(path)
     if text is None:
         raise file.where.problem(messages.NO_SUCH_FILE, path=str(path))
-    # Whoever wrote the workspace wrote a file in it.
+    # A file inside the workspace does not count as the user's.
     own = file._replace(path=str(path), where=file.where._replace(user_owned=inside is None))
     return parse_claude_settings(_load_json(text.text, own), own, around)
 
@@ -198,7 +198,7 @@ def _load_json(text: str, file: ClaudeSettingsFile) -> Any:
 
 
 def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> None:
-    """A guard that cannot work is an error; anything else is said."""
+    """Raise `invalid_arguments` for a guard that cannot work; log all other findings."""
     for notice in parsed.notices:
         _log.warning("%s", safe_text(notice, one_line=True))
     for spec in parsed.specs:
@@ -213,7 +213,7 @@ def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> No
 
 
 def _unguarded_tools(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iterator[str]:
-    """What a guard leaves open by naming one way to do a thing and not the others."""
+    """Yield a warning if a guard matches some tools of a family of equivalent tools and not the others."""
     if not spec.is_guard or spec.style is HookStyle.CLAUDE:
         return
     for family in _EQUIVALENT_TOOLS:
@@ -247,8 +247,8 @@ def _self_test_environment(
 
 
 def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> tuple[str, ...]:
-    """What a hook of the user's own names outside of the roots, with what lies beside it, if
-    that is not the whole home.
+    """The paths outside the roots that the command of a user's hook names, each with its folder unless
+    that contains the home directory or a root.
     """
     shown: list[str] = []
     for path in self_test.outside_paths(spec, around) if spec.user_owned else ():
@@ -261,7 +261,7 @@ def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> 
 
 
 def _aliases() -> Callable[[str], frozenset[str]]:
-    """Answers every name that a tool has in any vocabulary."""
+    """Return a function for all names that a tool has in any dialect."""
     by_tool: dict[str, set[str]] = {}
     for dialect in (*DIALECTS.values(), SPELLINGS):
         for view in dialect.views:

@@ -1,4 +1,4 @@
-"""What a runtime holds open of the machine: files, search, store, and what runs commands."""
+"""Opens what a runtime uses of the machine: files, search, store, and the command subsystem."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 
 
 class Machine(NamedTuple):
-    """What a runtime holds open, and `ends`, which lets go of it in reverse order. `commands`
-    None: no command can be run.
+    """The open resources of a runtime; `ends` closes them in reverse order. `commands` None: no commands
+    can be run.
     """
 
     places: Places
@@ -53,7 +53,7 @@ class Machine(NamedTuple):
 
     @property
     def home(self) -> StatePaths:
-        """Where the runtime keeps its state."""
+        """The paths of the runtime's state."""
         return self.places.home
 
 
@@ -64,10 +64,10 @@ async def open_machine(
     where: str | Path | None,
     beside_server: Path | None = None,
 ) -> Machine:
-    """Open everything on these roots, the workspace first; nothing stays open if it fails.
+    """Open all resources for these roots, the workspace first; if that fails, nothing stays open.
 
-    A root that is named through a link can be named so in calls, too. `config` is the user's
-    configuration file, `where` the store that was named; see `find_state_paths`.
+    A root that is given by a link can be named by the link in calls, too. `config` is the user's
+    configuration file, `where` the store that was given; see `find_state_paths`.
     """
     roots = [real_directory(Path(one)) for one in given]
     home = find_state_paths(roots[0], where, beside_server)
@@ -100,7 +100,7 @@ async def open_machine(
 
 
 def _find_helpers(roots: Sequence[str]) -> list[str]:
-    """The paths of the helper programs. Each one that is not used as it is installed is logged."""
+    """The paths of the helper programs; problems with their installation are logged."""
     found = [find_helper(name, roots) for name in DISTRIBUTIONS]
     for problem in (one.problem for one in found):
         if problem is not None:
@@ -109,25 +109,25 @@ def _find_helpers(roots: Sequence[str]) -> list[str]:
 
 
 def open_blobs(home: StatePaths) -> DirectoryBlobs | MemoryBlobs:
-    """Where old contents are kept."""
+    """The storage of old contents."""
     return DirectoryBlobs(home.blobs) if home.blobs is not None else MemoryBlobs()
 
 
 def open_locks(home: StatePaths) -> FileLocks | None:
-    """What keeps processes apart; None for a runtime that leaves nothing behind."""
+    """The locks between processes; None for a runtime without state on disk."""
     from handrail.host.state.file_locks import FileLocks
 
     if home.directory is None:
         return None
     try:
-        # One place for all stores: two runtimes on a workspace must meet, wherever they record.
+        # One folder for all stores, because runtimes with different stores may share a workspace.
         return FileLocks(private_directory(state_home() / "locks"))
     except ProblemRaised:
         return FileLocks(private_directory(home.directory / "locks"))
 
 
 def real_directory(path: Path) -> Path:
-    """A root as it is on disk; raises `not_found` if it is no directory."""
+    """The resolved path of a root; raises `not_found` if it is not a directory."""
     try:
         resolved = path.expanduser().resolve(strict=True)
     except OSError:
@@ -140,7 +140,7 @@ def real_directory(path: Path) -> Path:
 
 
 def _check_same(files: LocalFiles, roots: Sequence[Path]) -> None:
-    """Raise `stale` if a link on the way to a root was replaced between look and opening."""
+    """Raise `stale` if a link in the path of a root was replaced between resolving and opening it."""
     if not set(files.roots) <= set(map(str, roots)):
         raise ProblemRaised(
             "stale",
@@ -151,8 +151,8 @@ def _check_same(files: LocalFiles, roots: Sequence[Path]) -> None:
 
 
 def named_directory(path: Path) -> str:
-    """The absolute path of a directory as it was named, links kept. A relative one begins where
-    the shell says it is, if that is true.
+    """The absolute path of a directory with its links kept. A relative path is relative to $PWD, if that
+    is the current directory.
     """
     given = path.expanduser()
     if given.is_absolute():
@@ -166,8 +166,8 @@ def named_directory(path: Path) -> str:
 
 
 def _outside(home: StatePaths, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Make the home; returns what must be hidden because a root contains it: what other
-    workspaces have recorded too, wherever this one records.
+    """Create the state directory; returns the paths of state, including that of other workspaces, that
+    must be hidden because a root contains them.
     """
     inside = [str(root) for root in roots]
     hidden = set(ensure_outside(state_home(), inside))
@@ -179,8 +179,8 @@ def _outside(home: StatePaths, roots: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _own_places(config: Path | None, helpers: Sequence[str]) -> list[str]:
-    """What the model must never change: Handrail itself, the interpreter and helper programs that
-    run it, its state and its configuration.
+    """The paths that a model must never change: Handrail, the interpreter and helper programs, the state
+    and the configuration.
     """
     places = {Path(__file__).parents[1], state_home(), config_home()}
     places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}

@@ -1,4 +1,4 @@
-"""The models of a runtime: opened when they are first asked for, closed with the runtime."""
+"""The models of a runtime: opened on first use, closed with the runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from handrail.config.model import ModelPrice, Settings
+from handrail.config.model import Settings
 from handrail.core.ports.agents import AgentDefaults, PricePerMillion, ResolvedModel
 from handrail.core.ports.models import Model
 
@@ -30,10 +30,10 @@ class ModelSource:
         self._opened: dict[str, Model] = {}
 
     def resolve(self, named: str | Model | None = None) -> ResolvedModel:
-        """The model of this name, None: the one that the runtime was opened with. Raises
-        `invalid_arguments` if there is none.
+        """The model with this name; None: the model of the runtime. Raises `invalid_arguments` if there is
+        no such model.
         """
-        # Nothing of a model is loaded for a runtime that only runs calls.
+        # Imported here, because a runtime that only runs calls loads nothing of models.
         from handrail.agent import messages
 
         wanted = named if named is not None else self._chosen
@@ -70,11 +70,7 @@ class ModelSource:
     def _price(self, named: str) -> PricePerMillion | None:
         table = self._settings.models.get(named)
         price = None if table is None else table.price
-        return None if price is None else _price_per_million(price)
-
-
-def _price_per_million(price: ModelPrice) -> PricePerMillion:
-    return PricePerMillion(price.input, price.output, price.cache_read, price.cache_write)
+        return None if price is None else PricePerMillion(**vars(price))
 
 
 def model_profiles(settings: Settings) -> dict[str, ModelProfile]:
@@ -88,7 +84,7 @@ def model_profiles(settings: Settings) -> dict[str, ModelProfile]:
 
 
 def model_services() -> ModelServices:
-    """What opening a model needs of this machine."""
+    """The services of the machine that are needed to open a model."""
     from handrail.models.opening import ModelServices
 
     return ModelServices(os.environ, _run_command, _read_file)

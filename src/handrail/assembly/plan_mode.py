@@ -1,4 +1,4 @@
-"""Plan mode, put together: the plan file beside the record, the queue, and who follows them."""
+"""Builds plan mode: the plan file, the queue, and the runner of approved calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATE_KEY = "planning"
 
 
 class PlanServices(NamedTuple):
-    """Plan mode, the files with the session's plan in them, and those with every session's."""
+    """Plan mode, the files including this session's plan file, and the files including all plan files."""
 
     mode: PlanMode
     files: LocalFiles
@@ -32,7 +32,7 @@ class PlanServices(NamedTuple):
 def open_plan_mode(
     machine: Machine, session: Session, clock: Clock, *, named: bool
 ) -> PlanServices:
-    """The plan mode of a session; a named one goes on where it was."""
+    """The plan mode of a session; that of a named session is restored from the store."""
     directory = machine.home.directory
     plans = None if directory is None else directory / "plans"
     file = SessionPlanFile(machine.files, plans, session.id, keep=named)
@@ -58,7 +58,7 @@ def open_plan_mode(
 async def resume_plan_mode(
     plans: PlanServices, session: Session, machine: Machine, *, named: bool
 ) -> None:
-    """Go on planning where the session was opened in plan mode, or left in it."""
+    """Enter plan mode if the session was opened in it, or was in it when it ended."""
     kept = await machine.store.load_state(session.id) if named else {}
     if plans.mode.active or kept.get(_STATE_KEY):
         plans.mode.enter()
@@ -66,7 +66,7 @@ async def resume_plan_mode(
 
 
 def attach_runner(plans: PlanServices, runner: IdempotentRunner, preparer: Preparer) -> None:
-    """Let the queue run the calls that the user approves."""
+    """Give the queue the runner for calls that the user approves."""
 
     def build() -> QueuedCallRunner:
         from handrail.engine.user_actions import QueuedCallRunner

@@ -1,4 +1,4 @@
-"""What stands before every call, put together from the settings."""
+"""Builds the policy that checks every call, from the settings."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ async def open_policy(
     calls_together_s: float,
     bus: EventBus,
 ) -> AgentPolicy:
-    """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval. With
-    the setting `telemetry`, the events of the runtime and open questions are reported.
+    """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval. With the
+    setting `telemetry`, also reports the events of the runtime and open questions.
     """
     services = await open_clearance(checked, machine, begun.session, names, obstacle)
     begun.plans.mode.attach_policy(services.clearance, services.grants)
@@ -72,24 +72,24 @@ async def open_clearance(
     names: CanonicalName,
     obstacle: GrantObstacle = lambda rule: None,
 ) -> PolicyServices:
-    """What says whether a call may happen, short of hooks and the user. `obstacle` answers why
-    a grant could cover no call.
+    """The part of the policy without hooks and approval: guards, rules, grants and mode. `obstacle`
+    returns why a grant could never cover a call.
     """
     loaded, mode = checked.loaded, checked.mode
     commands, roots = machine.commands, machine.files.roots
-    kept = enforcement_probe(machine.search, commands)
-    grounds = path_base(roots, machine.files.aliases)
+    enforcement = enforcement_probe(machine.search, commands)
+    base = path_base(roots, machine.files.aliases)
     unenforced = commands.unenforced if commands is not None else tuple
     grants = open_grants(
         checked.rules,
         names,
-        grounds,
+        base,
         SystemClock(),
-        kept,
+        enforcement,
         obstacle,
         confines=lambda: not unenforced(),
     )
-    rules = partial(RuleSet, enforcement=kept)
+    rules = partial(RuleSet, enforcement=enforcement)
     guardrails = await open_guardrails(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes
     denials = install_denials(machine, grants.rules, guardrails.denied_reads, closed)
@@ -111,7 +111,7 @@ async def open_clearance(
 
 
 def _deletion_forecast(machine: Machine, settings: Settings) -> UndoForecast:
-    """Finds the files that undo could not restore; the snapshots' rules are loaded when needed."""
+    """The forecast of files that undo could not restore; loaded when it is first needed."""
 
     @cache
     def forecast() -> DeletionForecast:

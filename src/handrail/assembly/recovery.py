@@ -1,5 +1,5 @@
-"""What a runtime does about runtimes that crashed before it was opened. Where nothing crashed, that
-is a few queries; what repairs files is loaded only if there is something to repair.
+"""Recovers from crashed runtimes when a runtime is opened. If there was no crash, this takes only a few
+queries; the code that repairs files is loaded only if it is needed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _log = logging.getLogger("handrail")
 def track_changes(
     machine: Machine, settings: Settings, blobs: Blobs | None, clock: Clock, session: str
 ) -> None:
-    """Let the command subsystem record what commands change, if the settings keep that."""
+    """Make the command subsystem record the changes of commands, if old contents are stored."""
     commands, home, presence = machine.commands, machine.home.directory, None
     if commands is None or blobs is None:
         return
     if home is not None:
-        # Other runtimes of the workspace must see that this one may change files.
+        # Tells other runtimes of the workspace that this one may change files.
         try:
             presence = RuntimePresence(home / "shadow" / "present")
         except OSError as error:
@@ -56,8 +56,8 @@ def track_changes(
 async def recover_session(
     machine: Machine, files: Files, blobs: Blobs | None, clock: Clock, session: str
 ) -> list[RecoveredCall]:
-    """Repair what crashed runtimes of the workspace left, and close their sessions; returns the
-    calls that were found unfinished.
+    """Repair what crashed runtimes of the workspace left, and close their sessions; returns the unfinished
+    calls that were found.
     """
     store, commands, recovered = machine.store, machine.commands, list[RecoveredCall]()
     if machine.home.directory is not None:

@@ -1,5 +1,5 @@
-"""What the settings mean, worked out before anything is opened: opening a workspace and
-`handrail config check` both go through `resolve_settings`, so that neither takes what the other refuses.
+"""Interprets the settings before anything is opened. Opening a workspace and `handrail config check` both
+use `resolve_settings`, so that they accept the same settings.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from handrail.policy.rules.parse import CanonicalName
 
 _log = logging.getLogger("handrail")
-# What agents need for the tools of MCP servers.
+# The tools that agents need to use MCP servers.
 _REMOTE_TOOLS: Final = ("mcp__*", "tool_search")
 
 
 class ResolvedSettings(NamedTuple):
-    """Settings that can be used, and everything that was read out of them."""
+    """Valid settings, and everything that is derived from them."""
 
     loaded: LoadedSettings
-    # Absolute, as they were named.
+    # Absolute paths as they were given, with links.
     roots: tuple[str, ...]
     mode: Mode
     vocabulary: Vocabulary
@@ -55,16 +55,16 @@ class ResolvedSettings(NamedTuple):
     guardrails: GuardrailSettings
     # None: no hooks are configured.
     hooks: ParsedHooks | None
-    # What the user should know of rules that have no effect yet.
+    # Notices about rules that have no effect yet.
     notices: tuple[str, ...] = ()
 
 
 def resolve_settings(
     loaded: LoadedSettings, root: Path, own: Collection[str] = ()
 ) -> ResolvedSettings:
-    """The settings, read as opening the workspace does; opens and runs nothing of theirs. `own`
-    are the names of the user's tools that are there from the beginning. Raises `invalid_arguments` with the place of what
-    cannot be used, `not_found` for a directory that is none.
+    """Interpret the settings as opening the workspace does, without opening or running anything. `own` are
+    the names of user-defined tools that are registered at the start. Raises `invalid_arguments` with the
+    place of an invalid setting, `not_found` for a directory that does not exist.
     """
     settings = loaded.settings
     with _at(loaded, "mode"):
@@ -73,7 +73,7 @@ def resolve_settings(
         timeout_s = settings.command_timeout_s
         vocabulary = find_vocabulary(settings.dialect, command_timeout_s=timeout_s)
     if settings.dialect == "coauthor" and has_definitions(loaded, root):
-        # It has one tool for each agent.
+        # This dialect has one tool for each type of agent.
         library = find_agents(loaded, root, canonical_names(vocabulary, lambda name: None))
         vocabulary = find_vocabulary(settings.dialect, tuple(library.types()), timeout_s)
     roots = tuple(_roots(loaded, root))
@@ -126,9 +126,7 @@ def _roots(loaded: LoadedSettings, root: Path) -> Iterator[str]:
 
 
 def _analyzer(loaded: LoadedSettings, roots: list[str]) -> Lazy[CommandAnalyzer]:
-    """The analyzer for the examples of rules and hooks; the settings that it needs are checked
-    now.
-    """
+    """The analyzer for the examples of rules and for hooks; its settings are checked immediately."""
     if loaded.settings.sandbox_require:
         from handrail.policy.confinement import check_properties
 
@@ -162,7 +160,7 @@ def _hooks(
 
 @contextmanager
 def _at(loaded: LoadedSettings, key: str) -> Iterator[None]:
-    """Say where a setting stands that only its reader knows to be wrong."""
+    """Add the place of a setting to a problem that is raised in the block."""
     try:
         yield
     except ProblemRaised as raised:
@@ -174,7 +172,7 @@ def _at(loaded: LoadedSettings, key: str) -> Iterator[None]:
 
 
 def _load_agents(loaded: LoadedSettings, root: Path, names: CanonicalName) -> Agents:
-    """The section `agents`; raises `invalid_arguments`, naming the key and its place."""
+    """Parse the section `agents`; raises `invalid_arguments` with the key and its place."""
     section, remote = loaded.settings.agents, loaded.settings.mcp
     added = _REMOTE_TOOLS if remote.servers and remote.auto_allow else ()
     agents = parse_agents(section, names, lambda key: _setting_place(loaded, key), added)
@@ -186,7 +184,7 @@ def _load_agents(loaded: LoadedSettings, root: Path, names: CanonicalName) -> Ag
 
 
 def _setting_place(loaded: LoadedSettings, key: str) -> str:
-    """Where a setting was written: it, the first item of it, or what it is a part of."""
+    """Where a setting, its first item, or the table that contains it is written."""
     while True:
         for name in (key, f"{key}[0]"):
             if name in loaded.sources:

@@ -1,5 +1,5 @@
-"""The user's rules, put together from the settings: parsed, checked by their examples, and
-what they forbid to read or to write kept away.
+"""Builds the user's rules from the settings: parses them, checks their examples, and installs the
+enforcement of denied paths.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ _BEYOND_PATHS = Effects.OPEN_ENDED | Effects.NETWORK
 
 
 def path_base(roots: Sequence[str], aliases: Sequence[tuple[str, str]] = ()) -> PathBase:
-    """What the paths in rules are meant from; `aliases` are further paths of roots."""
+    """The directories to which paths in rules are relative; `aliases` are further paths of roots."""
     return PathBase(tuple(roots), real_path(Path.home()), real_path, tuple(aliases))
 
 
 def load_rules(
     loaded: LoadedSettings,
     names: CanonicalName,
-    grounds: PathBase,
+    base: PathBase,
     analyzer: Lazy[CommandAnalyzer] | None,
 ) -> tuple[Rule, ...]:
-    """The user's rules, without those that a workspace may not have. Raises `invalid_arguments`,
-    naming the rule and its place. `analyzer` None: commands are switched off.
+    """The user's rules, without those that a workspace may not set. Raises `invalid_arguments` with the
+    rule and its place. `analyzer` None: commands are switched off.
     """
     rules = list(_parse_rules(loaded, names))
     if not rules:
@@ -75,11 +75,11 @@ def load_rules(
     for rule in rules:
         check_examples(
             rule,
-            grounds,
+            base,
             names,
             None
             if analyzer is None
-            else lambda text: analyzer.value.analyze(text, cwd=grounds.roots[0], env={}),
+            else lambda text: analyzer.value.analyze(text, cwd=base.roots[0], env={}),
         )
     return tuple(admit_rules(rules, trusted=loaded.trusted).rules)
 
@@ -87,24 +87,24 @@ def load_rules(
 def open_grants(
     rules: Sequence[Rule],
     names: CanonicalName,
-    grounds: PathBase,
+    base: PathBase,
     clock: Clock,
     kept: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
     obstacle: GrantObstacle = lambda rule: None,
     *,
     confines: Callable[[], bool] = lambda: True,
 ) -> SessionGrants:
-    """The rules, ready to judge and to be granted more during the session. `kept` is what
-    keeps away by itself what they forbid to read; `obstacle` answers why a grant could cover no
-    call. `confines`: whether the sandbox confines commands.
+    """The rules of a session, to which grants can be added. `kept` tells which denied paths are enforced
+    without asking; `obstacle` returns why a grant could never cover a call; `confines` returns whether the
+    sandbox confines commands.
     """
-    base = RuleSet(rules, grounds, kept)
-    return SessionGrants(base, names, clock.monotonic, obstacle=obstacle, confines=confines)
+    rule_set = RuleSet(rules, base, kept)
+    return SessionGrants(rule_set, names, clock.monotonic, obstacle=obstacle, confines=confines)
 
 
 def enforcement_probe(search: DeferredSearch, commands: Commands | None) -> DenialEnforcement:
-    """What the rules may rely on, once `install_denials` has told search and commands what to
-    deny. Without commands nothing is enforced for them.
+    """The enforcement on which rules may rely after `install_denials`. Without the command subsystem,
+    nothing is enforced for commands.
     """
     if commands is None:
         return DenialEnforcement(lambda: search.withholds)
@@ -122,9 +122,9 @@ def install_denials(
     further: Sequence[tuple[str, str]] = (),
     unwritten: Sequence[Rule] = (),
 ) -> ReadDenials | None:
-    """Withhold from searches and commands what the rules forbid to read, and `further` path
-    patterns, each with its place; hold for commands what they and the rules `unwritten`
-    forbid to write. Returns what is withheld; raises `invalid_arguments`.
+    """Install the denials: paths that the rules or the `further` patterns (each with its place) deny
+    reading are hidden from searches and commands; paths that the rules or `unwritten` deny writing are
+    read-only for commands. Returns the hidden paths; raises `invalid_arguments`.
     """
     if not (rules.rules or further or unwritten):
         return None
@@ -174,9 +174,9 @@ def _deny_reads(denied: ReadDenials, find: Callable[[], HiddenPaths], parts: Com
 def canonical_names(
     vocabulary: Vocabulary, origin: Callable[[str], ToolOrigin | None] = lambda name: None
 ) -> CanonicalName:
-    """A tool's canonical name by any vocabulary's. `origin` answers where the tool of a name comes
-    from, None if there is none: the name of a user's own tool means that tool, as in a call,
-    unless the dialect itself shows another one under it.
+    """Return a function for the canonical name of a tool from its name in any dialect. `origin` returns
+    the origin of a registered tool, None if there is none: the name of a user-defined tool means that
+    tool, as in a call, unless the current dialect shows another tool under this name.
     """
 
     def canonical(name: str) -> str | None:
@@ -190,7 +190,9 @@ def canonical_names(
 
 
 def pattern_obstacle(registry: Registry) -> GrantObstacle:
-    """Answers why an allow rule with a pattern can cover no call of its tool; None if it can."""
+    """Return a function that tells why an allow rule with a pattern can never cover a call of its tool;
+    None if it can.
+    """
 
     def obstacle(rule: Rule) -> str | None:
         entry = registry.entry(rule.tool)
@@ -232,7 +234,7 @@ def _parse_rules(loaded: LoadedSettings, names: CanonicalName) -> Iterator[Rule]
 
 
 def warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> None:
-    """Log each rule that allows something and can never apply."""
+    """Log each allow rule that can never apply."""
     for rule in rules:
         useless = obstacle(rule) if rule.effect is Effect.ALLOW else None
         if useless is not None:

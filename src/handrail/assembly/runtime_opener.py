@@ -1,4 +1,4 @@
-"""Where the parts are put together: settings in, Runtime out. The only file that knows all."""
+"""Opens a runtime: connects all parts. The only module that knows every part."""
 
 from __future__ import annotations
 
@@ -108,14 +108,16 @@ def open(
 ) -> RuntimeOpener:
     """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
 
-    What is not given comes from the user's configuration file, then from the defaults.
-    `config` names another file, or is a mapping used instead of one. `store` is a file,
-    or ":memory:" to leave nothing outside the workspace. `session` names a session to go on
-    with. `tools` are tools of your own: they are registered before rules and hooks are read,
-    which may name them. `search` answers `web_search` instead of the engine of the settings: a
-    function of the query and the number of results. `resolve_tool` returns the tool of a name that
-    is not registered, or None: such a tool is registered by its first call. Raises `ProblemRaised` if the workspace, a setting or the store is
-    unusable, TypeError for a tool that cannot be registered.
+    Arguments that are not given come from the user's configuration file, then from the defaults.
+    `config` is another file, or a mapping to use instead of a file. `store` is a file, the URL of a
+    database, or ":memory:" to write nothing outside the workspace. `session` is the name of a session to
+    continue or create. `tools` are user-defined tools: they are registered before rules and hooks are
+    read, so that these can name them. `search` is a function of the query and the number of results that
+    `web_search` uses instead of the engine of the settings. `resolve_tool` returns the tool for a name
+    that is not registered, or None; the first call registers such a tool.
+
+    Raises `ProblemRaised` if the workspace, a setting or the store is unusable, TypeError for a tool that
+    cannot be registered.
     """
     overrides = {
         "mode": mode,
@@ -158,15 +160,15 @@ class RuntimeOpener:
     model: str | Model | None = None
     search: SearchBackend | None = None
     resolve_tool: ToolResolver | None = None
-    # Equal calls made within this time after one ended count once for the loop guard.
+    # Equal calls within this time after the end of one count as one call for the loop guard.
     calls_together_s: float = 0.0
-    # Called with what a crash had left, if anything.
+    # Called with the recovered calls, if there are any.
     on_recovered: Callable[[Sequence[RecoveredCall]], None] | None = None
     # The id of a session without a name that another runtime of this process has saved.
     continued: str | None = None
     # Saves the session of the opened runtime, to be continued.
     suspension: SessionSuspension | None = None
-    # Where the files beside a store on a server are, instead of the user's state directory.
+    # The directory for the files that accompany a store on a server, instead of the state directory.
     beside_server: Path | None = None
     # Further arguments of `open`, as they were given.
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -177,12 +179,12 @@ class RuntimeOpener:
         return self.loaded.settings
 
     def keep_jobs(self) -> None:
-        """Let background jobs outlive this runtime, whatever the settings say."""
+        """Let background jobs outlive this runtime, regardless of the settings."""
         settings = replace(self.settings, keep_jobs=True)
         self.loaded = self.loaded._replace(settings=settings)
 
     def at(self, root: Path, **changed: Any) -> RuntimeOpener:
-        """Open another directory with the same arguments, but for those that have changed."""
+        """Open another directory with the same arguments, except for `changed`."""
         own = {"tools": self.tools, "model": self.model, "search": self.search}
         given = {**self.options, **own, "resolve_tool": self.resolve_tool, **changed}
         return open(root, **given)
@@ -212,14 +214,14 @@ class RuntimeOpener:
 
 async def _assemble(opening: RuntimeOpener) -> Runtime:
     settings = opening.settings
-    meant = resolve_settings(opening.loaded, opening.root, [tool.name for tool in opening.tools])
-    if meant.notices:
-        _log.warning("%s", safe_text(_in_one_line(meant.notices), one_line=True))
+    resolved = resolve_settings(opening.loaded, opening.root, [tool.name for tool in opening.tools])
+    if resolved.notices:
+        _log.warning("%s", safe_text(_in_one_line(resolved.notices), one_line=True))
     machine = await open_machine(
-        meant.roots, settings, opening.file, opening.store, opening.beside_server
+        resolved.roots, settings, opening.file, opening.store, opening.beside_server
     )
     try:
-        runtime = await _connect(opening, meant, machine)
+        runtime = await _connect(opening, resolved, machine)
     except BaseException:
         await machine.ends.aclose()
         raise
@@ -253,17 +255,17 @@ async def _begin(
     return SessionParts(session, resumed, blobs, plans, recovered, past, reserved, letters)
 
 
-async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Machine) -> Runtime:
+async def _connect(opening: RuntimeOpener, resolved: ResolvedSettings, machine: Machine) -> Runtime:
     clock, bus, named = SystemClock(), EventBus(), opening.session is not None
-    begun = await _begin(opening, meant.mode, machine, clock)
-    vocabulary = meant.vocabulary
+    begun = await _begin(opening, resolved.mode, machine, clock)
+    vocabulary = resolved.vocabulary
     shown = {view.name: view.tool for view in vocabulary.dialect.views}
     registry = Registry(bus, RegistryView(shown, lambda tool: tool.enabled(begun.session)))
     names, obstacle = canonical_names(vocabulary, registry.origin), pattern_obstacle(registry)
     policy = await open_policy(
-        meant, opening.approver, machine, begun, names, obstacle, opening.calls_together_s, bus
+        resolved, opening.approver, machine, begun, names, obstacle, opening.calls_together_s, bus
     )
-    principals = Principals(meant.agents, policy, UserPolicy(policy.quotas, policy.dry_run))
+    principals = Principals(resolved.agents, policy, UserPolicy(policy.quotas, policy.dry_run))
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
     stored = _stored(machine, begun, preparer, policy)
     todos = StoredTodos(begun.session.id, machine.store)
@@ -274,11 +276,11 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
         opening.settings, machine, begun, stored, todos, policy, web, bus, nested
     )
     skills = open_skills(machine, opening.settings, vocabulary, opening.tools)
-    agents = defer_subagents(meant, begun.session, lambda: runtime)
+    agents = defer_subagents(resolved, begun.session, lambda: runtime)
     remote = open_remote(opening.settings, machine, services, begun.session)
     own = services._replace(skills=skills, subagents=agents, remote_tools=remote)
     _register_tools(registry, own, opening, remote)
-    warn_of_useless_rules(meant.rules, obstacle)
+    warn_of_useless_rules(resolved.rules, obstacle)
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh(opening.tools)
     await resume_plan_mode(begun.plans, begun.session, machine, named=named)
@@ -294,7 +296,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     ended = None if keeper is None else keeper.keep_changes
     recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)
     pipeline = open_pipeline(settings, machine, begun, preparer, policy, recorder, timers)
-    hooks = await _attach_hooks(meant, machine, pipeline, bus, services, resumed=begun.resumed)
+    hooks = await _attach_hooks(resolved, machine, pipeline, bus, services, resumed=begun.resumed)
     runner = nested.runner = IdempotentRunner(pipeline, ledger, ids, stored)
     attach_runner(plans, runner, preparer)
     batches = open_batches(runner, preparer, policy, bus, clock, settings.most_at_once)
@@ -328,7 +330,7 @@ async def _close(keeper: SessionKeeper | None, machine: Machine) -> None:
 
 
 async def _attach_hooks(
-    meant: ResolvedSettings,
+    resolved: ResolvedSettings,
     machine: Machine,
     pipeline: Pipeline,
     bus: EventBus,
@@ -336,12 +338,14 @@ async def _attach_hooks(
     *,
     resumed: bool,
 ) -> SessionHooks | None:
-    add_edit_diagnostics(meant.loaded.settings.lsp, services, pipeline)
-    if meant.hooks is None:
+    add_edit_diagnostics(resolved.loaded.settings.lsp, services, pipeline)
+    if resolved.hooks is None:
         return None
     from handrail.assembly.hooks import open_hooks
 
-    return await open_hooks(meant.hooks, meant.loaded, machine, pipeline, bus, resumed=resumed)
+    return await open_hooks(
+        resolved.hooks, resolved.loaded, machine, pipeline, bus, resumed=resumed
+    )
 
 
 def _register_tools(
@@ -367,7 +371,7 @@ def _stored(
 
 
 def _in_one_line(notices: Sequence[str]) -> str:
-    """The first notice, and how many more there are: every opening of the workspace says it."""
+    """The first notice and the number of the others; short, because every opening logs it."""
     more = len(notices) - 1
     if not more:
         return notices[0]
@@ -382,7 +386,7 @@ def _own_tools(tools: Iterable[Tool[Any]]) -> tuple[Tool[Any], ...]:
 
 
 def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    """One, or several: a lone string is not a sequence of letters."""
+    """The value as a list; a single string or path becomes a list of one."""
     return [given] if isinstance(given, str | Path) else list(given)
 
 

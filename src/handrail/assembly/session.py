@@ -1,4 +1,4 @@
-"""The session that a runtime works in: new, or taken up where a named one was left."""
+"""The session of a runtime: a new one, or an earlier one that continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final
 from handrail.assembly.guardrails import read_counts, save_counts
 from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
-from handrail.core.context import ReadStates, Session, Whereabouts, go_to, is_unchanged
+from handrail.core.context import (
+    ReadStates,
+    Session,
+    WorkingDirectory,
+    is_unchanged,
+    set_working_directory,
+)
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import find_vocabulary
 from handrail.engine.recording.idempotency import CallIdLedger
@@ -34,7 +40,7 @@ _SECRETS: Final = "secrets_shown"
 async def begin_session(
     name: str | None, settings: Settings, mode: Mode, machine: Machine
 ) -> tuple[Session, bool]:
-    """The session to work in, and whether it is an earlier one that goes on."""
+    """Open a session; returns it and whether it continues an earlier one."""
     files, store = machine.files, machine.store
     session_id = name or os.urandom(6).hex()
     info = {
@@ -52,26 +58,26 @@ async def begin_session(
         mode=mode.value,
         read_states=ReadStates(is_same=partial(is_unchanged, files)),
         artifacts=_artifacts(machine),
-        whereabouts=Whereabouts(files.roots[0], moves=moves),
+        working_directory=WorkingDirectory(files.roots[0], moves=moves),
         runs_commands=settings.commands,
         now_ns=SystemClock().now_ns,
         secrets_shown=bool(kept.get(_SECRETS)),
         keep_secrets_shown=partial(_keep_secrets_shown, store, session_id),
     )
     if moves and "directory" in kept:
-        go_to(session.whereabouts, kept["directory"], files)
+        set_working_directory(session.working_directory, kept["directory"], files)
     return session, resumed
 
 
 def _keep_secrets_shown(store: RecordStore, session: str) -> None:
-    # A store that fails is reported by the call.
+    # The call reports a store that fails.
     with suppress(ProblemRaised):
         store.save_state(session, _SECRETS, True)
 
 
 def _artifacts(machine: Machine) -> DirectoryArtifacts:
-    """Where long texts are kept; without a directory for them, programs still write theirs to
-    one that goes with the runtime.
+    """The storage of long texts. Without a directory for it, the output of programs is still written to a
+    directory that is deleted with the runtime.
     """
     commands = machine.commands
     spilled = None if commands is None else commands.spill_directory
@@ -79,8 +85,8 @@ def _artifacts(machine: Machine) -> DirectoryArtifacts:
 
 
 async def restore_reads(session: Session, store: RecordStore, files: Files) -> None:
-    """Let a session that goes on know what was read in it; after recovery, which completes
-    calls that a crash has cut off.
+    """Restore the read states of a session that continues; called after recovery, which completes
+    interrupted calls.
     """
     from handrail.engine.recording.read_state_codec import load_reads
 
@@ -90,22 +96,21 @@ async def restore_reads(session: Session, store: RecordStore, files: Files) -> N
 
 
 class SessionKeeper:
-    """Keeps what a later run of a named session goes on with, so that a kill does not lose it.
-
-    What was read is in the rows of the calls; here are the directory of commands and the counts
-    of the guardrails, which are kept when a call has changed them.
+    """Stores the state with which a later run of a named session continues, so that a kill does not lose
+    it. Reads are in the rows of calls; the directory of commands and the counts of the guardrails are
+    stored when a call has changed them.
     """
 
     def __init__(self, session: Session, store: RecordStore, guardrails: Guardrails) -> None:
         self._session = session
         self._store = store
         self._guardrails = guardrails
-        self._directory = session.whereabouts.directory
+        self._directory = session.working_directory.directory
         self._counts = read_counts(guardrails)
 
     def keep_changes(self) -> None:
-        """Keep what the last call has changed; a store that fails is reported by the calls."""
-        directory, counts = self._session.whereabouts.directory, read_counts(self._guardrails)
+        """Store what the last call has changed; calls report a store that fails."""
+        directory, counts = self._session.working_directory.directory, read_counts(self._guardrails)
         if directory == self._directory and counts == self._counts:
             return
         self._directory, self._counts = directory, counts
@@ -113,19 +118,19 @@ class SessionKeeper:
             self._keep()
 
     async def save(self) -> None:
-        """Keep all of it, what was read included, so that the next run need not look for it in
-        the rows of this one.
+        """Store the whole state including reads, so that the next run need not collect them from the rows
+        of this one.
         """
         from handrail.engine.recording.read_state_codec import save_reads
 
         self._keep()
-        # A store that fails says so when it is closed; the rows have what was read.
+        # A store that fails is reported when it is closed; the reads are also in the rows.
         with suppress(ProblemRaised):
             await save_reads(self._store, self._session)
 
     async def save_unrecorded(self) -> None:
-        """Save the same for a session without a name, whose rows do not have what was read;
-        raises `ProblemRaised` if the store fails.
+        """Store the whole state of a session without a name, whose rows do not contain reads; raises
+        `ProblemRaised` if the store fails.
         """
         from handrail.engine.recording.read_state_codec import save_reads
 
@@ -133,7 +138,9 @@ class SessionKeeper:
         await save_reads(self._store, self._session, recorded=False)
 
     def _keep(self) -> None:
-        self._store.save_state(self._session.id, "directory", self._session.whereabouts.directory)
+        self._store.save_state(
+            self._session.id, "directory", self._session.working_directory.directory
+        )
         save_counts(self._guardrails, self._session, self._store)
 
 
@@ -146,7 +153,7 @@ class SessionSuspension:
         self._leases = parts.reserved
         self._machine = machine
         self._policy = policy
-        # Whether the session had jobs when it was last to be saved.
+        # Whether the session had jobs at the last attempt to save it.
         self.has_jobs = False
 
     async def save(self) -> bool:
@@ -181,26 +188,26 @@ class SessionSuspension:
 
 
 async def next_turn(session: Session, store: RecordStore) -> int:
-    """The number of the first turn of a session that goes on."""
+    """The number of the next turn of a session that continues."""
     newest = await store.calls(session=session.id, limit=1)
     return newest[0].turn + 1 if newest else 1
 
 
 def answered_in(session: Session, store: RecordStore, *, named: bool) -> CallIdLedger:
-    """What remembers the calls that brought their own ids."""
+    """The ledger of calls whose ids were given by callers."""
     owner = this_process()
     return CallIdLedger(session.id, store, resumed=named, owner=owner, alive=may_still_run)
 
 
 def dead_letters(store: RecordStore, session: Session) -> FailedCalls:
-    """The calls of a store that failed because of a defect, seen from a session."""
+    """The failed calls of a store, for use in a session."""
     from handrail.engine.recording.failed_call_retry import FailedCalls
 
     return FailedCalls(store, session, this_process(), may_still_run)
 
 
 def undo_service(machine: Machine, files: Files, blobs: Blobs | None, clock: Clock) -> UndoService:
-    """What undoes recorded changes."""
+    """The service that undoes recorded changes."""
     from handrail.history.undo.service import LocalUndo
 
     commands = machine.commands

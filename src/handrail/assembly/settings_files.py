@@ -1,7 +1,8 @@
-"""Which settings hold in a workspace: the user's files, the workspace's own, the trust."""
+"""Finds and loads the settings of a workspace: the user's file, project files, and trust in them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from handrail.config.layers.load import LoadedSettings, load_layers
 from handrail.config.trust import FOLDER, TrustBook
 from handrail.core.problems import ProblemRaised
-from handrail.host.state.directories import config_home, state_home
+from handrail.host.state.directories import config_home, private_directory, state_home
 
 
 def load_from(
@@ -19,10 +20,10 @@ def load_from(
     overrides: Mapping[str, Any],
     trusted: Callable[[str], bool] | None = None,
 ) -> LoadedSettings:
-    """The settings in force in a workspace, and where each of them comes from.
+    """The settings of a workspace, with the source of each value.
 
-    `config` names a file, or is a mapping, to use instead of the user's own file. Without
-    `trusted`, what the user has trusted with `handrail trust` counts.
+    `config` is a file or a mapping to use instead of the user's file. Without `trusted`, the records of
+    `handrail trust` decide which project files are trusted.
     """
     place = Path(root).expanduser().absolute()
     if isinstance(config, Mapping):
@@ -36,11 +37,23 @@ def load_from(
     return load_layers(place, own, overrides, trusted or partial(trust_book().trusts, place))
 
 
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether a path, with links resolved, is a root or lies in it."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
 def config_file(config: str | Path | None) -> Path:
-    """The configuration in force: the one that was named, or the user's own."""
+    """The configuration file: the given one, or the user's."""
     return Path(config) if config is not None else config_home() / "config.toml"
 
 
-def trust_book() -> TrustBook:
-    """The user's record of what is trusted; nothing is made by this."""
-    return TrustBook(state_home() / FOLDER)
+def trust_book(kind: str = FOLDER) -> TrustBook:
+    """The user's record of trusted files of one kind, by default of settings; creates nothing."""
+    return TrustBook(state_home() / kind)
+
+
+def add_trust(kind: str, path: Path, digest: str) -> None:
+    """Record that the user trusts a path with this hash; creates the folder of the record."""
+    private_directory(state_home())
+    private_directory(state_home() / kind)
+    trust_book(kind).add(path, digest)

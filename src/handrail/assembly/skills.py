@@ -1,23 +1,18 @@
-"""The skills of a workspace, opened when they are first needed."""
+"""The skills of a workspace; loaded on first use."""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.assembly.settings_files import add_trust, is_inside, trust_book
 from handrail.config.model import Settings
 from handrail.core.lazy import Lazy
 from handrail.core.text.safe_text import safe_text
 from handrail.engine.registry import Registry, ToolOrigin
-from handrail.host.state.directories import (
-    config_home,
-    private_directory,
-    state_home,
-    user_home,
-)
+from handrail.host.state.directories import config_home, user_home
 from handrail.tools.builtin import BUILTIN_NAMES
 
 if TYPE_CHECKING:
@@ -43,7 +38,7 @@ def open_skills(
 
 
 def find_skills(root: Path, settings: Settings, reserved: Collection[str]) -> FolderSkills:
-    """The same, at once."""
+    """The skills of a workspace and of the user."""
     from handrail.skills.library import FolderSkills, SkillOptions
 
     chosen = settings.skills
@@ -58,7 +53,7 @@ def find_skills(root: Path, settings: Settings, reserved: Collection[str]) -> Fo
 
 
 def skill_folders(root: Path, settings: Settings) -> list[SkillFolder]:
-    """Where skills are looked for, by precedence: the user's folders, then the project's."""
+    """The folders of skills in the order of precedence: the user's, then the project's."""
     from handrail.core.ports.skills import (
         HOME_FOLDERS,
         PROJECT,
@@ -69,32 +64,26 @@ def skill_folders(root: Path, settings: Settings) -> list[SkillFolder]:
 
     named = [Path(one).expanduser() for one in settings.skills.folders]
     home = [user_home() / one for one in HOME_FOLDERS]
-    # A home that is the workspace itself holds folders of the project.
-    own = [one for one in (*named, config_home() / "skills", *home) if not _inside(one, root)]
+    # If the home directory is the workspace, its folders belong to the project.
+    own = [one for one in (*named, config_home() / "skills", *home) if not is_inside(one, root)]
     project = [root / one for one in PROJECT_FOLDERS]
     return [SkillFolder(one, USER) for one in own] + [SkillFolder(one, PROJECT) for one in project]
 
 
-def _inside(folder: Path, root: Path) -> bool:
-    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
-
-
 def skill_trust() -> TrustBook:
     """The user's record of which skills of projects are trusted, by their folders."""
-    from handrail.config.trust import TrustBook
-
-    return TrustBook(state_home() / _TRUST)
+    return trust_book(_TRUST)
 
 
 def trust_skill(folder: Path, digest: str) -> None:
-    """Record that the user trusts the skill in this folder while its files have this hash."""
-    private_directory(state_home())
-    private_directory(state_home() / _TRUST)
-    skill_trust().add(folder, digest)
+    """Record that the user trusts the skill in this folder with files of this hash."""
+    add_trust(_TRUST, folder, digest)
 
 
 def register_skill_tools(registry: Registry, settings: Settings, services: Services) -> None:
-    """Add the tools of usable skills, after all others: none of them can replace a tool."""
+    """Add the tools of usable skills. Called after all other tools are registered, so that a skill cannot
+    replace a tool.
+    """
     root = Path(services.files.roots[0])
     if services.skills is None or not any(
         one.path.is_dir() for one in skill_folders(root, settings)

@@ -238,8 +238,10 @@ LOGIN_NEEDS_A_TERMINAL: Final = ProblemTemplate(
     "a login needs a user at a terminal, and there is none",
     hint="run `handrail mcp login {server}` in a terminal",
 )
-CHECK_NEEDS_A_FILE: Final = ProblemTemplate(
-    "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"
+NOTHING_TO_CHECK: Final = ProblemTemplate(
+    "invalid_arguments",
+    "you have no settings file yet",
+    hint="`handrail config init` writes one; `handrail config check FILE` checks another file",
 )
 NO_SUCH_FILE: Final = ProblemTemplate("not_found", "there is no file {path!r}")
 TRUST_NEEDS_A_TERMINAL: Final = ProblemTemplate(
@@ -327,6 +329,11 @@ NOT_A_TURN: Final = ProblemTemplate(
     "invalid_arguments",
     "{turn!r} is not a turn",
     hint="give its number as in `handrail log`, or last",
+)
+NO_SUCH_TURN: Final = ProblemTemplate(
+    "not_found",
+    "session {session!r} has no turn {turn}; its last turn is {last}",
+    hint="`handrail log --session {session}` lists its calls with their turns",
 )
 NOT_A_MODE_SWITCH: Final = ProblemTemplate(
     "denied",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -158,6 +158,20 @@ def check_session(db: SqlConnection, name: str | None) -> None:
 
     if not is_recorded(db, name) and read_session_name(db, name).conversation is None:
         raise messages.NO_SUCH_SESSION.error(session=name, field="session")
+
+
+def check_turn(db: SqlConnection, session: str, turn: int, called: Sequence[int]) -> None:
+    """Raise `not_found` if a session has no such turn: none with a call, as `called` lists them, and no
+    response of the model.
+    """
+    from handrail.store.records.conversations import list_conversations
+
+    if turn in called:
+        return
+    ends = [one.last_turn for one in list_conversations(db) if one.session == session]
+    last = max([*called, *ends], default=0)
+    if not 0 < turn <= last:
+        raise messages.NO_SUCH_TURN.error(session=session, turn=turn, last=last, field="turn")
 
 
 def workspace_directory(options: Namespace) -> Path:

@@ -94,7 +94,7 @@ _Glob = Annotated[str, _Validator(_short)]
 
 @dataclass(frozen=True)
 class ModelPrice:
-    """What a million tokens cost."""
+    """The price of a million tokens."""
 
     __pydantic_config__: ClassVar = _CLOSED
 
@@ -146,7 +146,7 @@ class BudgetTable:
 
 
 def _check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the hosts; raises ValueError for what is none."""
+    """Return the hosts; raises ValueError for an invalid one."""
     # Rarely needed, and not free to import.
     from handrail.core.names.hosts import HostList
 

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from handrail.config.setting_fields import CLOSED, FieldValidator, SecretText, setting
 
-# Tokens of a login are not sent over a network in the clear.
+# URLs to which the tokens of a login may be sent: encrypted, or on this machine.
 _SAFE_FOR_TOKENS: Final = re.compile(
     r"https://|http://(localhost|127\.0\.0\.1|\[::1\])([:/?]|$)", re.IGNORECASE
 )
-# What may stand behind `Bearer` in a request.
+# Valid tokens for `Authorization: Bearer`.
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]{1,8000}=*")
 
 
@@ -54,13 +54,13 @@ class RemoteServerTable:
 
 
 def check_server_name(name: str) -> str:
-    """The name of a server; raises ValueError if it cannot be one."""
+    """Return the name of a server; raises ValueError if it is invalid."""
     if not re.fullmatch(r"(?=.{1,32}$)[A-Za-z0-9]+([-_][A-Za-z0-9]+)*", name):
         raise ValueError("use up to 32 letters and digits, separated by single - or _")
     return name
 
 
-# A name without __, which separates it from the names of tools.
+# Names of servers contain no `__`, which separates them from the names of tools.
 _ServerName = Annotated[str, FieldValidator(check_server_name)]
 
 

@@ -1,4 +1,4 @@
-"""How fields of settings are declared: limits, descriptions and checks, without pydantic."""
+"""Declares fields of settings with limits, descriptions and checks, without importing pydantic."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ CLOSED: Final = {"extra": "forbid"}
 
 
 def setting(default: Any = MISSING, **constraints: Any) -> Any:
-    """Return a field with the limits and the description that pydantic's `Field` is given."""
+    """Return a field with limits and a description, which are passed to pydantic's `Field`."""
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=constraints)
     return field(default=default, metadata=constraints)
 
 
 class FieldValidator:
-    """Marks a type whose values a function checks or converts, before or after pydantic does."""
+    """An annotation with a function that checks or converts values before or after pydantic does."""
 
     def __init__(self, function: Callable[[Any], Any], *, before: bool = False) -> None:
         self._function = function
         self._before = before
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """The schema of the marked type with the function."""
+        """The schema of the annotated type with the function."""
         from pydantic_core import core_schema
 
         schema = handler(source)
@@ -35,7 +35,7 @@ class FieldValidator:
 
 
 class SecretText:
-    """Text of a setting that no output shows: `reveal` returns it, a dump has stars instead."""
+    """A secret text of a setting: `reveal` returns it, all other output shows stars."""
 
     __slots__ = ("_text",)
 
@@ -43,7 +43,7 @@ class SecretText:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Return the secret text."""
         return self._text
 
     def __eq__(self, other: object) -> bool:
@@ -57,7 +57,7 @@ class SecretText:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """Made of text; shown as stars."""
+        """A schema that accepts text and serializes to stars."""
         from pydantic_core import core_schema
 
         made = core_schema.no_info_after_validator_function(cls, core_schema.str_schema())

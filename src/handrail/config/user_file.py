@@ -70,7 +70,7 @@ def _change(path: Path, change: Callable[[str], str], dry_run: bool) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file in one step. A symbolic link stays one, and permissions stay."""
+    """Replace a file atomically. A symbolic link is followed, and permissions are kept."""
     real = Path(os.path.realpath(path))
     real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     mode = real.stat().st_mode & 0o777 if real.exists() else 0o600

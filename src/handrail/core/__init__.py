@@ -1,1 +1,1 @@
-"""Values and protocols that every other package speaks in; no I/O, imports nothing of ours."""
+"""Values and protocols that all packages share. No I/O, and no import of another package of Handrail."""

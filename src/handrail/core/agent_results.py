@@ -36,20 +36,18 @@ class Usage:
 
     def add_request(self, used: UsageReported, usd: float | None) -> Usage:
         """The usage with one more request."""
-        money = self.usd if usd is None else (self.usd or 0.0) + usd
-        return Usage(
-            self.input_tokens + used.input,
-            self.output_tokens + used.output,
-            self.cache_read_tokens + used.cache_read,
-            self.cache_write_tokens + used.cache_write,
-            self.requests + 1,
-            self.calls,
-            money,
-            self.estimated or used.estimated,
+        return self + Usage(
+            used.input,
+            used.output,
+            used.cache_read,
+            used.cache_write,
+            requests=1,
+            usd=usd,
+            estimated=used.estimated,
         )
 
     def __add__(self, other: Usage) -> Usage:
-        """Both together."""
+        """The sum of two usages; the cost is None only if neither has one."""
         usd = None if self.usd is None and other.usd is None else (self.usd or 0) + (other.usd or 0)
         return Usage(
             self.input_tokens + other.input_tokens,
@@ -68,7 +66,7 @@ class Usage:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Usage:
-        """Read the JSON form back."""
+        """Parse the JSON form."""
         return cls(**given)
 
 
@@ -118,7 +116,7 @@ class AgentReport:
     unfinished: tuple[str, ...] = ()
     refused: tuple[RefusedCall, ...] = ()
     children: tuple[AgentReport, ...] = ()
-    # The tools of MCP servers that ran, as `SERVER/TOOL`: what they changed is not known.
+    # The tools of MCP servers that ran, as `SERVER/TOOL`; their changes are unknown.
     mcp_tools: tuple[str, ...] = ()
     agent: str = ""
     status: str = ""
@@ -142,11 +140,11 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """How a task ended.
+    """The result of a task.
 
-    `text` is the model's last message. `output` is the validated value if a type was asked for.
+    `text` is the model's last message. `output` is the validated value if an output type was requested.
     `problem` says why a task that is not `done` ended. `foreign_links` are links in the text to hosts
-    that the user has not named: do not load them unasked.
+    that the user has not named; do not load them without asking the user.
     """
 
     text: str

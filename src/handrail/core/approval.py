@@ -1,6 +1,6 @@
-"""A question to the user and the answer to it, as values.
+"""Approval requests and the user's replies, as values.
 
-An answer is good for exactly the call that was shown: its `binding`, one use.
+A reply is valid for one use and only for the call that was shown, which its `binding` identifies.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Answer(StrEnum):
     ABORT = "abort"
 
 
-# The form in which replies are exchanged between processes.
+# The version of the form in which processes exchange replies.
 ANSWER_VERSION: Final = 1
 
 
 class Reply(NamedTuple):
-    """An answer and, for the record, how it came (terminal, callback, approvals, elicitation) and
-    from whom, if known. `reason` is why the call is refused; the model reads it.
+    """The user's answer. `via` is how it was given (terminal, callback, approvals, elicitation), `who`
+    is the user, if known; both are for the record. `reason` tells the model why the call is refused.
     """
 
     answer: Answer
@@ -49,21 +49,26 @@ class Reply(NamedTuple):
         return self.answer is Answer.NO or self.answer is Answer.ABORT
 
     def to_dict(self) -> dict[str, Any]:
-        """The reply as other processes read it."""
-        said = {"answer": self.answer.value, "reason": self.reason}
-        return {"v": ANSWER_VERSION, **said, "via": self.via, "who": self.who}
+        """The form that other processes read."""
+        return {
+            "v": ANSWER_VERSION,
+            "answer": self.answer.value,
+            "reason": self.reason,
+            "via": self.via,
+            "who": self.who,
+        }
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any], binding: str, via: str) -> Reply:
-        """The reply to the question of this binding that another process wrote; anything but a clear
-        answer is a refusal. `via` is used if it does not say how it came.
+    def from_dict(cls, given: Mapping[str, Any], binding: str, via: str) -> Reply:
+        """Parse a reply that another process wrote. It is a refusal unless it has a valid answer, this
+        `binding` and the current version. `via` is the default if the reply has none.
         """
-        who, reason, route = said.get("who"), said.get("reason"), said.get("via")
-        known = said.get("answer") in [one.value for one in Answer]
-        if not known or said.get("binding") != binding or said.get("v") != ANSWER_VERSION:
+        who, reason, route = given.get("who"), given.get("reason"), given.get("via")
+        known = given.get("answer") in [one.value for one in Answer]
+        if not known or given.get("binding") != binding or given.get("v") != ANSWER_VERSION:
             return cls(Answer.NO, via)
         return cls(
-            Answer(said["answer"]),
+            Answer(given["answer"]),
             route if isinstance(route, str) else via,
             who if isinstance(who, str) else None,
             reason if isinstance(reason, str) else None,
@@ -92,15 +97,15 @@ class ApprovalRequest:
     agent: str = "main"
     effects: Mapping[str, Any] | None = None
     always: str | None = None
-    # The agents from the main agent down to the one that makes the call; empty: that one alone.
+    # The agents from the main agent down to the caller; empty stands for the caller alone.
     chain: tuple[str, ...] = ()
-    # What the call would change, for those who ask in this process; other processes get `preview`.
+    # What the call would change, for an approver in this process; other processes get `preview`.
     changes: tuple[Change, ...] = field(default=(), compare=False, repr=False)
     # The session in which the call is recorded.
     session: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape that other processes and servers read; a chain only of a subagent."""
+        """The JSON form that other processes and servers read; only a subagent's request has a chain."""
         more: dict[str, Any] = {"chain": list(self.chain)} if len(self.chain) > 1 else {}
         if self.session:
             more["session"] = self.session
@@ -121,7 +126,7 @@ class ApprovalRequest:
 
     @classmethod
     def from_dict(cls, given: Any) -> Self:
-        """Read that shape back; raises ValueError if it is another one."""
+        """Parse the form of `to_dict`; raises ValueError for anything else."""
         if not isinstance(given, Mapping) or given.keys() - _OPTIONAL != _KEYS:
             raise ValueError("this is not an approval request")
         effects, chain = given["effects"], given.get("chain", [])
@@ -147,13 +152,13 @@ _RISKS = {risk.word: risk for risk in Risk}
 
 def config_line(rule: str) -> str:
     """What a user adds to their own configuration, and where, to make a rule permanent."""
-    # No line to paste: one that is right on top of a file is wrong below a table, and a second
-    # list of the same name breaks the file. A JSON string is a TOML string too, but for DEL,
-    # which no rule holds.
+    # Not a line to paste: a key that is correct at the top of a file is wrong after a table header,
+    # and a second list `allow` makes the file invalid. A JSON string is also a TOML string, unless it
+    # contains DEL, which no rule does.
     return f"{json.dumps(rule, ensure_ascii=False)} in the list allow under [permissions]"
 
 
 def caller_config_line(rule: str) -> str:
-    """The same for a text that the model reads: the tool has the caller's name."""
+    """The `config_line` of a rule with the tool's name in the caller's dialect, for models."""
     tool, parenthesis, rest = rule.partition("(")
     return config_line(f"{tool_name(tool)}{parenthesis}{rest}")

@@ -17,9 +17,13 @@ MAIN_AGENT: Final = "main"
 MAX_CALL_ID: Final = 256
 _CALL_ID: Final = re.compile(rf"[A-Za-z0-9_.:-]{{1,{MAX_CALL_ID}}}")
 _CALL_OWNER: Final = re.compile(r"[A-Za-z0-9_:-]{1,64}")
-# `OWNER.TURN.NUMBER`, what an agent's call is called, and `CALL-AGENT`, the conversation of a subagent.
+# The id of an agent's call is `OWNER.TURN.NUMBER`; the conversation of a subagent is `CALL-AGENT`.
 _AGENT_CALL: Final = re.compile(r"[A-Za-z0-9_.:-]+\.\d+(?:_\d+)?(?:-\d+)?\.\d+")
 _SUBAGENT: Final = re.compile(rf"{_AGENT_CALL.pattern}-[A-Za-z0-9_-]+-[0-9a-f]{{8}}")
+# What follows the owner in the id of a call, before the parts of subagents and approved plans.
+_AFTER_OWNER: Final = re.compile(
+    r"\.(?:(?P<turn>\d+)(?:_\d+)?(?:-\d+)?\.\d+|mention-[0-9a-f]+)(?=-|$)"
+)
 _NOT_IN_OWNER: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _OWNER_CHARS: Final = 24
 
@@ -47,12 +51,12 @@ class ToolCall(NamedTuple):
 
     @property
     def reader(self) -> str:
-        """Who sees the result: the agent, apart for each of its conversations."""
+        """The reader of the result: the agent and its conversation."""
         return reader_name(self.agent, self.conversation)
 
 
 def reader_name(agent: str, conversation: str) -> str:
-    """The name under which it is kept what an agent has seen in a conversation."""
+    """The key of the read state of an agent in a conversation."""
     return f"{agent}@{conversation}" if conversation else agent
 
 
@@ -62,7 +66,7 @@ def is_call_id(value: object) -> bool:
 
 
 def safe_call_id(value: str) -> str:
-    """The id itself, or one made from its hash: the same for the same id."""
+    """The id if it is valid, otherwise an id made from its hash."""
     if is_call_id(value):
         return value
     return f"id-{_digest(value)[:32]}"
@@ -73,8 +77,9 @@ def _digest(value: str) -> str:
 
 
 def call_owner(conversation: str) -> str:
-    """What the ids of the calls of a conversation begin with, before a dot and the turn: its name, or
-    one like it with a hash where a dot in it could be taken for that one, or an id cannot contain it.
+    """The first part of the ids of a conversation's calls (`OWNER.TURN.NUMBER`): the name of the
+    conversation, or a similar name with a hash if that name has dots or is not valid in an id. The
+    conversation of a subagent keeps its name, although it has dots.
     """
     if _CALL_OWNER.fullmatch(conversation) or _SUBAGENT.fullmatch(conversation):
         return conversation
@@ -82,21 +87,29 @@ def call_owner(conversation: str) -> str:
     return f"{similar}-{_digest(conversation)[:16]}"
 
 
+def is_owned(call_id: str, owner: str, after_turn: int = -1) -> bool:
+    """Whether a call belongs to the conversation of an owner, or to a subagent below it, by the form of its
+    id; with `after_turn`, to a later turn. A program may give other calls an id that begins alike.
+    """
+    found = _AFTER_OWNER.match(call_id, len(owner)) if call_id.startswith(owner) else None
+    return found is not None and int(found["turn"] or 0) > after_turn
+
+
 def is_agent_call(call_id: str) -> bool:
-    """Whether the id has the form of those that agents give to their calls."""
+    """Whether the id has the form of an id that an agent gave to its call."""
     return _AGENT_CALL.fullmatch(call_id) is not None
 
 
 def is_under(call_id: str, ids: Collection[str]) -> bool:
-    """Whether a call is one of these, or comes of one of them: of a subagent (`CALL-AGENT.TURN…`), or
-    by the approval of a plan.
+    """Whether a call is one of `ids` or was caused by one of them: made by a subagent that it started
+    (`CALL-AGENT.TURN…`), or run because the user approved a plan.
     """
     ends = [number for number, char in enumerate(call_id) if char == "-"]
     return any(call_id[:end] in ids for end in (*ends, len(call_id)))
 
 
 def check_call_id(value: Any) -> str:
-    """The id that a program gave; raises `invalid_arguments` if it cannot be used."""
+    """Return the id that a program gave; raises `invalid_arguments` if it is not valid."""
     if is_call_id(value):
         return str(value)
     if not isinstance(value, str):

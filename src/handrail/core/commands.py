@@ -53,7 +53,7 @@ class CommandEffects(NamedTuple):
     git: bool = False
     # The command uses the network, whether or not `hosts` lists a machine.
     network: bool = False
-    # Those of `writes` that are deletions.
+    # The subset of `writes` that is deleted.
     removes: tuple[str, ...] = ()
 
     @property
@@ -117,7 +117,7 @@ class CommandAnalysis(NamedTuple):
     text: str = ""
     # Every program that the command starts is in `parts`, though some words may be unknown.
     fully_listed: bool = False
-    # Whatever its class, the sandbox lets the program write nothing.
+    # The sandbox does not let the program write anything, whatever its class.
     writes_nothing: bool = False
     # The sandbox hides files whose names say that they hold secrets, as far as it can.
     sees_no_secrets: bool = False
@@ -133,10 +133,6 @@ class CommandAnalysis(NamedTuple):
         }
 
 
-def _shows_processes() -> bool:
-    return False
-
-
 class ExecutionContext(NamedTuple):
     """Where a command would run, and what the analysis may ask about the file system."""
 
@@ -147,8 +143,8 @@ class ExecutionContext(NamedTuple):
     find_program: Callable[[str], str | None]
     # The target of an absolute path, links followed.
     resolve: Callable[[str], str]
-    # Whether commands cannot see the processes of others, whose arguments may hold secrets.
-    hides_processes: Callable[[], bool] = _shows_processes
+    # Whether commands cannot see other processes, whose arguments may contain secrets.
+    hides_processes: Callable[[], bool] = lambda: False
 
 
 class ShellParser(Protocol):

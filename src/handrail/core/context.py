@@ -1,7 +1,7 @@
-"""What belongs to one call while it runs, and to the session it runs in.
+"""The context of a call while it runs, and the state of the session that it runs in.
 
-A tool gets its services in its constructor; through here it gets only what differs from
-call to call. The session part is shared by all calls of one session.
+A tool gets its services in its constructor; its context has only what differs from call to call.
+All calls of a session share one `Session`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class ReadRecord(NamedTuple):
-    """What the model has seen of one file: which lines, when, and how the file was then.
+    """What the model has seen of one file: which lines, when, and the stat of the file at that time.
 
-    `digest` is the hash of the whole content where it was cheap to have (small file, or all
-    of it shown); otherwise None, and `shown_digest` covers the lines that were shown.
+    `digest` is the hash of the whole content if it was cheap to compute (a small file, or all of it
+    was shown); otherwise None, and `shown_digest` covers the lines that were shown.
     """
 
     read_at: float
@@ -41,8 +41,8 @@ class ReadRecord(NamedTuple):
     shown_digest: str | None = None
 
 
-# What the call that runs in this context has seen and written, for its record: path → how it
-# is known now, None if it is not known any more.
+# The files that the current call has read or written, for its record: path → what the agent has seen
+# of the file, None if that was forgotten.
 current_reads: ContextVar[dict[str, ReadRecord | None] | None] = ContextVar(
     "handrail_reads", default=None
 )
@@ -52,10 +52,10 @@ _TEXTS_PER_FILE: Final = 64
 
 
 class ReadState:
-    """Path → what one agent last saw of it, in the order of reading.
+    """What one agent last saw of each file, in the order of reading.
 
-    The shown texts are kept as well, as long as there is room, so that a later check can say
-    what has changed since and whether an edit changes lines that the agent has seen.
+    The shown texts are kept too, within a limit, so that a later check can say what has changed since
+    and whether an edit changes lines that the agent has seen.
     """
 
     def __init__(
@@ -64,26 +64,26 @@ class ReadState:
         is_same: Callable[[str, ReadRecord], bool] = lambda absolute, record: True,
     ) -> None:
         self._records: dict[str, ReadRecord] = dict(records or {})
-        # Whether a file is still as it was read.
+        # Whether a file is unchanged since it was read.
         self.is_same = is_same
         self._texts: dict[str, tuple[str, ...]] = {}
         self._room = _ALL_TEXT_BYTES
-        # Whether the text of a file that may hold secrets was shown and is forgotten.
+        # Whether the text of a file that may contain secrets was shown and then forgotten.
         self.forgot_secrets = False
-        # What was noted outside of any call, which no record of a call has.
+        # What was recorded outside of calls; it is in no call's record.
         self.outside_calls: dict[str, ReadRecord | None] = {}
 
     def record_read(self, absolute: str, record: ReadRecord, text: str | None = None) -> None:
-        """Note that the agent has now seen `text` of this file, in the state `record` names.
+        """Record that the agent has seen `text` of this file in the state `record`.
 
-        Texts shown earlier stay known while the content is the same.
+        Texts that were shown earlier are kept as long as the content is the same.
         """
         known = self._records.get(absolute)
         self._records[absolute] = record
         self._note_change(absolute, record)
         if known is None or record.whole or not _same_content(known, record):
             if text is not None and self._texts.get(absolute) == (text,):
-                # The same text again; it is the newest now.
+                # The same text again: move it to the end, because the oldest text is dropped first.
                 self._texts[absolute] = self._texts.pop(absolute)
                 return
             self._drop_texts(absolute)
@@ -91,7 +91,7 @@ class ReadState:
             self.add_text(absolute, text)
 
     def add_text(self, absolute: str, text: str) -> None:
-        """Note one more text of a file that the agent has seen or written itself."""
+        """Record another text of a file that the agent has seen or written."""
         if len(text) > _TEXT_BYTES:
             return
         kept = self._texts.pop(absolute, ())
@@ -106,28 +106,28 @@ class ReadState:
             self._drop_texts(next(iter(self._texts)))
 
     def text(self, absolute: str) -> str | None:
-        """The whole text as the agent saw it, where it was kept."""
+        """The whole text as the agent saw it; None if it is not kept."""
         record = self._records.get(absolute)
         texts = self._texts.get(absolute)
         return texts[0] if texts and record is not None and record.whole else None
 
     def texts(self, absolute: str) -> tuple[str, ...]:
-        """Every text of the file that was shown and kept; the whole one, or ranges of lines."""
+        """The kept texts of a file: the whole text, or ranges of lines."""
         return self._texts.get(absolute, ())
 
     def get(self, absolute: str) -> ReadRecord | None:
-        """The last sight of a file, if there was one."""
+        """The record of the last read of a file; None if it was not read."""
         return self._records.get(absolute)
 
     def forget(self, absolute: str) -> None:
-        """Drop what is known of a file: it was deleted, or its text left the conversation."""
+        """Remove a file that was deleted, or whose text is no longer in the conversation."""
         if self._records.pop(absolute, None) is not None:
             self.forgot_secrets = self.forgot_secrets or is_sensitive(absolute)
             self._note_change(absolute, None)
         self._drop_texts(absolute)
 
     def can_edit(self, absolute: str) -> bool:
-        """Whether the file has been read in this session and is still as it was then."""
+        """Whether the file was read in this session and is unchanged since."""
         record = self._records.get(absolute)
         return record is not None and self.is_same(absolute, record)
 
@@ -153,7 +153,7 @@ def _same_content(one: ReadRecord, two: ReadRecord) -> bool:
 
 
 def is_unchanged(files: Files, absolute: str, record: ReadRecord) -> bool:
-    """Whether a file is still as it was read."""
+    """Whether a file is unchanged since it was read."""
     try:
         place = files.locate(absolute)
         stat = files.stat(place)
@@ -165,7 +165,7 @@ def is_unchanged(files: Files, absolute: str, record: ReadRecord) -> bool:
 
 
 def record_shown(reads: ReadState, shown: FileRead, files: Files, now_ns: int) -> None:
-    """Note that a tool of the user's own showed a file, if what it showed is all of the file."""
+    """Record that a user-defined tool showed a file, if it showed all of it."""
     try:
         place = files.locate(shown.path)
         seen = files.read(place, max_bytes=_TEXT_BYTES)
@@ -180,7 +180,7 @@ def record_shown(reads: ReadState, shown: FileRead, files: Files, now_ns: int) -
 
 
 class ReadStates:
-    """The read state of each agent of a session: what one has seen, another has not."""
+    """The read states of a session's agents, one for each agent."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class ReadStates:
 
 @dataclass(slots=True)
 class Options:
-    """Facts about the agent around the runtime; a program that runs a loop of its own may set them.
+    """Facts about the agent that uses the runtime; a program with its own agent loop may set them.
     `main_loop_model` is the model that the runtime was opened with.
     """
 
@@ -218,48 +218,49 @@ class Options:
 
 
 @dataclass(slots=True)
-class Whereabouts:
-    """The directory in which commands start, absolute; `moves` if a command may change it."""
+class WorkingDirectory:
+    """The absolute directory in which commands start. `moves`: a command may change it."""
 
     directory: str
     moves: bool = False
 
 
-def go_to(whereabouts: Whereabouts, directory: str, files: Files) -> None:
-    """Change to `directory` if it is one inside the roots; any other value is ignored."""
+def set_working_directory(current: WorkingDirectory, directory: str, files: Files) -> None:
+    """Change to `directory` if it is a directory inside the roots; otherwise do nothing."""
     try:
         place = files.locate(directory)
     except ProblemRaised:
         return
     if place.kind is Kind.DIRECTORY:
-        whereabouts.directory = place.absolute
+        current.directory = place.absolute
 
 
 @dataclass(slots=True)
 class Session:
-    """State that outlives a call: who is working where, and what was seen."""
+    """The state that the calls of a session share."""
 
     id: str
     roots: tuple[str, ...]
     mode: str
     read_states: ReadStates
     artifacts: Artifacts
-    whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
+    working_directory: WorkingDirectory = field(default_factory=lambda: WorkingDirectory("/"))
     # Whether agents may run commands and code; the user's own hooks and quality gates always run.
     runs_commands: bool = True
     options: Options = field(default_factory=Options)
     values: dict[str, Any] = field(default_factory=dict)
-    # By the id of a conversation: a function that returns its messages. A loop of one's own sets "".
+    # Id of a conversation → a function that returns its messages. A program with its own agent loop
+    # uses the id "".
     conversations: dict[str, Callable[[], Sequence[Any]]] = field(default_factory=dict)
     # The wall clock in nanoseconds; a session without a clock is always at the epoch.
     now_ns: Callable[[], int] = int
-    # Whether a result may have shown the content of a file that holds secrets. Never reset.
+    # Whether a result may have shown the content of a file that contains secrets. Never reset.
     secrets_shown: bool = False
-    # Keeps that with the session.
+    # Stores `secrets_shown` with the session.
     keep_secrets_shown: Callable[[], None] = lambda: None
 
     def note_secrets(self) -> None:
-        """Remember from now on that secrets may have been shown."""
+        """Set `secrets_shown` and store it with the session."""
         if not self.secrets_shown:
             self.secrets_shown = True
             self.keep_secrets_shown()
@@ -272,14 +273,14 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class CancelSignal:
-    """Tells running code that its call is over; safe to look at from any thread."""
+    """Tells running code that its call was cancelled; can be used from any thread."""
 
     cancelled: bool = False
-    # Made by the first waiter: most calls are over before any thread waits.
+    # Created by the first waiter: most calls end without one.
     _event: threading.Event | None = None
 
     def set(self) -> None:
-        """Mark the call as over."""
+        """Mark the call as cancelled and wake the threads that wait."""
         self.cancelled = True
         if self._event is not None:
             self._event.set()
@@ -288,25 +289,24 @@ class CancelSignal:
         """Block a worker thread until cancelled or timed out; True if cancelled."""
         if self._event is None:
             self._event = threading.Event()
-        # Looked at only now: `set` marks first and wakes second, so nothing falls between.
+        # Read after the event exists: `set` sets the flag before the event, so no signal is lost.
         return self.cancelled or self._event.wait(timeout_s)
 
     def raise_if_cancelled(self) -> None:
-        """Raise `cancelled` if the call is over; for long loops in worker threads."""
+        """Raise `cancelled` if the call was cancelled; for long loops in worker threads."""
         if self.cancelled:
             raise ProblemRaised("cancelled", "the call was cancelled")
 
 
 @dataclass(slots=True)
 class ToolContext:
-    """Handed to a tool with each call.
+    """What a tool gets with each call.
 
-    `report` sends progress, or an event of the tool's own, to the listeners. `places` holds the resolved path arguments
-    by name: `path`, and inside other values `paths[0]`, `edits[1].path`, `files['a']`;
-    `list_places` returns those of one argument. `confirmed` names the approval that cleared
-    this call, if the user was asked.
-    `confinement` is what a program that the call starts may reach; `on_output` is
-    called with the output of that program while it runs.
+    `report` sends progress, or an event that the tool defines, to the listeners. `places` are the
+    resolved path arguments by name: `path`, and inside other values `paths[0]`, `edits[1].path`,
+    `files['a']`; `list_places` returns those of one argument. `confirmed` is the approval that allowed
+    the call, if the user was asked. `confinement` is what a program that the call starts may reach;
+    `on_output` is called with the output of that program while it runs.
     """
 
     call: ToolCall
@@ -331,7 +331,7 @@ class ToolContext:
 
     @property
     def messages(self) -> Sequence[Any]:
-        """The conversation in which the call was made; empty if no loop keeps one."""
+        """The messages of the conversation in which the call was made; empty if there is none."""
         conversation = self.session.conversations.get(self.call.conversation)
         return () if conversation is None else conversation()
 
@@ -347,28 +347,29 @@ class ToolContext:
 
     @property
     def agent_id(self) -> str:
-        """Who makes the call."""
+        """The agent that makes the call."""
         return self.call.agent
 
     @property
     def cwd(self) -> str:
-        """The workspace, absolute."""
+        """The absolute path of the workspace."""
         return self.session.roots[0]
 
     @property
     def additional_directories(self) -> tuple[str, ...]:
-        """Roots beside the workspace."""
+        """The roots other than the workspace."""
         return self.session.roots[1:]
 
     @property
     def reads(self) -> ReadState:
         """What the calling agent has seen."""
         call = self.call
+        # Without a conversation the reader is the agent; every read needs this, so it is not computed.
         return self.session.read_states.for_agent(call.reader if call.conversation else call.agent)
 
     @property
     def options(self) -> Options:
-        """Facts about the agent around the runtime."""
+        """Facts about the agent that uses the runtime."""
         return self.session.options
 
     @property
@@ -378,5 +379,5 @@ class ToolContext:
 
     @property
     def artifacts(self) -> Artifacts:
-        """Where a tool may keep a large text or file beside its result."""
+        """Storage for large texts or files that belong to a result."""
         return self.session.artifacts

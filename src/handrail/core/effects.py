@@ -1,7 +1,7 @@
-"""What a tool may do at most, stated by its author and checked when it is registered and called.
+"""The most that a tool may do: declared by its author, checked when it is registered and called.
 
-A tool without a statement is not registered; a call whose footprint goes beyond the statement is
-refused. The body of a tool is trusted code: nothing watches whether the statement is true.
+A tool that declares no effects is not registered; a call whose footprint exceeds them is refused. The
+code of a tool is trusted: nothing checks whether it does only what it declares.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Effects(Flag):
 
     `PURE` stands alone: the tool neither reads nor changes anything that a call could name.
     `WRITES_PATHS` includes reading them. `SESSION` is state of the session and its jobs.
-    `OPEN_ENDED` is everything: such a call is asked about, and runs alone.
+    `OPEN_ENDED` is everything: the user is asked about such a call, and it runs alone.
     """
 
     PURE = auto()
@@ -32,13 +32,13 @@ class Effects(Flag):
 
 _PATHS: Final = Effects.READS_PATHS | Effects.WRITES_PATHS
 _CHANGES: Final = Effects.WRITES_PATHS | Effects.SESSION | Effects.NETWORK | Effects.OPEN_ENDED
-# The key of everything that tools of one's own keep in the session, and of every host.
+# The key of the session values of user-defined tools, and the key of every host.
 _SESSION_KEY: Final = Touch("session:values", Access.WRITE)
 _NETWORK_KEY: Final = Touch("net:*", Access.WRITE)
 
 
 def path_effects(uses: Collection[PathUse]) -> Effects | None:
-    """What path types state by themselves; None without any."""
+    """The effects that path types imply; None if there are no path types."""
     if not uses:
         return None
     return Effects.WRITES_PATHS if PathUse.WRITE in uses else Effects.READS_PATHS
@@ -52,8 +52,8 @@ def changes_anything(effects: Effects) -> bool:
 def check_statement(
     effects: Effects | None, uses: Collection[PathUse], *, plans: bool, own_footprint: bool
 ) -> Effects:
-    """The statement, if the tool's parameters and methods agree with it; raises TypeError with
-    what contradicts it.
+    """Return the declared effects if the tool's parameters and methods agree with them; raises
+    TypeError with the contradiction.
     """
     if not isinstance(effects, Effects) or not effects:
         raise TypeError(
@@ -85,8 +85,8 @@ def check_statement(
 
 
 def base_footprint(effects: Effects) -> Footprint:
-    """What every call touches beside its path arguments, unless the tool's own footprint says
-    less.
+    """What every call touches in addition to its path arguments, unless the tool computes a smaller
+    footprint.
     """
     touches = [_SESSION_KEY] if Effects.SESSION in effects else []
     touches += [_NETWORK_KEY] if Effects.NETWORK in effects else []
@@ -95,7 +95,7 @@ def base_footprint(effects: Effects) -> Footprint:
 
 
 def find_excess(effects: Effects, footprint: Footprint) -> str | None:
-    """Why a footprint goes beyond the stated effects; None if it does not."""
+    """Why a footprint exceeds the declared effects; None if it does not."""
     if Effects.OPEN_ENDED in effects:
         return None
     if footprint.open_ended:
@@ -109,7 +109,7 @@ def find_excess(effects: Effects, footprint: Footprint) -> str | None:
 
 
 def _needed(key: str, access: Access) -> Effects:
-    """The effects of which one must be stated for a touch."""
+    """The effects of which a tool must declare at least one for a touch."""
     kind = key.partition(":")[0]
     if kind in ("file", "tree"):
         return _PATHS if access is Access.READ else Effects.WRITES_PATHS

@@ -1,7 +1,7 @@
-"""What happens, as values: a UI, the audit and recovery read only these.
+"""The events of a runtime, for user interfaces, the audit and telemetry.
 
-Shapes are public and append-only: a field is added, never renamed or given another meaning;
-`v` is raised when readers must change. `to_dict` is the wire form.
+Their shapes are public: fields are added, never renamed, and never change their meaning. `v` is
+raised if readers must change. `to_dict` is the wire form.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.core.results import Modifier, modifier_dict
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of all events; `type` tags the union."""
+    """The base class of all events; `type` says which event it is."""
 
     type: ClassVar[str] = ""
     v: ClassVar[int] = 1
@@ -27,7 +27,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted(Event):
-    """A call has been prepared and is being cleared."""
+    """A call has been prepared and is now checked against the policy."""
 
     type: ClassVar[str] = "tool_call_start"
     call_id: str
@@ -35,15 +35,15 @@ class CallStarted(Event):
     turn: int
     agent: str
     summary: str
-    # How the tool itself shows the call to a user (`render_call`); None: it does not.
+    # The tool's description of the call for users (`render_call`); None if it has none.
     display: str | None = None
-    # What it can touch, such as "write file:/project/a.py".
+    # What the call can touch, such as "write file:/project/a.py".
     footprint: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CallRefusedEarly(Event):
-    """A call of a message that is still being streamed will certainly be refused."""
+    """A call in a message that is still being streamed will be refused for certain."""
 
     type: ClassVar[str] = "tool_call_refused_early"
     call_id: str
@@ -64,7 +64,7 @@ class CallHeartbeat(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallProgress(Event):
-    """A tool reports how far it is."""
+    """A tool reports its progress."""
 
     type: ClassVar[str] = "tool_call_progress"
     call_id: str
@@ -74,7 +74,7 @@ class CallProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallOutput(Event):
-    """Output of a program that the call runs; only a part, if there is very much."""
+    """Output of a program that the call runs; not all of it if there is very much."""
 
     type: ClassVar[str] = "tool_call_output"
     call_id: str
@@ -85,9 +85,9 @@ class CallOutput(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallEnded(Event):
-    """A call is over, however it ended; `code` and `reason` are those of its problem, `verdict` and
-    `rule` say why it was allowed. `footprint` names what it could touch, such as
-    "write file:/project/a.py"; `changes` is the number of files that it changed.
+    """A call has ended. `code` and `reason` are those of its problem; `verdict` and `rule` say why it
+    was allowed. `footprint` is what the call could touch, such as "write file:/project/a.py";
+    `changes` is the number of files that it changed.
     """
 
     type: ClassVar[str] = "tool_call_end"
@@ -115,7 +115,7 @@ class BatchStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class BatchEnded(Event):
-    """All calls of a batch are over."""
+    """All calls of a batch have ended."""
 
     type: ClassVar[str] = "tool_calls_batch_end"
     turn: int
@@ -142,7 +142,7 @@ class ToolUnregistered(Event):
 
 @dataclass(frozen=True, slots=True)
 class FileChanged(Event):
-    """A file now has other content; caches of it are stale."""
+    """The content of a file has changed; caches of it are stale."""
 
     type: ClassVar[str] = "file_changed"
     call_id: str
@@ -152,10 +152,10 @@ class FileChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class ContextModified(Event):
-    """A tool asks for a change of the conversation's context; sent in call order."""
+    """A tool requests a change of the conversation's context; sent in the order of the calls."""
 
     type: ClassVar[str] = "context_modified"
-    # Version 1 had the fields of the modifier without their names or its type.
+    # Version 1 had only the values of the modifier, without field names and type.
     v: ClassVar[int] = 2
     call_id: str
     modifier: Modifier
@@ -196,8 +196,8 @@ class TodosChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(Event):
-    """The user is asked (`approver="events"`); `rt.reply` answers. `request` is the JSON form of the
-    `ApprovalRequest`, or of what `ask_user` asks, with the key `questions`.
+    """A question waits for the user (`approver="events"`); `rt.reply` answers it. `request` is the JSON
+    form of the `ApprovalRequest`, or of the questions of `ask_user`, which has the key `questions`.
     """
 
     type: ClassVar[str] = "question"
@@ -210,7 +210,7 @@ class QuestionAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswered(Event):
-    """A question no longer waits. `answer` is None if its call ended first; `via` is then
+    """A question no longer waits. If its call ended before an answer, `answer` is None and `via` is
     "withdrawn".
     """
 
@@ -245,7 +245,7 @@ class McpCallStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class McpCallEnded(Event):
-    """The call of an MCP server's tool is over."""
+    """The call of a tool of an MCP server has ended."""
 
     type: ClassVar[str] = "mcp_tool_call_end"
     server: str

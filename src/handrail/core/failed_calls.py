@@ -78,7 +78,7 @@ class FailedCall:
 
 
 class FailedCallChange(NamedTuple):
-    """A new state; `error` None: there was no further failure."""
+    """The new state of a failed call. `error` is the problem of a further failure, None without one."""
 
     state: FailedCallState
     owner: str = ""
@@ -89,7 +89,7 @@ class FailedCallStore(Protocol):
     """Stores failed calls for all processes that share a store."""
 
     async def record_failed_call(self, call: NewFailedCall) -> None:
-        """Store it; if the same call is pending already, count one more failure."""
+        """Store a failed call, or count another failure if the same call is pending already."""
 
     async def failed_calls(self, state: FailedCallState | None = None) -> Sequence[FailedCall]:
         """All failed calls, or those in one state, oldest first."""
@@ -98,4 +98,4 @@ class FailedCallStore(Protocol):
         """The failed call with this id."""
 
     async def change_failed_call(self, seen: FailedCall, to: FailedCallChange) -> bool:
-        """Change its state; False if its state or owner has changed since `seen`."""
+        """Change the state of a call; False if its state or owner has changed since `seen`."""

@@ -1,4 +1,4 @@
-"""The words with which providers say how a message ended, and what they mean."""
+"""The finish reasons of providers, mapped to `Finish`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from handrail.core.ports.models import Finish
 
-# `stop` with calls: OpenAI sends it where `tool_choice` names a function, and several
-# compatible servers send it for every call. The message is complete in both cases.
+# `stop` may come with calls: OpenAI sends it if `tool_choice` names a function, and several compatible
+# servers send it for every message with calls. The message is complete in both cases.
 CHAT_FINISH: Final[Mapping[str, Finish]] = {
     "tool_calls": Finish.CALLS,
     "function_call": Finish.CALLS,
@@ -55,5 +55,5 @@ GEMINI_FINISH: Final[Mapping[str, Finish]] = {
 
 
 def get(thing: Any, name: str) -> Any:
-    """The field of that name, None if there is none."""
+    """The value of a key or attribute, None if there is none."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)

@@ -1,6 +1,7 @@
 """What a call will touch, computed before it runs.
 
-Permissions, locks, the journal and scheduling all use this value, so they cannot disagree. Keys are canonical (symlinks resolved): two spellings of one file are one key.
+Permissions, locks, the record and scheduling all use this value, so they cannot disagree. Keys are
+canonical (symlinks are resolved): two spellings of one file have the same key.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Touch(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Everything a call touches; `open_ended`: that cannot be known before it runs.
+    """Everything that a call touches. `open_ended`: what it touches cannot be known before it runs.
 
     `command` is the analysis of the command that the call would run, if it runs one.
     `alone`: the call runs after all earlier calls and before all later ones, whatever they touch.
@@ -47,7 +48,7 @@ class Footprint(NamedTuple):
         """Whether the call changes nothing."""
         if self.open_ended:
             return False
-        # A loop, not `all`: a generator costs more than the loop, and every call needs the answer.
+        # A loop, not `all`: it is faster than a generator, and every call uses this property.
         for _, access in self.touches:  # noqa: SIM110
             if access is Access.WRITE:
                 return False
@@ -64,7 +65,7 @@ class Footprint(NamedTuple):
         )
 
     def conflicts_with(self, other: Footprint) -> bool:
-        """Whether the two calls must not run at the same time or change places."""
+        """Whether two calls must not run at the same time and must keep their order."""
         if self.alone or other.alone:
             return True
         if self.open_ended or other.open_ended:

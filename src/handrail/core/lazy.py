@@ -10,23 +10,23 @@ _T = TypeVar("_T")
 
 
 class Lazy(Generic[_T]):
-    """Calls `build` once, whichever thread asks first; if `build` raises, the next use tries
+    """Calls `build` once, on the first use by any thread; if `build` raises, the next use calls it
     again.
     """
 
     __slots__ = ("_build", "_lock", "built", "value")
 
-    # Built when it is first used; a plain attribute from then on.
+    # Built by `__getattr__` on the first use; a plain attribute afterwards.
     value: _T
 
     def __init__(self, build: Callable[[], _T]) -> None:
         self._build = build
         self._lock = RLock()
-        # The value if it has been used, else None.
+        # The value if it has been built, else None.
         self.built: _T | None = None
 
     def __getattr__(self, name: str) -> _T:
-        """The value, which is not set yet."""
+        """Build the value; called only while the attribute `value` is not set."""
         if name != "value":
             raise AttributeError(name)
         with self._lock:

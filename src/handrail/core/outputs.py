@@ -1,7 +1,6 @@
-"""The full text of an earlier result, named by a handle: `output:<call id>`.
+"""Handles of the full text of an earlier result: `output:<call id>`.
 
-The handle stands where a tool takes a path to read. A file of that name is written with
-`./` before it.
+A handle can be used in place of a path to read. A file of such a name is written with `./` before it.
 """
 
 from __future__ import annotations
@@ -11,32 +10,32 @@ from typing import Final, NamedTuple, Protocol
 from handrail.core.call import ToolCall
 
 OUTPUT_PREFIX: Final = "output:"
-# In the `meta` of a result: the id of the call whose output it repeats.
+# The key in the `meta` of a result with the id of the call whose output the result repeats.
 OUTPUT_OF: Final = "output_of"
 
 
 def output_handle(call_id: str) -> str:
-    """The handle of what a call returned."""
+    """The handle of the output of a call."""
     return f"{OUTPUT_PREFIX}{call_id}"
 
 
 def output_call_id(path: object) -> str | None:
-    """The call whose output a path argument names; None if it names a file."""
+    """The id of the call whose output a path argument names; None if it names a file."""
     if isinstance(path, str) and path.startswith(OUTPUT_PREFIX):
         return path[len(OUTPUT_PREFIX) :]
     return None
 
 
 class StoredStream(NamedTuple):
-    """One stream of a program, complete as far as it was kept."""
+    """One stream of a program, as much of it as was stored."""
 
     name: str
     text: str
 
 
 class StoredOutput(NamedTuple):
-    """What a call returned. `streams` are those of a command, with its exit code; otherwise
-    `text` is all of it.
+    """The output of a call. A command has `streams` and an exit code; for other calls `text` is the
+    whole output.
     """
 
     call_id: str
@@ -46,19 +45,19 @@ class StoredOutput(NamedTuple):
 
 
 class Outputs(Protocol):
-    """Results of earlier calls of the same session. Reading one is a read of what its call
-    has read, under the rules that hold now.
+    """The results of earlier calls of the same session. Reading a result counts as reading the files
+    that its call has read, under the current rules.
     """
 
     async def load(self, call_id: str, caller: ToolCall) -> StoredOutput:
-        """The full output of a call; raises `not_found` if it is not kept, `denied` if the
-        caller may not read it.
+        """The full output of a call; raises `not_found` if it was not stored, `denied` if the caller
+        may not read it.
         """
 
     async def check(self, call_id: str, caller: ToolCall) -> None:
-        """Raise `denied` if the caller may not read what a call has returned."""
+        """Raise `denied` if the caller may not read the output of a call."""
 
     async def denies(self, call: ToolCall) -> bool:
-        """Whether the agent of a call may not read now what the call has returned, in whichever session
-        it was made. A call that is not on record is judged by what it says.
+        """Whether the agent that made a call, in any session, may no longer read its output. A call
+        that is not in the record is judged by its arguments.
         """

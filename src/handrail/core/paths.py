@@ -1,7 +1,7 @@
-"""How a tool says that an argument is a path: by its type.
+"""The types that mark an argument of a tool as a path.
 
-An argument of one of these types is resolved and contained before the tool sees it, and
-the call's footprint follows from it. The tool finds the result in `ctx.places`.
+The engine resolves such an argument inside the workspace before the tool runs, and derives the call's
+footprint from it. The tool finds the resolved path in `ctx.places`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-# Under this key the schema that pydantic builds for a path type carries its uses.
+# The key of the uses of a path in the metadata of its core schema.
 PATH_MARK: Final = "handrail_path"
 
 
@@ -24,8 +24,8 @@ class PathUse(StrEnum):
     def __get_pydantic_core_schema__(
         self, source: Any, handler: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
-        """The schema of the annotated type, marked, so that the path is found wherever the
-        type stands: `core/arguments/path_arguments.py` looks for the mark.
+        """Add a mark to the schema of the annotated type. `core/arguments/path_arguments.py` looks for
+        the mark, so that a path is found wherever its type is used.
         """
         schema = handler(source)
         metadata = dict(schema.get("metadata") or {})

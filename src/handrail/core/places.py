@@ -1,4 +1,4 @@
-"""Where a path leads: the result of resolving it once, beneath a root."""
+"""Resolved paths: what a path below a root leads to, and the attributes of files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import stat
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-# The root of a place that lies in no root: the session's own plan file. It is larger than any list
-# of roots, so using it as an index fails.
-ASIDE: Final = 1 << 20
+# The `root` of the session's plan file, which is not below any root. It is larger than any list of
+# roots, so using it as an index fails.
+PLAN_FILE_ROOT: Final = 1 << 20
 
 
 def shown(path: str) -> str:
-    """The path for a line of text; quoted and escaped where it could be taken for more.
+    """The path in a form that is safe in a line of text.
 
-    A line break in a name would forge a line, and a name in quotes or brackets would look like a
+    A line break in a name would start a new line, and a name in quotes or brackets would look like a
     message of Handrail, so such names are written as Python literals.
     """
     plain = path.isprintable() and not path.startswith(("'", '"', "["))
@@ -22,12 +22,21 @@ def shown(path: str) -> str:
 
 
 def is_utf8(path: str) -> bool:
-    """Whether the bytes of a name are valid UTF-8; others are held as lone surrogates."""
+    """Whether the bytes of a name are valid UTF-8; invalid bytes are represented as lone surrogates."""
     return path.isascii() or not any("\udc80" <= one <= "\udcff" for one in path)
 
 
+def folders_above(path: str) -> list[str]:
+    """The folders above a path, lowest first; "" is the root of an absolute path."""
+    found = []
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        found.append(path)
+    return found
+
+
 class Kind(StrEnum):
-    """What exists at a place."""
+    """What exists at a resolved path."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -36,7 +45,7 @@ class Kind(StrEnum):
 
 
 class Form(StrEnum):
-    """What an entry of a directory is itself, whatever it leads to."""
+    """What an entry of a directory is, without following links."""
 
     FILE = "file"
     LINK = "link"
@@ -56,8 +65,8 @@ class Form(StrEnum):
 class Stat(NamedTuple):
     """Identity and attributes of a file at one moment.
 
-    `settled` says that the last change was long enough ago for the time stamps to prove that
-    equal stats mean equal content; otherwise only the content's hash proves it.
+    `settled`: the last change was so long ago that equal stats prove equal content; otherwise only the
+    hash of the content proves it.
     """
 
     device: int
@@ -75,14 +84,14 @@ class Stat(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A path inside a root with every symlink resolved; `kind` is as of resolving.
+    """A path inside a root with all symlinks resolved.
 
-    `root` is the index of the root, `rel` the path from it ("" is the root itself).
-    `path` is how the place is shown: relative for the workspace, absolute elsewhere.
-    `via` holds the other absolute names it was reached by: as it was written, and each
-    symlink on the way with the rest of the path; empty where no link was passed.
-    `missing_above` counts the directories above it that do not exist either.
-    Opening a place never follows a symlink, so a swapped directory cannot redirect it.
+    `root` is the index of the root, `rel` the path from it ("" is the root itself), `kind` what existed
+    there when the path was resolved. `path` is the path as it is shown: relative for the workspace,
+    absolute elsewhere. `via` are the other absolute names of the path: as it was written, and each
+    symlink on the way with the rest of the path; empty if there was no link. `missing_above` counts the
+    directories above the path that do not exist. Opening a place never follows a symlink, so a directory
+    that was exchanged in between cannot redirect it.
     """
 
     root: int
@@ -95,12 +104,12 @@ class Place(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The path as it may stand in a line of text."""
+        """The path in a form that is safe in a line of text."""
         return shown(self.path)
 
     @property
     def key(self) -> str:
-        """The footprint key of this one file."""
+        """The footprint key of this file."""
         return f"file:{self.absolute}"
 
 

@@ -16,17 +16,16 @@ from handrail.core.text.content import Content
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file before and after; `before` None means it did not exist, `after` None deletes.
+    """One file before and after. `before` None: the file did not exist; `after` None: it is deleted.
 
-    `seen` is the stat that belongs to `before`; commit refuses unless the file is still that.
-    `mode` sets permission bits; None keeps the old ones (or the default for a new file).
-    `empties` directories above a deleted file go with it, lowest first, while they are empty.
+    `seen` is the stat of `before`; the commit refuses if the file has changed since. `mode` sets the
+    permission bits; None keeps the old ones (or the default for a new file). `empties` is the number of
+    directories above a deleted file that are deleted with it, lowest first, while they are empty.
+    `same_file` are candidates, best first, for a hard link: a new file becomes another name of the first
+    of them that has this content by then.
 
-    `same_file` are places, the best first, of which a new file is to be another name (a hard
-    link) if one of them holds just this content by then.
-
-    An undo changes links and folders too. The content of a link is where it leads, that of a
-    folder is empty; a folder is never exchanged for anything else, and goes only if it is empty.
+    An undo also changes links and folders. The content of a link is its target, that of a folder is
+    empty; a folder is never replaced by something else, and is deleted only if it is empty.
     """
 
     place: Place
@@ -41,7 +40,7 @@ class Change:
 
     @property
     def path(self) -> str:
-        """The path as users and models are shown it."""
+        """The path as it is shown to users and models."""
         return self.place.path
 
     @property
@@ -56,13 +55,13 @@ class Change:
 
     @property
     def of_folder(self) -> bool:
-        """Whether it makes or removes a folder, or gives one other permissions."""
+        """Whether the change creates or removes a folder, or changes its permissions."""
         return Form.FOLDER in (self.before_form, self.after_form)
 
     @property
     def only_opens(self) -> bool:
-        """Whether it is of a folder that stays as it is, and is only opened to its owner while
-        the other changes of the plan happen in it.
+        """Whether the change leaves a folder as it is, and only makes it accessible to its owner while
+        the other changes of the plan are made in it.
         """
         both = self.before_form is self.after_form is Form.FOLDER and self.after is not None
         return both and self.seen is not None and self.mode == stat.S_IMODE(self.seen.mode)
@@ -103,7 +102,7 @@ class Plan:
 
     @cached_property
     def hash(self) -> str:
-        """Identifies exactly these changes; an approval is bound to it."""
+        """A hash of these changes; an approval is valid only for this hash."""
         state = hashlib.sha256()
         for change in self.changes:
             fields = (change.place.absolute, change.before_hash, change.after_hash, change.mode)
@@ -112,14 +111,14 @@ class Plan:
 
 
 def content_hash(content: Content | None, form: Form) -> str | None:
-    """The SHA-256 of a file's content; of a link and a folder it says what it is as well."""
+    """The SHA-256 of the content of a file; for a link or a folder with its form as a prefix."""
     if content is None:
         return None
     return content.digest if form is Form.FILE else f"{form.value}:{content.digest}"
 
 
 def temp_name(token: str, number: int) -> str:
-    """The name beside its target under which change `number` of a plan is made ready, and
-    under which the replaced file stands until it is kept. Recovery looks for it.
+    """The temporary name, in the folder of its target, of the new content of change `number`, and of
+    the replaced file until it is stored. Recovery looks for files of such names.
     """
     return f".handrail-{token}-{number}.tmp"

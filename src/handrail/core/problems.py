@@ -1,8 +1,8 @@
 """Why a call failed: a code, a message and a hint for the caller.
 
-`Problem` is the value; `ProblemRaised` carries it through our own code to the one place
-(the pipeline, the command line) that turns it back into a value. Anything else that is
-raised inside Handrail is a bug of ours. The list of codes is closed: it is public API.
+`Problem` is the value; `ProblemRaised` carries it to the pipeline or the command line, which turn it
+back into a value. Any other exception inside Handrail is a bug. The list of codes is closed and part of
+the public API.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Problem:
     hint: str | None = None
     field: str | None = None
     retryable: bool = False
-    # The canonical names of the tools that the hint names: a caller that cannot use them gets no hint.
+    # The canonical names of the tools in the hint; a caller that cannot use them gets no hint.
     hint_tools: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class ProblemRaised(Exception):
 
     @classmethod
     def of(cls, problem: Problem) -> ProblemRaised:
-        """A problem that was kept as a value, to be raised again."""
+        """The exception that carries an existing problem."""
         raised = cls(problem.code, problem.message, hint=problem.hint)
         raised.problem = problem
         return raised

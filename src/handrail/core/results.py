@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class FileRead(NamedTuple):
-    """Context modifier: the model has now seen this content of this file."""
+    """Context modifier: the model has seen this content of the file."""
 
     path: str
     content: str
@@ -31,7 +31,7 @@ class FileRead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PermissionGranted:
-    """Context modifier: calls of this tool that match the pattern need no question."""
+    """Context modifier: calls of this tool that match the pattern need no approval."""
 
     tool: str
     pattern: str
@@ -39,7 +39,7 @@ class PermissionGranted:
 
 @dataclass(frozen=True, slots=True)
 class QueueCommand:
-    """Context modifier: the loop should take up this command next."""
+    """Context modifier: the agent loop should run this command next."""
 
     command: str
 
@@ -60,8 +60,8 @@ NO_META: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Output(NamedTuple):
-    """What a tool's `run` returns: `text` for the model, `display` for the user
-    (None: the same text), `data` for the program (JSON-ready).
+    """What a tool's `run` returns: `text` for the model, `display` for the user (None: `text`), `data`
+    for the program (JSON-compatible).
     """
 
     text: str
@@ -70,13 +70,13 @@ class Output(NamedTuple):
     modifiers: tuple[Modifier, ...] = ()
     images: tuple[Image, ...] = ()
     meta: Mapping[str, Any] = NO_META
-    # Why the tool did not succeed, although it returns output.
+    # Set if the tool failed and nevertheless has output.
     problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """A change that happened, by its hashes."""
+    """A committed change, with the hashes of the contents."""
 
     path: str
     operation: str
@@ -101,12 +101,12 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the call succeeded, or in a dry run would be carried out."""
+        """Whether the call succeeded or, in a dry run, would be carried out."""
         return self.status is Status.OK or self.status is Status.PLANNED
 
     @property
     def is_error(self) -> bool:
-        """The opposite of `ok`, as providers spell it."""
+        """The opposite of `ok`, under the name that providers use."""
         return not self.ok
 
     def unwrap(self) -> ToolResult:
@@ -116,7 +116,7 @@ class ToolResult:
         raise ProblemRaised.of(self.problem or Problem("internal", self.text))
 
     def with_modifier(self, modifier: Modifier) -> ToolResult:
-        """A copy that carries one more context modifier."""
+        """A copy with another context modifier."""
         return replace(self, modifiers=(*self.modifiers, modifier))
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,10 +143,10 @@ class ToolResult:
 
 
 def modifier_dict(modifier: Modifier, text: str | None = None) -> dict[str, Any]:
-    """The JSON shape of a context modifier; content that stands in `text` is left out."""
+    """The JSON form of a context modifier; content that is part of `text` is left out."""
     match modifier:
         case FileRead(path, content) if text is not None and content in text:
-            # What was read is the text of the result, which is not repeated.
+            # The content is already in the text of the result.
             return {"type": "file_read", "path": path}
         case FileRead(path, content):
             return {"type": "file_read", "path": path, "content": content}

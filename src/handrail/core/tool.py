@@ -1,4 +1,4 @@
-"""The base class of tools, and what their authors use."""
+"""The base class of tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 P = TypeVar("P", bound="BaseModel")
-# What every provider accepts as the name of a function.
+# Names that every provider accepts for a function.
 TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -57,32 +57,29 @@ class Tool(ABC, Generic[P]):
     # What permission rules, dialects and the command line know about the tool.
     traits: ToolTraits = ToolTraits()
     group: Group = Group.META
-    # No call can harm, although it changes state of the session.
+    # No call can do harm, although calls change the state of the session.
     always_safe: bool = False
-    # Every call only fetches something from the network.
+    # Calls use the network only to fetch something.
     fetches_only: bool = False
-    # Other calls are made because of a call of it, each with its own effects.
+    # A call of this tool causes other calls, each with its own effects.
     leads_to_calls: bool = False
     idempotent: bool = False
-    # How often a call is tried if it fails in a way that may pass; needs `idempotent`.
+    # How often a call is attempted if it fails with a transient error; requires `idempotent`.
     max_attempts: int = 1
-    # Whether calling it again and again with the same arguments is how it is used.
+    # Repeated calls with the same arguments are the normal use of the tool.
     polls: bool = False
-    # Whether its path arguments may be handles of earlier results (`output:<call id>`).
+    # Path arguments may be handles of earlier results (`output:<call id>`).
     reads_outputs: bool = False
     timeout_s: float | None = 120.0
     max_chars: int = 30_000
     keep: Keep = "end"
     output_schema: dict[str, Any] | None = None
-    # Raw JSON Schema for tools whose arguments were not declared as a model (A05). A string
-    # with "x-handrail-path": "read", "write" or "tree" is a path argument.
+    # The JSON Schema of the arguments, for tools that have no model of them. A string with
+    # "x-handrail-path": "read", "write" or "tree" is a path argument.
     raw_schema: dict[str, Any] | None = None
-
-    # Set for each subclass: whether it changes files by returning a plan, ...
+    # Set for each subclass: whether it implements `plan`, `preflight` and `opinion`.
     plans: ClassVar[bool] = False
-    # ... checks a call before anyone is asked, ...
     has_preflight: ClassVar[bool] = False
-    # ... and may object to a call.
     has_opinion: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -92,11 +89,10 @@ class Tool(ABC, Generic[P]):
         cls.has_opinion = cls.opinion is not Tool.opinion
 
     def footprint(self, args: P) -> Footprint | None:
-        """What this call will touch; None: its path arguments, by their types, and whatever
-        `effects` states beyond them.
+        """What this call will touch; None: its path arguments, and whatever else `effects` declares.
 
-        May narrow what the tool states, never widen it: such a call is refused. The call's
-        path arguments are always part of it. Resolves paths, reads nothing, changes nothing.
+        A footprint may be smaller than `effects`; a call with a larger one is refused. The path arguments
+        of the call are always added. May resolve paths, but must not read or change anything.
         """
         del args
         if self.effects is not None and Effects.OPEN_ENDED in self.effects:
@@ -104,24 +100,24 @@ class Tool(ABC, Generic[P]):
         return NOTHING if self.effects is Effects.PURE else None
 
     def risk(self, args: P) -> Risk | None:
-        """How much the call could harm; None: safe if it only reads, else moderate."""
+        """How much harm the call could do; None: safe if it only reads, otherwise moderate."""
         del args
         return Risk.SAFE if self.always_safe else None
 
     def opinion(self, args: P) -> Verdict | None:
-        """What the tool itself has against the call: ASK or DENY; None: nothing. It is one
-        opinion beside the guards, rules and hooks, and an ALLOW counts as none.
+        """The tool's own verdict on the call, ASK or DENY; None if it does not object. It is combined
+        with those of guards, rules and hooks; an ALLOW has no effect.
         """
         del args
         return None
 
     def enabled(self, session: Session) -> bool:
-        """Whether the tool can be used here and now."""
+        """Whether the tool can be used in this session."""
         del session
         return True
 
     def shown(self, session: Session) -> bool:
-        """Whether the tool is declared to models; by default if it is enabled."""
+        """Whether the tool is declared to models; by default whether it is enabled."""
         return self.enabled(session)
 
     def describe(self, session: Session) -> str | Awaitable[str]:
@@ -138,7 +134,7 @@ class Tool(ABC, Generic[P]):
 
     @property
     def changes_files(self) -> bool:
-        """Whether a call may change more than the session, by itself or by calls that follow from it."""
+        """Whether a call, or a call that it causes, may change more than the session."""
         if self.plans or self.leads_to_calls or self.effects is None:
             return True
         harmless = Effects.PURE | Effects.READS_PATHS | Effects.SESSION
@@ -147,7 +143,7 @@ class Tool(ABC, Generic[P]):
 
     @property
     def sensitive(self) -> bool:
-        """Whether a call of this tool may be more than safe, so that modes that ask may ask."""
+        """Whether a call of this tool may have a risk above safe, so that some modes ask the user."""
         return not (self.only_reads or self.always_safe)
 
     def get_schema(self) -> dict[str, Any]:
@@ -157,7 +153,7 @@ class Tool(ABC, Generic[P]):
         from handrail.core.arguments.schema import json_schema
 
         parameters = self.raw_schema or json_schema(self.params)
-        # Names of arguments and tools that dialects change are marked in descriptions.
+        # Descriptions mark the names of arguments and tools, because dialects replace them.
         named = re.sub(r"\[\[(?:tool:)?(\w+)\]\]", r"\1", json.dumps(parameters))
         function = {
             "name": self.name,
@@ -167,7 +163,7 @@ class Tool(ABC, Generic[P]):
         return {"type": "function", "function": function}
 
     def argument_model(self) -> type[BaseModel]:
-        """The arguments as a model: `params`, or one made from `raw_schema`."""
+        """The model of the arguments: `params`, or a model made from `raw_schema`."""
         if self.raw_schema is None:
             return self.params
         from handrail.core.arguments.schema import model_from_schema
@@ -175,7 +171,7 @@ class Tool(ABC, Generic[P]):
         return model_from_schema(self.name, self.raw_schema)
 
     def validate_args(self, arguments: Mapping[str, Any]) -> BaseModel:
-        """The arguments as the tool takes them; raises pydantic's ValidationError."""
+        """Validate arguments; returns the model, raises pydantic's ValidationError."""
         return self.argument_model().model_validate(arguments)
 
     def forward(self, args: P) -> tuple[str, Mapping[str, Any]]:
@@ -186,7 +182,7 @@ class Tool(ABC, Generic[P]):
         """Raise `ProblemRaised` if the call cannot work; runs before the user is asked."""
 
     async def plan(self, args: P, ctx: ToolContext) -> Plan:
-        """The changes this call wants made."""
+        """The changes that this call wants to make."""
         raise TypeError(f"{self.name} has no plan")
 
     async def run(self, args: P, ctx: ToolContext) -> Output:
@@ -194,19 +190,19 @@ class Tool(ABC, Generic[P]):
         raise TypeError(f"{self.name} has no run")
 
     def preview(self, args: P) -> str:
-        """What the user is shown before a call that has neither plan nor command."""
+        """What the user is shown for approval of a call that has neither a plan nor a command."""
         del args
         return ""
 
     def render_call(self, args: P) -> str | None:
-        """One line for the user that describes the call; None: a general one is made."""
+        """One line for the user that describes the call; None: a generic line is used."""
         del args
         return None
 
 
 def check_name_list(names: object, field: str) -> None:
-    """Raise `invalid_arguments` if one text was given where a list of names belongs: a text is
-    a collection too, of letters.
+    """Raise `invalid_arguments` if a string was given in place of a list of names: a string is also a
+    collection, of characters.
     """
     if isinstance(names, str):
         raise ProblemRaised(

@@ -1,4 +1,4 @@
-"""Whether a call may happen: risk, verdicts, and how several verdicts become one."""
+"""Risks and verdicts of calls, and how several verdicts are combined."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Risk(IntEnum):
 
 
 class Effect(StrEnum):
-    """What a verdict does, from mildest to strictest."""
+    """The effect of a verdict, from mildest to strictest."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -48,9 +48,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One opinion on a call; `rule` names where it comes from, for the audit.
+    """One verdict on a call; `rule` is its origin, for the audit.
 
-    `code` and `hint` become those of the Problem if the verdict is DENY.
+    `code` and `hint` become those of the `Problem` if the effect is DENY.
     """
 
     effect: Effect

@@ -1,1 +1,1 @@
-"""One table per vocabulary: canonical inside, the model's own words at the rim."""
+"""Dialects: one table per vocabulary of tools. The engine uses only canonical names."""

@@ -66,7 +66,7 @@ ARCHITECT: Final = Dialect(
                 Arg("context_lines", "context", {"default": 2}),
                 Arg("max_results", "limit"),
             ),
-            # Two one-sided values instead of `context`, which would outrule a given one.
+            # `before` and `after` instead of `context`, which would override given values of them.
             defaults={
                 "output_mode": "content",
                 "glob": "*.py",

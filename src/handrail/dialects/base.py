@@ -1,7 +1,7 @@
-"""What a dialect is: a table of views over the canonical tools, and how names are looked up.
+"""Dialects as tables of views of the canonical tools, and the translation of names and arguments.
 
-Everything behind this point sees canonical names only. A dialect never has parameters or
-an implementation of its own, so that no vocabulary can do what another cannot.
+All other packages see only canonical names. A dialect has no parameters and no implementation of its
+own, so that no vocabulary can do what another cannot.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Convert = Callable[[Any], Any]
 class Arg:
     """One argument as a dialect shows it.
 
-    `canonical` None: we have no such argument; it is accepted and recorded, not passed on.
-    `read` turns a value into the canonical one, `show` back; `schema` overrides what the
-    canonical argument's schema says; a hidden argument is accepted but not shown.
+    `canonical` None: the tool has no such argument; it is accepted and recorded, but not passed on.
+    `read` converts a value to the canonical one, `show` converts it back; `schema` overrides parts of
+    the canonical schema; a `hidden` argument is accepted but not shown.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Arg:
     read: Convert | None = None
     show: Convert | None = None
     hidden: bool = False
-    # Names inside the items of a list, from this vocabulary's to the canonical ones.
+    # Names inside the items of a list: name in this dialect → canonical name.
     inner: Mapping[str, str] = field(default_factory=dict)
 
     def read_value(self, value: Any) -> Any:
@@ -60,11 +60,11 @@ def same(*names: str) -> tuple[Arg, ...]:
 class View:
     """A canonical tool as a dialect shows it.
 
-    `rest` shows the arguments that `args` does not list, under their own names. `defaults`
-    are canonical values for what the caller leaves out. `note` follows the
-    first line of the tool's description. `example` is a call with the names of this view.
-    `required` are arguments that must be given although the tool could do without them.
-    `openings` maps the first words of a result about a job to those of this vocabulary.
+    `rest`: arguments that are not in `args` are shown under their canonical names. `defaults` are
+    canonical values for arguments that the caller leaves out. `note` follows the first line of the
+    tool's description. `example` is a call with the names of this view. `required` are arguments that
+    must be given although the tool does not require them. `openings` maps the first words of a result
+    about a job to those of this dialect.
     """
 
     tool: str
@@ -78,7 +78,7 @@ class View:
     openings: Mapping[str, str] = field(default_factory=dict)
 
     def units(self, spelled: Mapping[str, str]) -> dict[str, Convert]:
-        """What turns canonical values into this view's, for arguments called by this view's names."""
+        """Canonical name → the conversion to this view's values, for arguments under this view's names."""
         return {
             arg.canonical: arg.show
             for arg in self.args
@@ -87,19 +87,19 @@ class View:
 
     @cached_property
     def inner_names(self) -> dict[str, dict[str, str]]:
-        """This view's names inside of canonical arguments, by the canonical ones."""
+        """Canonical argument → (canonical name inside its items → this view's name)."""
         named = {arg.canonical: arg.inner for arg in self.args if arg.canonical and arg.inner}
         return {name: {to: one for one, to in inner.items()} for name, inner in named.items()}
 
     @cached_property
     def _limited(self) -> tuple[tuple[str, Arg], ...]:
-        """The arguments whose values this view limits further than the tool does."""
+        """The arguments whose values this view limits more than the tool does."""
         named = ((arg.canonical, arg) for arg in self.args)
         return tuple((name, arg) for name, arg in named if name and _LIMITS & arg.schema.keys())
 
     def check_limits(self, given: Collection[str], values: object) -> None:
-        """Raise `invalid_arguments` for a given argument, named canonically, whose valid value is not
-        one that the view declares.
+        """Raise `invalid_arguments` if the value of an argument, although the tool accepts it, is not one
+        that the view declares. `given` are canonical names.
         """
         for name, arg in self._limited:
             if name not in given:
@@ -109,7 +109,7 @@ class View:
                 raise _not_declared(arg_name(name), reason, value)
 
     def shown_args(self, canonical: Iterable[str]) -> list[Arg]:
-        """The arguments that a model is shown, given the names the tool has."""
+        """The arguments that a model is shown; `canonical` are the arguments of the tool."""
         listed = {arg.canonical: arg for arg in self.args}
         if not self.rest:
             return [arg for arg in self.args if not arg.hidden]
@@ -119,14 +119,14 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """A vocabulary; `version` is raised when what a model is shown changes.
+    """A vocabulary; `version` is raised when the declarations for models change.
 
-    `hidden_by_default` are tools that this dialect shows only where their name or their group is
-    asked for, beside those that declare it themselves.
-    `keeps_directory`: where a command ends is where the next one starts. `output_lines` is how
-    many lines of a command's output are shown, as long as its characters fit. `command_timeout_s`
-    is how long a command may run if neither the call nor the settings say. `actions` are tools that
-    a model may call by writing `{"type": TOOL, …}` as the whole text of its reply.
+    `hidden_by_default` are tools that this dialect shows only if their name or group is requested, in
+    addition to the tools that declare this themselves. `keeps_directory`: a command starts in the
+    directory in which the previous one ended. `output_lines` is the most lines of a command's output
+    that are shown, within the limit of characters. `command_timeout_s` is the default time limit of
+    commands, if neither the call nor the settings have one. `actions` are tools that a model may call
+    by writing `{"type": TOOL, …}` as the whole text of its reply.
     """
 
     name: str
@@ -139,15 +139,15 @@ class Dialect:
     actions: frozenset[str] = frozenset()
 
     def hides(self, tool: str, traits: ToolTraits) -> bool:
-        """Whether a tool is shown only where its name or its group is asked for."""
+        """Whether a tool is shown only if its name or group is requested."""
         return traits.hidden_by_default or tool in self.hidden_by_default
 
 
 class TranslatedCall(NamedTuple):
-    """Arguments in canonical names.
+    """The arguments of a call under canonical names.
 
-    `ignored` holds what was given and has no meaning here. `spelled` leads from canonical
-    names to the caller's: the ones that were used, else the ones that are shown.
+    `ignored` are arguments without a canonical counterpart. `spelled` maps canonical names to the
+    caller's: the names that were used, otherwise the names that are shown.
     """
 
     arguments: Mapping[str, Any]
@@ -156,13 +156,13 @@ class TranslatedCall(NamedTuple):
 
 
 class ViewTable(NamedTuple):
-    """How the arguments of one view are translated, worked out once. Arguments that have no
-    `foreign` name need no translation, unless there are `defaults` or `required` ones.
+    """How the arguments of one view are translated; computed once. Arguments without a `foreign` name
+    need no translation, unless the view has `defaults` or `required` arguments.
     """
 
     args: Mapping[str, Arg]
     foreign: frozenset[str]
-    # From canonical names to the names that the view shows.
+    # Canonical name → the name that the view shows.
     spelled: Mapping[str, str]
     defaults: Mapping[str, Any]
     required: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ _SAME_NAMES: Final = ViewTable(NOTHING, frozenset(), NOTHING, NOTHING)
 
 
 class Vocabulary:
-    """One dialect as it is shown, with every spelling of all others accepted on input."""
+    """Shows one dialect, and accepts the names of all dialects in calls."""
 
     def __init__(self, dialect: Dialect, others: Sequence[Dialect]) -> None:
         self.dialect = dialect
@@ -188,9 +188,8 @@ class Vocabulary:
         self._tables: dict[View, ViewTable] = {}
 
     def resolve(self, name: str) -> View | None:
-        """The view that a name means: in this dialect, canonically, in any other dialect.
-
-        A name in another case is accepted if it can mean only one tool.
+        """The view of a name: in this dialect, otherwise the canonical one, otherwise one in another
+        dialect. A name in another letter case is accepted if it can mean only one tool.
         """
         return self._exact.get(name) or self._folded.get(name.casefold())
 
@@ -204,7 +203,7 @@ class Vocabulary:
         return self._exact.items()
 
     def shown(self, tool: str) -> View:
-        """How this dialect shows a canonical tool; a tool that no table knows, as it is."""
+        """The view of a canonical tool in this dialect; a tool without a view is shown as it is."""
         return self.views(tool)[0]
 
     def shown_name(self, tool: str) -> str:
@@ -212,11 +211,11 @@ class Vocabulary:
         return self.shown(tool).name
 
     def shows(self, view: View) -> bool:
-        """Whether a view belongs to this dialect itself, not to another that is accepted."""
+        """Whether a view belongs to this dialect, and not to another one that is only accepted."""
         return view in self.dialect.views
 
     def views(self, tool: str) -> list[View]:
-        """Every way in which this dialect shows a canonical tool (grep: literal and regex)."""
+        """All views of a canonical tool in this dialect, such as grep for plain text and for patterns."""
         known = self._by_tool.get(tool)
         if known is None:
             return [_identity(tool)]
@@ -224,9 +223,9 @@ class Vocabulary:
         return own or [next((view for view in known if view.name == tool), known[0])]
 
     def chosen_views(self, tool: str, names: Collection[str]) -> list[View]:
-        """The ways in which a tool is shown to a caller for whom these names are listed: those that
-        are named, or every one if the tool is listed by another name. `TOOL:NAME` is one that a
-        model was shown.
+        """The views of a tool for a caller whose tools are listed in `names`: the views that are listed,
+        or all if the tool is listed under another name. `TOOL:NAME` is a view that was declared to the
+        model.
         """
         views = self.views(tool)
         if len(views) == 1:
@@ -250,8 +249,8 @@ class Vocabulary:
         return table
 
     def translate(self, view: View, arguments: Mapping[str, Any]) -> TranslatedCall:
-        """Canonical arguments; raises `invalid_arguments` if two spellings disagree, or an argument
-        is missing that this view requires.
+        """Translate arguments to canonical ones; raises `invalid_arguments` if two spellings of an
+        argument have different values, or if an argument is missing that this view requires.
         """
         table = self.table(view)
         if not table.completes and arguments.keys().isdisjoint(table.foreign):
@@ -261,7 +260,7 @@ class Vocabulary:
     def caller_words(
         self, view: View, shown: View, spelled: Mapping[str, str], given: Collection[str]
     ) -> CallerWords:
-        """The names in which a call of a view is answered: those that were `given`, else those of
+        """The names for the answer to a call of a view: those that were `given`, otherwise those of
         `shown`, the view of this dialect.
         """
         if view is not shown:
@@ -276,7 +275,7 @@ class Vocabulary:
         return CallerWords(spelled, shown.rest, shown_name, spell, self.dialect.name)
 
     def spell(self, view: View, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Canonical arguments in a view's own words, without what it would add by itself."""
+        """Canonical arguments in the names and units of a view, without its defaults."""
         names = {arg.canonical: arg for arg in reversed(view.args) if arg.canonical}
         spelled = {}
         for name, value in arguments.items():
@@ -295,7 +294,7 @@ class Vocabulary:
         foreign = {
             name for name, arg in args.items() if arg.canonical != name or arg.read or arg.inner
         }
-        # Canonical names pass as they are, but then `spelled` must say that they were used.
+        # Canonical names are accepted too, but `spelled` must then say that they were used.
         foreign |= {name for name, shown in spelled.items() if name != shown}
         completes = bool(view.defaults or view.required)
         return ViewTable(args, frozenset(foreign), spelled, view.defaults, view.required, completes)
@@ -303,7 +302,7 @@ class Vocabulary:
 
 @lru_cache(maxsize=1024)
 def _identity(tool: str) -> View:
-    # Bounded: models make up names, and each is looked up here.
+    # The cache is bounded because models invent names, and each of them is looked up here.
     return View(tool, tool, rest=True)
 
 
@@ -336,13 +335,13 @@ def _translated(table: ViewTable, arguments: Mapping[str, Any]) -> TranslatedCal
     missing = [one for one in table.required if table.args[one].canonical not in used]
     if missing:
         raise _lacking(missing, table.spelled.values())
-    # An unknown name is no spelling of an argument; validation reports it.
+    # Without unknown names, which validation reports.
     known = {to: name for to, name in used.items() if name in table.args or to in table.spelled}
     return TranslatedCall(canonical, ignored, {**table.spelled, **known})
 
 
 def _rename_items(value: Any, names: Mapping[str, str]) -> Any:
-    """The list with other names in its items; an item with both names is left for validation."""
+    """The list with the keys of its items renamed; an item with both names is left to validation."""
     if not isinstance(value, list):
         return value
     return [
@@ -362,7 +361,7 @@ def _equal(one: Any, two: Any) -> bool:
 
 
 def _outside(schema: Mapping[str, Any], value: Any) -> str | None:
-    """Why a value is not one that a schema declares, None if it is; words count in any case."""
+    """Why a value is not one that a schema declares, None if it is; letter case is ignored."""
     if "enum" in schema:
         words = [str(one).casefold() for one in schema["enum"]]
         if str(value).strip().casefold() not in words:

@@ -1,4 +1,4 @@
-"""Our own names; the vocabulary of rules, records and documentation."""
+"""The canonical vocabulary, which rules, records and the documentation use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CANONICAL: Final = Dialect(
         View(
             "find_files",
             "find_files",
-            # Only vocabularies that have it show it: a pattern can say the same.
+            # Shown only in dialects that have it: a pattern can express the same.
             args=(Arg("recursive", "recursive", hidden=True),),
             rest=True,
             example={"pattern": "*.py", "sort": "mtime"},
@@ -79,7 +79,7 @@ CANONICAL: Final = Dialect(
         View(
             "job_output",
             "job_output",
-            # Only vocabularies that have it show it.
+            # Shown only in dialects that have it.
             args=(Arg("filter", "filter", hidden=True),),
             rest=True,
             example={"job": "1", "block": False},
@@ -138,7 +138,7 @@ CANONICAL: Final = Dialect(
         View(
             "subagent",
             "subagent",
-            # Only what a vocabulary implies.
+            # Set only by the defaults of a dialect.
             args=(Arg("refuse_similar", "refuse_similar", hidden=True),),
             rest=True,
             example={"task": "Where are retries configured?", "agent": "explore"},

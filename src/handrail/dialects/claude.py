@@ -11,14 +11,14 @@ _FILE: Final = Arg("file_path", "path")
 _READ_FIRST: Final = (
     "It is refused for a file that was not read before in this session, or changed since."
 )
-# Where a plan could be sent; it stays here.
+# Arguments for sending a plan to another machine, which Handrail does not do.
 _REMOTE: Final = ("pushToRemote", "remoteSessionId", "remoteSessionTitle", "remoteSessionUrl")
 _AGENT_TYPE: Final = {
     "description": "Explore, Plan and review only read (tell Explore how thoroughly: quick, medium or very "
     "thorough); test runs the tests; general-purpose may change "
     "files; Bash runs commands; or one of the user's.",
 }
-# Canonical types of agents under the names that the description has.
+# Canonical type of agent → the name in the description.
 _AGENTS: Final = {
     "explore": "Explore",
     "plan": "Plan",

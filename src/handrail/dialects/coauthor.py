@@ -10,12 +10,12 @@ from handrail.core.traits import AGENT_TYPES
 from handrail.dialects.base import Arg, Dialect, View, same
 from handrail.dialects.convert import milliseconds
 
-# Providers accept no longer names of tools.
+# The longest name of a tool that providers accept.
 _MAX_NAME: Final = 64
 
 
 def subtask_view(agent: str) -> View:
-    """The tool that starts an agent of one type."""
+    """The view of `subagent` that starts an agent of one type."""
     return View(
         "subagent",
         f"create_subtask_{agent}",
@@ -27,7 +27,7 @@ def subtask_view(agent: str) -> View:
 
 
 def add_subtasks(dialect: Dialect, agents: Collection[str]) -> Dialect:
-    """The dialect with a tool for each of these types of agents, as far as the name fits."""
+    """The dialect with a view for each of these types of agents whose name is not too long."""
     known = {view.name for view in dialect.views}
     made = [subtask_view(agent) for agent in agents]
     fresh = [one for one in made if one.name not in known and len(one.name) <= _MAX_NAME]

@@ -7,7 +7,7 @@ from typing import Final
 from handrail.dialects.base import Arg, Dialect, View, same
 from handrail.dialects.convert import from_words, milliseconds, more_than_one, to_words, without_ids
 
-# How long a call may wait and how much it may print: settings decide both.
+# Arguments for the wait and the output limit of a call; settings determine both.
 _WAITING: Final = ("yield_time_ms", "max_output_tokens")
 
 CODEX: Final = Dialect(

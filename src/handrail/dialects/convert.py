@@ -1,6 +1,6 @@
-"""Values that dialects write differently; a value of the wrong type is left for validation.
+"""Conversions of values between dialects; a value of the wrong type is left to validation.
 
-A number that came as text is read here: once it reaches validation, nothing says its unit.
+Numbers that were given as text are parsed here, because validation does not know their unit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SHELLS: Final = ("bash", "sh", "/bin/bash", "/bin/sh")
 
 
 def inverted(value: Any) -> Any:
-    """The opposite of a flag, in any spelling of a flag."""
+    """The opposite of a flag, which may be given as text or number."""
     if isinstance(value, str):
         value = _WORDS.get(value.strip().lower(), value)
     if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
@@ -26,27 +26,27 @@ def inverted(value: Any) -> Any:
 
 
 def zero_for_all(value: Any) -> Any:
-    """A limit where 0 means none."""
+    """Convert a limit for which 0 means no limit."""
     return ALL if (number := _number(value)) is not None and number == 0 else value
 
 
 def any_file(value: Any) -> Any:
-    """A file pattern where `*` means every file, which is no pattern at all."""
+    """Convert a file pattern for which `*` means every file; the canonical value is then None."""
     return None if value == "*" else value
 
 
 def more_than_one(value: Any) -> Any:
-    """A number as the question whether it is more than one: a depth, a count of replacements."""
+    """Whether a number, such as a depth or a count of replacements, is more than one."""
     return value if (number := _number(value)) is None else number > 1
 
 
 def from_ms(value: Any) -> Any:
-    """Milliseconds as seconds."""
+    """Convert milliseconds to seconds."""
     return value if (number := _number(value)) is None else number / 1000
 
 
 def to_ms(value: Any) -> Any:
-    """Seconds as milliseconds."""
+    """Convert seconds to milliseconds."""
     return round(value * 1000) if isinstance(value, int | float) else value
 
 
@@ -57,7 +57,7 @@ def _number(value: Any) -> int | float | None:
 
 
 def from_words(value: Any) -> Any:
-    """A command as a list of words; the shell that usually stands in front is taken off."""
+    """Convert a list of words to a command; a leading `bash -lc` is removed."""
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         return value
     if len(value) == 3 and value[0] in _SHELLS and value[1] in ("-c", "-lc"):
@@ -66,7 +66,7 @@ def from_words(value: Any) -> Any:
 
 
 def to_words(value: Any) -> Any:
-    """A command as the list of words that runs it."""
+    """Convert a command to the list of words that runs it."""
     return ["bash", "-lc", value] if isinstance(value, str) else value
 
 
@@ -81,7 +81,7 @@ def without_ids(value: Any) -> Any:
 
 
 def milliseconds(name: str, default: int, *, minimum: int = 1) -> Arg:
-    """A time limit that a dialect gives in milliseconds."""
+    """The argument of a time limit in milliseconds."""
     schema = {
         "description": "Milliseconds.",
         "type": "integer",

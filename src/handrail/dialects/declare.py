@@ -1,6 +1,6 @@
-"""Declarations of tools for a provider, from a view, the canonical schema and the description.
+"""Builds the declarations of tools for a provider from views, canonical schemas and descriptions.
 
-Pure: equal input gives equal output in the same order, so that prompt caches stay warm.
+Pure: equal input gives equal output in the same order, so that prompt caches stay valid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration:
-    """One tool to be declared; the last four say what it does, for MCP's annotations."""
+    """One tool to declare; the last four fields are for the annotations of MCP."""
 
     view: View
     schema: Mapping[str, Any]
@@ -34,7 +34,7 @@ class ToolDeclaration:
 
 
 def declarations(provider: str, entries: Sequence[ToolDeclaration]) -> list[dict[str, Any]]:
-    """The tools as `provider` takes them; raises `invalid_arguments` for an unknown one."""
+    """The declarations in the format of a provider; raises `invalid_arguments` for an unknown one."""
     form = _FORMS.get(provider)
     if form is None:
         raise ProblemRaised(
@@ -84,7 +84,9 @@ def _renamed(items: Mapping[str, Any], inner: Mapping[str, str]) -> dict[str, An
 
 
 def _base(canonical: Mapping[str, Any], shown: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What of the canonical schema still holds: of another type only the words."""
+    """The part of the canonical schema that still applies: only the description, if the view shows
+    another type.
+    """
     if shown.get("type", canonical.get("type")) == canonical.get("type"):
         return canonical
     return {key: value for key, value in canonical.items() if key == "description"}
@@ -124,7 +126,7 @@ def _openai_responses(
         "name": entry.view.name,
         "description": description,
         "parameters": schema,
-        # Strict there means that every argument is required.
+        # In strict mode every argument would be required.
         "strict": False,
     }
 
@@ -169,14 +171,16 @@ _FORMS: Final[Mapping[str, Form]] = {
 
 
 def fill(template: str, arguments: Mapping[str, str], tools: Mapping[str, str]) -> str:
-    """The text with shown names put in; both tables lead from canonical to shown names."""
+    """Replace the marked names in a text; both tables map canonical names to shown names. A line with a
+    name that is not shown is left out.
+    """
     kept: list[str] = []
-    # Of the list below a line: how many entries it has, and how many of them are shown.
+    # The number of entries of the list below the current line, and how many of them are shown.
     entries = shown = 0
     for line in reversed(template.splitlines()):
         filled = _filled(line, arguments, tools)
         is_entry = line.startswith("- ")
-        # The line above a list goes with its last entry.
+        # The line above a list is left out if no entry of the list is shown.
         if filled is not None and (is_entry or shown or not entries):
             kept.append(filled)
         entries = entries + 1 if is_entry else 0

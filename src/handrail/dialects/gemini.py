@@ -9,7 +9,7 @@ from handrail.dialects.convert import more_than_one
 
 _FILE: Final = Arg("file_path", "path")
 _FOLDER: Final = Arg("dir_path", "path")
-# Which files are left out is a matter of ignore files and settings.
+# Arguments about ignored files, which ignore files and settings determine.
 _IGNORED: Final = tuple(
     Arg(name, None, hidden=True)
     for name in ("ignore", "file_filtering_options", "respect_git_ignore", "case_sensitive")

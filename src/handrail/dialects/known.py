@@ -1,4 +1,4 @@
-"""Which dialects exist; a new one is one line here."""
+"""The table of dialects."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _TIMEOUT: Final = "timeout_s"
 def find_vocabulary(
     name: str, agents: Collection[str] = (), command_timeout_s: int | None = None
 ) -> Vocabulary:
-    """The vocabulary that shows a dialect and accepts all; raises `invalid_arguments`. `agents` are the
-    types of agents beside the built-in ones for which coauthor has a tool each; `command_timeout_s` is
-    shown as the time after which commands end.
+    """The vocabulary that shows a dialect and accepts the names of all; raises `invalid_arguments`.
+    `agents` are the user's types of agents, for each of which coauthor has a tool; `command_timeout_s`
+    is declared as the default time limit of commands.
     """
     known = DIALECTS if not agents else {**DIALECTS, COAUTHOR.name: add_subtasks(COAUTHOR, agents)}
     dialect = known.get(name)
@@ -45,7 +45,7 @@ def find_vocabulary(
             hint=f"dialects: {', '.join(DIALECTS)}",
             field="dialect",
         )
-    # Canonical first: a name that several vocabularies use means ours outside their own.
+    # Canonical first: in other dialects, a name that several of them use has its canonical meaning.
     others = [one for one in known.values() if one is not dialect]
     if command_timeout_s is not None:
         views = tuple(_with_timeout(view, command_timeout_s) for view in dialect.views)
@@ -54,10 +54,10 @@ def find_vocabulary(
 
 
 def _with_timeout(view: View, seconds: int) -> View:
-    """A view that declares another time after which a command ends."""
+    """The view with another default time limit of commands."""
     if view.tool not in _TIMED:
         return view
-    # What a view does not list it shows as the tool has it.
+    # With `rest`, an argument that is not listed is shown with the tool's default.
     listed = any(arg.canonical == _TIMEOUT for arg in view.args)
     args = view.args if listed or not view.rest else (*view.args, *same(_TIMEOUT))
     shown = [

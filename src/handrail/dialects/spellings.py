@@ -1,6 +1,6 @@
-"""Names that are accepted everywhere and shown nowhere: other vocabularies' tools, and
-what models call an argument although it was declared under another name. Per tool, so that `limit`
-of one never becomes `limit` of another; a closed table, never a guess.
+"""Names that are accepted in every dialect and shown in none: tools of other products, and names that
+models use for arguments although others were declared. The table is per tool, so that `limit` of one
+tool never means an argument of another, and names that are not in it are not guessed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DIRECTORY: Final = ("dir_path", "directory", "dir")
 _ITEM: Final = ("task_id", "taskId", "id")
 _LIMIT: Final = ("max_results", "maxResults", "head_limit")
 
-# tool → canonical argument → other spellings of it
+# Tool → canonical argument → other names of the argument.
 ARGUMENTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "read_file": {"path": _FILE, "line_range": ("lineRange",), "max_bytes": ("maxBytes",)},
     "write_file": {"path": _FILE},
@@ -74,7 +74,7 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 
-# tool → other names of it, with what that name implies
+# Tool → other name of the tool → the default values that the name implies.
 NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str | bool]]]] = {
     "read_file": {"readFile": NOTHING},
     "write_file": {"writeFile": NOTHING},

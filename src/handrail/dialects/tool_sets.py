@@ -1,4 +1,4 @@
-"""The tools that each product registers, as names to declare, with a flag for each feature."""
+"""The tools that each product offers, as names to declare, with a flag for each feature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from handrail.dialects.known import find_vocabulary
 
 _FILES: Final = ("read_file", "write_file", "edit_file", "find_files", "grep", "notebook_edit")
-# What a product registers besides its own table, by the name of its dialect.
+# Dialect → the tools that its product offers, if they are not exactly those of the dialect's table.
 _REGISTERED: Final[Mapping[str, tuple[str, ...]]] = {
     "claude": (
         *_FILES,
@@ -62,7 +62,7 @@ def tool_set(
     subagents: bool = False,
 ) -> list[str]:
     """The names under which the tools of a product are declared: `rt.declare(provider,
-    allowed=tool_set("claude"))`. Language servers and subagents are left out unless asked for, since
+    allowed=tool_set("claude"))`. Language servers and subagents are left out unless requested, because
     they need more than a workspace. Raises `invalid_arguments` for an unknown dialect.
     """
     flags = {

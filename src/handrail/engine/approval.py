@@ -1,4 +1,4 @@
-"""Asking the user for approval. One question at a time, unless the approver can have several open.
+"""Asks the user for approval: one question at a time, unless the approver can have several open.
 Without an approver the answer is no, and only a clear yes to exactly what was shown counts.
 """
 
@@ -50,7 +50,7 @@ class AsksApart(Protocol):
     """An approver that may have further questions open while one waits for its answer."""
 
     def asks_apart(self, request: ApprovalRequest | QuestionRequest) -> bool:
-        """Whether this question need not wait until the one before it is answered."""
+        """Return whether this question need not wait until the previous one is answered."""
 
 
 @runtime_checkable
@@ -58,12 +58,12 @@ class AnswersQuestions(Protocol):
     """An approver that also passes on questions of models."""
 
     async def ask_questions(self, request: QuestionRequest) -> Any:
-        """The answers as a `QuestionReply`, or as a mapping from questions to answers."""
+        """Return the answers as a `QuestionReply`, or as a mapping from questions to answers."""
 
 
 class Approval:
-    """Asks the approver; `approver` None: there is none. `aborted`: the user has aborted the run, and
-    every further call of an agent is refused.
+    """Asks the approver; there is none if `approver` is None. Once `aborted`, the user has aborted
+    the run, and every further call of an agent is refused.
     """
 
     def __init__(self, approver: Approver | None, grants: SessionGrants) -> None:
@@ -71,7 +71,7 @@ class Approval:
         self._grants = grants
         self._one_at_a_time = asyncio.Lock()
         self.aborted = False
-        # Seconds that calls have waited for answers of the user, and how many wait now.
+        # The seconds that calls have waited for answers of the user, and how many calls wait now.
         self.waited_s = 0.0
         self.waiting = 0
 
@@ -93,12 +93,12 @@ class Approval:
     async def ask(
         self, state: CallState, verdict: Verdict, plan: Plan | None, subject: PolicyInput
     ) -> None:
-        """Return if the user approves exactly this call and plan; raise `denied` or `cancelled`
-        otherwise, `needs_approval` if there is no approver.
+        """Return if the user approves exactly this call and plan; otherwise raise `denied` or
+        `cancelled`, or `needs_approval` if there is no approver.
         """
         if self.approver is None:
-            raise _nobody(state, verdict, self._always(verdict, subject))
-        request = _request(state, verdict, plan, self._always(verdict, subject))
+            raise _no_approver_problem(state, verdict, self._always_rule(verdict, subject))
+        request = _request(state, verdict, plan, self._always_rule(verdict, subject))
         if announced := self._grants.planned_prompts(subject):
             request = replace(request, preview=_with_announced(request.preview, announced))
         replies: list[Reply] = []
@@ -106,7 +106,7 @@ class Approval:
         async def wait(approver: Approver) -> None:
             apart = isinstance(approver, AsksApart) and approver.asks_apart(request)
             async with nullcontext() if apart else self._one_at_a_time:
-                # Whoever waited for their turn may have waited for an abort.
+                # The run may have been aborted while this question waited for its turn.
                 self.check_not_aborted(state.prepared)
                 if not self._granted_meanwhile(state, verdict, subject):
                     replies.append(await _reply(approver, request))
@@ -117,13 +117,13 @@ class Approval:
         if not replies:
             return
         state.clearance.asked = True
-        state.clearance.answered_by = _answered(replies[0], request)
-        self._obey(replies[0], request)
+        state.clearance.answered_by = _answer_record(replies[0], request)
+        self._apply_reply(replies[0], request)
         state.clearance.binding = request.binding
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """The user's answers to questions of a model; they approve nothing. Raises `needs_answer` if
-        no user can be asked, `cancelled` if the user aborts the run.
+        """Return the user's answers to questions of a model; they approve nothing. Raises
+        `needs_answer` if no user can be asked, `cancelled` if the user aborts the run.
         """
         approver: object = self.approver
         if not isinstance(approver, AnswersQuestions):
@@ -155,7 +155,7 @@ class Approval:
             self.waiting -= 1
             self.waited_s += now() - began
 
-    def _obey(self, reply: Reply, request: ApprovalRequest) -> None:
+    def _apply_reply(self, reply: Reply, request: ApprovalRequest) -> None:
         match reply.answer:
             case Answer.YES:
                 return
@@ -174,7 +174,7 @@ class Approval:
                 raise messages.USER_DENIED.error()
 
     def _granted_meanwhile(self, state: CallState, verdict: Verdict, subject: PolicyInput) -> bool:
-        """Whether an "always" to the question before this one covers this call too."""
+        """Return whether an "always" to the question before this one covers this call too."""
         granted = self._grants.judge(subject) if verdict.rule.startswith(_BY_MODE) else None
         if granted is None or granted.effect is not Effect.ALLOW:
             return False
@@ -183,8 +183,8 @@ class Approval:
         self._grants.consume_once(subject)
         return True
 
-    def _always(self, verdict: Verdict, subject: PolicyInput) -> str | None:
-        """The rule that would have spared this question; guards, rules and hooks still ask."""
+    def _always_rule(self, verdict: Verdict, subject: PolicyInput) -> str | None:
+        """Return the rule that would answer this question; None unless only the mode asks."""
         return self._grants.suggest_rule(subject) if verdict.rule.startswith(_BY_MODE) else None
 
 
@@ -196,13 +196,13 @@ async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
             raise
         raise _failed(raised) from raised
     except Exception as error:
-        # Foreign code. Whatever it meant, it did not say yes.
+        # The approver is foreign code: an exception is not a yes.
         raise _failed(error) from error
     return parse_reply(given, approver)
 
 
 async def _answers(approver: AnswersQuestions, request: QuestionRequest) -> QuestionReply:
-    """The reply of an approver; raises `needs_answer` if it returned anything else."""
+    """Return the reply of an approver; raises `needs_answer` if it returned anything else."""
     from handrail.core.ports.questions import QuestionReply, parse_answers
 
     try:
@@ -210,7 +210,7 @@ async def _answers(approver: AnswersQuestions, request: QuestionRequest) -> Ques
     except ProblemRaised:
         raise
     except Exception as error:
-        # Foreign code, perhaps written for approvals only.
+        # The approver is foreign code, perhaps written for approvals only.
         raise messages.NOBODY_ANSWERS.error(tool=tool_name(request.tool)) from error
     via = str(getattr(approver, "via", "approver"))
     if type(given) is QuestionReply:
@@ -226,8 +226,8 @@ def _failed(error: Exception) -> ProblemRaised:
     return messages.APPROVER_FAILED.error(kind=type(error).__name__)
 
 
-def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
-    """For the record: what was answered, by whom, which way, and what it granted."""
+def _answer_record(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
+    """The answer for the record: what was answered, by whom, through what, and what it granted."""
     answered: dict[str, Any] = {"answer": reply.answer.value, "via": reply.via}
     if reply.who is not None:
         answered["who"] = reply.who
@@ -239,27 +239,27 @@ def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
 
 
 def _refusal_reason(reply: Reply) -> str | None:
-    """The reason of a refusal on one line of limited length; None if there is none."""
+    """Return the reason of a refusal on one line of limited length; None if there is none."""
     if reply.answer is not Answer.NO or not isinstance(reply.reason, str):
         return None
     return safe_text(reply.reason, one_line=True).strip()[:_MAX_REASON] or None
 
 
 def binding(state: CallState, plan: Plan | None) -> str:
-    """What an approval is good for: this call, these arguments, this plan, once."""
+    """Return what an approval is valid for: this call, these arguments, this plan, once."""
     prepared = state.prepared
     bound = [
         prepared.call.id,
         prepared.name,
         json.dumps(prepared.arguments, sort_keys=True, default=repr),
         plan.hash if plan is not None else None,
-        _held(prepared.footprint.command),
+        _command_binding(prepared.footprint.command),
     ]
     return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
 
 
-def _held(analysis: CommandAnalysis | None) -> object:
-    """Where a command would run, and within which bounds."""
+def _command_binding(analysis: CommandAnalysis | None) -> object:
+    """Return where a command would run, and within which limits."""
     return None if analysis is None else [analysis.cwd, analysis.unconfined, analysis.to_dict()]
 
 
@@ -289,7 +289,7 @@ def _request(
 
 
 def _with_announced(preview: str, announced: Sequence[str]) -> str:
-    """The preview with what the approved plan announced about such a call."""
+    """Return the preview with what the approved plan announced about such a call."""
     listed = ", ".join(repr(one) for one in announced[:_MAX_ANNOUNCED])
     line = policy_messages.ANNOUNCED_BY_PLAN.format(prompts=listed)
     return f"{preview}\n{line}" if preview else line
@@ -308,7 +308,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _nobody(state: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
+def _no_approver_problem(state: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
     ways = [verdict.hint or policy_messages.NO_APPROVER_HINT]

@@ -52,7 +52,7 @@ def known_entry(prepared: PreparedCall) -> ToolEntry:
 
 
 def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
-    """The call as policy judges it; raises LookupError for a call of an unknown tool."""
+    """Return the call as policy judges it; raises LookupError for a call of an unknown tool."""
     scope, tool = prepared.scope, known_entry(prepared).tool
     return PolicyInput(
         tool.name,
@@ -78,7 +78,7 @@ class PolicyServices(NamedTuple):
 
 
 class CallQuotas(NamedTuple):
-    """The share of the guardrails' limits that each running call holds."""
+    """The share of the guardrails' limits that each running call has reserved."""
 
     guardrails: Guardrails
 
@@ -93,7 +93,7 @@ class CallQuotas(NamedTuple):
             raise _denied(verdict)
 
     def release(self, state: CallState) -> None:
-        """Give the share back: the call is judged again."""
+        """Release the share, because the call is judged again."""
         from handrail.policy.guardrails.limits import QuotaOutcome
 
         self.guardrails.settle(_quota_key(state), QuotaOutcome.NOTHING)
@@ -105,7 +105,7 @@ class CallQuotas(NamedTuple):
 
 
 class UserPolicy(NamedTuple):
-    """The policy for what the user does themselves: it is allowed, recorded, and not limited."""
+    """The policy for the user's own actions: they are allowed, recorded, and not limited."""
 
     quotas: CallQuotas
     dry_run: bool
@@ -117,7 +117,7 @@ class UserPolicy(NamedTuple):
             raise ProblemRaised.of(state.prepared.problem)
 
     def check_static_policy(self, state: CallState) -> None:
-        """What the user does is allowed."""
+        """Allow everything: these are actions of the user."""
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
         """Allow the call without a question. A dry run allows a read and describes everything else."""
@@ -128,24 +128,24 @@ class UserPolicy(NamedTuple):
         return Decision.ALLOW
 
     def recheck_plan(self, state: CallState, plan: Plan) -> bool:
-        """A plan that was made again needs no approval."""
+        """Return True: a plan that was made again needs no approval."""
         self.quotas.release(state)
         self.quotas.reserve(state, plan, counted=False)
         return True
 
     async def check_leases(self, state: CallState, plan: Plan | None) -> None:
-        """The leases of agents do not bind the user."""
+        """Do nothing: the leases of agents do not bind the user."""
 
     def warnings(self, state: CallState, plan: Plan | None) -> list[str]:
-        """None: warnings are meant for models."""
+        """Return no warnings: they are meant for models."""
         return []
 
     def time_limit(self, tool: Tool[Any]) -> float | None:
-        """None for a plan: an undo of many files takes its time."""
+        """Return no limit for a plan, because an undo of many files may take long."""
         return None if tool.plans else tool.timeout_s
 
     def count_for_loop_guard(self, state: CallState) -> None:
-        """Calls of the user are not counted."""
+        """Do nothing: calls of the user are not counted."""
 
     def settle(self, state: CallState) -> None:
         """Count what the call did."""
@@ -153,7 +153,7 @@ class UserPolicy(NamedTuple):
 
 
 class Foresight(NamedTuple):
-    """What is certain about a call before it runs: its refusal, or that nobody has to be asked."""
+    """What is certain before a call runs: its refusal, or that the user need not be asked."""
 
     refusal: Problem | None
     unasked: bool
@@ -253,7 +253,7 @@ class AgentPolicy(NamedTuple):
             self.quotas.settle(state)
 
     def foresee(self, prepared: PreparedCall) -> Foresight:
-        """What will come of a call, as far as the call alone shows it. Has no effect."""
+        """Return what will happen to a call, as far as the call alone shows it. Has no effect."""
         if prepared.problem is not None:
             return Foresight(prepared.problem, unasked=False)
         verdict = self._safe_read_verdict(prepared) or self._judge_call(prepared, None)
@@ -263,11 +263,11 @@ class AgentPolicy(NamedTuple):
         return Foresight(None, unasked=verdict.effect is Effect.ALLOW and not own)
 
     def judge_read(self, subject: PolicyInput) -> Verdict:
-        """The verdict of guards, rules and mode on a read, as if the user could be asked."""
+        """Return the verdict of guards, rules and mode on a read, as if the user could be asked."""
         return self.services.clearance.judge(subject, approved=True)
 
     def _safe_read_verdict(self, prepared: PreparedCall) -> Verdict | None:
-        """The verdict on every plain read; None if the call must be judged by itself."""
+        """Return the verdict on every plain read; None if the call must be judged separately."""
         plain = prepared.scope.plain_read and not _modes(prepared)
         return self.services.clearance.safe_read_verdict if plain else None
 
@@ -281,7 +281,7 @@ class AgentPolicy(NamedTuple):
     def _covered_by_plan_approval(
         self, state: CallState, verdict: Verdict, plan: Plan | None
     ) -> bool:
-        """Whether the user approved exactly this call while it was queued."""
+        """Return whether the user approved exactly this call while it was queued."""
         from handrail.engine.planning.dry_run import approval_snapshot
 
         clearance, approval = state.clearance, state.prepared.origin.approval
@@ -331,12 +331,12 @@ def _objections(state: CallState) -> tuple[Verdict, ...]:
 
 
 def _quota_key(state: CallState) -> str:
-    """Names a running call; ids alone may be used twice."""
+    """Return a key of a running call; ids alone may be used twice."""
     return f"{state.prepared.call.id} {id(state)}"
 
 
 def _quota_outcome(state: CallState) -> QuotaOutcome:
-    """How a call counts; without an outcome the caller cancelled it."""
+    """Return how a call counts; without an outcome the caller cancelled it."""
     from handrail.policy.guardrails.limits import QuotaOutcome
 
     outcome, prepared = state.outcome, state.prepared
@@ -358,8 +358,8 @@ def _denied(verdict: Verdict) -> ProblemRaised:
 
 
 def note_shown_secrets(state: CallState, result: ToolResult) -> None:
-    """Note in the session that a result may show a file that holds secrets, by what the call touched
-    and what the result names. A command is judged before it runs.
+    """Note in the session that a result may show a file that contains secrets, by what the call
+    touched and what the result names. A command is judged before it runs.
     """
     session = state.context.session
     if not session.secrets_shown and _shows_secrets(state.prepared, result):
@@ -375,7 +375,7 @@ def _shows_secrets(prepared: PreparedCall, result: ToolResult) -> bool:
             return True
     footprint, foreign = prepared.scope.footprint, entry.origin is not ToolOrigin.BUILTIN
     if foreign and entry.tool.group is Group.MCP:
-        # A server may read anything, whatever it says of itself.
+        # A server may read anything, whatever its tools declare.
         return True
     if footprint.open_ended and footprint.command is None:
         return foreign
@@ -386,7 +386,7 @@ def _touches_secrets(footprint: Footprint, data: Any, *, only_paths: bool) -> bo
     searched = False
     for key, _ in footprint.touches:
         kind, _, path = key.partition(":")
-        # The files of a call that touches only its path arguments are among its places.
+        # If a call touches only its path arguments, its files are among its places.
         if (kind == "tree" or (kind == "file" and not only_paths)) and is_sensitive(path):
             return True
         searched = searched or kind == "tree"

@@ -40,12 +40,12 @@ _REFUSALS: Final = frozenset(
 
 
 class Decision(Enum):
-    """What happens to a call that was cleared."""
+    """What happens to a call after policy has cleared it."""
 
     ALLOW = "allow"
-    # A dry run: describe the call instead.
+    # A dry run: the call is described instead.
     DESCRIBE = "describe"
-    # Plan mode: queue the call for the user.
+    # Plan mode: the call is queued for the user.
     QUEUE = "queue"
 
 
@@ -60,7 +60,7 @@ class Outcome:
     def from_problem(
         cls, problem: Problem, caller_names: Mapping[str, str] | None = None
     ) -> Outcome:
-        """The outcome of a call that did not succeed; the problem's field gets the caller's name."""
+        """Return the outcome of a failed call; the problem's field gets the caller's name."""
         if caller_names and problem.field is not None and problem.field in caller_names:
             problem = replace(problem, field=caller_names[problem.field])
         if problem.code == "cancelled":
@@ -89,7 +89,7 @@ class Outcome:
         self.output = self.output._replace(meta={**self.output.meta, **values})
 
 
-# Plain classes: every call makes one of each, most calls leave most values as they are, and the
+# Plain classes: every call makes one of each and leaves most values at their defaults, and the
 # `__init__` of a dataclass sets all of them.
 
 
@@ -104,7 +104,7 @@ class CallClearance:
     binding: str | None = None
     # Objections of hooks that ask for approval.
     objections: tuple[Verdict, ...] = ()
-    # The approval of a hook that may give it.
+    # The approval of a hook that is allowed to approve.
     hook_approval: Verdict | None = None
     # Whether a hook replaced the arguments.
     rewritten: bool = False
@@ -115,7 +115,7 @@ class CallEffects:
 
     changes: tuple[ChangeRecord, ...] = ()
     residue: CommitResidue | None = None
-    # Hashes of large contents, computed while the call is cleared.
+    # Hashes of large contents, computed while the call is being cleared.
     hashing: Hashing = ()
     # The snapshot of the files before a command.
     command_snapshot: Any = None
@@ -128,12 +128,12 @@ class CallEffects:
 
 
 class CallNotes:
-    """What is reported beside the outcome."""
+    """Notes that are reported with the outcome."""
 
     __slots__ = ("defect", "hook_failures", "hook_messages", "model_notes", "reads", "user_notes")
 
     def __init__(self) -> None:
-        # For the model: what it did not know about the files that it changes.
+        # For the model: what it had not seen of the files that it changes.
         self.model_notes: list[str] = []
         # For the model and the user.
         self.user_notes: list[str] = []
@@ -143,7 +143,7 @@ class CallNotes:
         self.hook_failures: list[HookFailure] = []
         # Files that the agent has read in this call, for the record of a named session.
         self.reads: dict[str, ReadRecord | None] = {}
-        # The text of an exception of the tool, for the user: no model reads it.
+        # The text of an exception of the tool, for the user: it is never shown to a model.
         self.defect: str | None = None
 
 
@@ -162,8 +162,8 @@ class CallState:
         self.outcome: Outcome | None = None
 
 
-# The session and the notes of the call whose tool or hook runs in this context. Not its state: a
-# task that the tool leaves behind would keep that.
+# The session and the notes of the call whose tool or hook runs in this context. Not the call's
+# state, which a task that the tool leaves behind would keep alive.
 current_call: ContextVar[tuple[Session, CallNotes] | None] = ContextVar(
     "handrail_call", default=None
 )

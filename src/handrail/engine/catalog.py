@@ -1,6 +1,6 @@
-"""What a model is shown: the tools that are there and enabled, in its own vocabulary.
+"""Declares the tools that exist and are enabled to a model, in its own vocabulary.
 
-Worked out once and kept until a tool comes or goes; asking again costs a shallow copy.
+Declarations are cached until a tool is added or removed; a repeated request costs a shallow copy.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class _Declarations(NamedTuple):
     """The tools in a provider's form, and the canonical names that a model may then call."""
 
     declared: list[dict[str, Any]]
-    # The "function" of each, apart: looking it up takes as long as copying it. Empty for providers
-    # whose form has one level less.
+    # The "function" value of each declaration, kept separately: looking it up takes as long as
+    # copying it. Empty for providers whose form has one level less.
     functions: list[dict[str, Any]]
     # The names that are shown.
     names: tuple[str, ...]
     callable_tools: frozenset[str]
 
     def copy(self) -> list[dict[str, Any]]:
-        """A copy of the outer two levels; the schemas inside are shared."""
+        """Return a copy of the outer two levels; the schemas inside are shared."""
         if not self.functions:
             return [one.copy() for one in self.declared]
         pairs = zip(self.declared, self.functions, strict=True)
@@ -58,8 +58,8 @@ class Catalog:
         return self._vocabulary
 
     async def refresh(self, tools: Iterable[Tool[Any]] | None = None) -> None:
-        """Ask these tools for their descriptions again; None: all. A tool that was never asked is
-        asked when it is first declared, if its description needs no waiting.
+        """Ask these tools, or all, for their descriptions again. A tool that was never asked is
+        asked when it is first declared, if its description can be computed without waiting.
         """
         for tool in self._registry.list_all() if tools is None else tools:
             said = tool.describe(self._session)
@@ -74,16 +74,16 @@ class Catalog:
         allowed: Collection[str] | None = None,
         groups: Collection[str] | None = None,
     ) -> tuple[list[dict[str, Any]], tuple[str, ...], frozenset[str]]:
-        """Return the tools as a provider takes them, their names there, and the canonical names
-        that a model which is shown them may call. The outer two levels are the caller's own to
-        change; the schemas inside are shared.
+        """Return the tools in the form of a provider, their names there, and the canonical names
+        that a model which is shown them may call. The caller may change the outer two levels; the
+        schemas inside are shared.
         """
-        kept = self._kept(provider, allowed, groups)
+        kept = self._cached(provider, allowed, groups)
         return kept.copy(), kept.names, kept.callable_tools
 
     def check_names(self, names: Collection[Any], known: Collection[str]) -> None:
-        """Raise `invalid_arguments` for a name that no tool has in any vocabulary; `known` are
-        the canonical names that may be suggested.
+        """Raise `invalid_arguments` for a name that no tool has in any vocabulary; `known` are the
+        canonical names that may be suggested.
         """
         check_name_list(names, "allowed")
         for name in names:
@@ -103,7 +103,7 @@ class Catalog:
         message = f"there is no tool named {name!r:.200} to declare"
         return ProblemRaised("invalid_arguments", message, hint=hint, field="allowed")
 
-    def _kept(
+    def _cached(
         self, provider: str, allowed: Collection[str] | None, groups: Collection[str] | None
     ) -> _Declarations:
         key = (provider, None if allowed is None else frozenset(allowed),
@@ -116,10 +116,10 @@ class Catalog:
         if kept is None:
             everything = allowed is None and groups is None
             chosen = self._chosen(allowed, groups)
-            kept = self._cache[key] = self._make(provider, chosen, everything=everything)
+            kept = self._cache[key] = self._build(provider, chosen, everything=everything)
         return kept
 
-    def _make(
+    def _build(
         self, provider: str, chosen: list[ToolDeclaration], *, everything: bool
     ) -> _Declarations:
         from handrail.dialects.declare import declarations
@@ -150,7 +150,7 @@ class Catalog:
         ]
 
     def _hides(self, tool: Tool[Any]) -> bool:
-        """Whether a model is not shown the tool unless it is asked for."""
+        """Return whether a tool is hidden from a model unless it is requested by name."""
         # A model in plan mode needs the tool that leaves it.
         needed = self._session.mode == PLAN_MODE and tool.name == LEAVE
         return not needed and self._vocabulary.dialect.hides(tool.name, tool.traits)
@@ -166,7 +166,7 @@ class Catalog:
         return ToolDeclaration(
             view=view,
             schema=entry.arguments.schema,
-            prose=self._prose_of(tool),
+            prose=self._description(tool),
             output_schema=tool.output_schema,
             reads_only=tool.only_reads or tool.fetches_only,
             changes_files=tool.changes_files,
@@ -175,8 +175,8 @@ class Catalog:
             or Effects.NETWORK in entry.touches.effects,
         )
 
-    def _prose_of(self, tool: Tool[Any]) -> str:
-        """The description that `refresh` read; of a tool that was registered later, the one it gives now."""
+    def _description(self, tool: Tool[Any]) -> str:
+        """Return the description that `refresh` read, or the current one of a newer tool."""
         if tool.name not in self._prose:
             said = tool.describe(self._session)
             if not isinstance(said, str):

@@ -1,4 +1,4 @@
-"""What the service of subagents needs of a runtime, beyond what other callers may do."""
+"""The part of a runtime that only the service of subagents uses."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class ChildCalls:
         return self._tools.preparer.visibility.find_declared(reader)
 
     def call_listener(self, call_id: str) -> Listener | None:
-        """The listener of a running call, besides the subscribers; None if there is none."""
+        """Return the listener of a running call, besides the subscribers; None if there is none."""
         timer = self._calls.timers.find(call_id)
         return None if timer is None else timer.listener
 
     def detach_call(self) -> Context:
-        """Let the call that runs here wait for calls of another agent: it holds nothing that they may
-        wait for. Returns the context to make those calls in.
+        """Let the call that runs in this context wait for calls of another agent: it releases
+        everything that they may wait for. Returns the context to make those calls in.
         """
         return self._calls.runner.pipeline.locks.detach_call()
 

@@ -1,4 +1,4 @@
-"""The event bus. A listener's failure never reaches a call."""
+"""The event bus. An exception of a listener never reaches a call."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _log = logging.getLogger("handrail")
 
 
 class EventBus:
-    """Hands events to listeners, in order, in the thread that emits."""
+    """Passes events to listeners, in order, in the thread that emits."""
 
     __slots__ = ("_listeners", "idle")
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
-        # Whether there is no listener, so that no event need be built.
+        # Whether there is no listener, so that no event needs to be built.
         self.idle = True
 
     def subscribe(self, listener: Listener) -> None:
@@ -28,7 +28,7 @@ class EventBus:
         self.idle = False
 
     def emit(self, event: Event, first: Listener | None = None) -> None:
-        """Call `first`, if there is one, then every listener; what one raises is only logged."""
+        """Call `first`, if given, then every listener; exceptions are only logged."""
         if first is not None:
             notify(first, event)
         for listener in tuple(self._listeners):
@@ -36,7 +36,7 @@ class EventBus:
 
 
 def notify(listener: Listener, event: Event) -> None:
-    """Call one listener; what it raises is logged and not raised again."""
+    """Call one listener; an exception is logged and not raised again."""
     try:
         listener(event)
     except Exception:  # noqa: BLE001 - foreign code; a call must not fail because of it

@@ -1,4 +1,4 @@
-"""Turns whatever a call raises into its outcome: problems, aborts, deadlines, defects."""
+"""Turns the exception of a call into its outcome: problems, aborts, deadlines, defects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.engine.prepare.visibility import ToolVisibility
 from handrail.engine.timing import DeadlineTimer
 
 _log = logging.getLogger("handrail")
-# Errors of a disk, which are no defect of the tool.
+# Errors of a disk, which are not a defect of the tool.
 _DISK_ERRORS: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 _MAX_DEFECT: Final = 2_000
 # Errors about a path that the call itself names.
@@ -38,8 +38,8 @@ class FailureTranslator(NamedTuple):
     timers: DeadlineTimer
 
     def translate(self, state: CallState, error: BaseException) -> Outcome:
-        """The outcome of a call that raised `error`; raises it again if the caller cancelled the call.
-        Called while the exception is handled.
+        """Return the outcome of a call that raised `error`; raises it again if the caller cancelled
+        the call. Must be called while the exception is handled.
         """
         match error:
             case RunAborted():
@@ -53,7 +53,7 @@ class FailureTranslator(NamedTuple):
                 raise error
         problem = problem_from_oserror(state.prepared, error)
         if problem is None:
-            # The text of an exception may hold what no model should read.
+            # The text of an exception may contain data that no model should read.
             call = state.prepared.call
             state.notes.defect = f"{type(error).__name__}: {error}"[:_MAX_DEFECT]
             _log.exception("%s failed (reference %s)", state.prepared.name, call.id)
@@ -80,7 +80,7 @@ def _from_cancellation(state: CallState, cancelled: asyncio.CancelledError) -> O
 
 
 def ended_problem(state: CallState) -> Problem:
-    """The problem of a call that reached its deadline or was cancelled."""
+    """Return the problem of a call that reached its deadline or was cancelled."""
     prepared, name = state.prepared, tool_name(state.prepared.name)
     happened = "; its changes had happened already" if state.effects.changes else ""
     if state.timer.cancellation.expired:
@@ -90,7 +90,7 @@ def ended_problem(state: CallState) -> Problem:
 
 
 def internal_problem(prepared: PreparedCall, error: BaseException) -> Problem:
-    """The problem of a defect in a tool, or of a failing disk."""
+    """Return the problem of a defect in a tool, or of a failing disk."""
     if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
         message = f"{tool_name(prepared.name)} failed: the disk reported {error.strerror!r}"
         return Problem("unavailable", message)

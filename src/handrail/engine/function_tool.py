@@ -1,7 +1,7 @@
-"""`@tool`: a typed function becomes a tool.
+"""`@tool`: makes a tool of a typed function.
 
-What a function cannot say by its signature is refused where it is decorated, with a
-sentence for its author; nothing is left to go wrong in the middle of a call.
+A signature that cannot become a tool is refused where it is decorated, with a sentence for its
+author, so that nothing fails during a call.
 """
 
 from __future__ import annotations
@@ -132,11 +132,11 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         self.effects = _effects(self.name, self._signature.paths.uses, effects, risk, reads_only)
 
     def __call__(self, *args: Ps.args, **kwargs: Ps.kwargs) -> R:
-        """Call the function itself, past the runtime."""
+        """Call the function directly, without the runtime."""
         return self._function(*args, **kwargs)
 
     def risk(self, args: BaseModel) -> Risk | None:
-        """The risk that the author declared, if any; TypeError if their function returns no risk."""
+        """Return the risk that the author declared, if any; TypeError for anything but a `Risk`."""
         if not callable(self._risk):
             return self._risk
         rated = self._risk(args)
@@ -157,7 +157,8 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         call: Callable[[], Any] = functools.partial(self._function, **given)
         if inspect.iscoroutinefunction(self._function):
             return self._output(await call())
-        # Left behind when the call ends early: a thread cannot be stopped from outside.
+        # The thread continues if the call ends early, because a thread cannot be stopped from
+        # outside.
         result = await to_thread.run_sync(call, abandon_on_cancel=True)
         return self._output(await result if inspect.isawaitable(result) else result)
 
@@ -248,7 +249,7 @@ def _effects(
     risk: RiskStatement | None,
     reads_only: bool,
 ) -> Effects:
-    """What the author states, or what the path types state for them; raises TypeError."""
+    """Return the effects that the author states, or those of the path types; raises TypeError."""
     if reads_only and stated is not None:
         raise TypeError(f"{name}: reads_only and effects state the same thing; give one of them")
     if reads_only and PathUse.WRITE in uses:
@@ -259,7 +260,8 @@ def _effects(
         if reads_only:
             effects = effects or Effects.PURE
         elif effects is None or (risk and effects is Effects.READS_PATHS):
-            # A risk says that there is more than the paths show: what sends a file only reads it.
+            # A risk means that there is more than the paths show: a tool that sends a file only
+            # reads it.
             effects = Effects.OPEN_ENDED if effects is None else effects | Effects.OPEN_ENDED
     try:
         return check_statement(effects, uses, plans=False, own_footprint=False)
@@ -285,16 +287,16 @@ def _tool_name(function: Callable[..., Any], name: str | None) -> str:
 
 
 class _LaxParams(BaseModel):
-    """For types that JSON has no word for (dates, enums): read from their JSON form."""
+    """Parameters of types that JSON lacks (dates, enums), which are read from their JSON form."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the function takes: the model, the path arguments, where the context goes.
+    """The parameters of the function: the model, the path arguments, and which one is the context.
 
-    `names` leads from the model's attributes to the function's parameters.
+    `names` maps the model's attributes to the function's parameters.
     """
 
     params: type[BaseModel]
@@ -304,7 +306,7 @@ class Signature:
 
 
 def read_signature(name: str, function: Callable[..., Any], described: dict[str, str]) -> Signature:
-    """The parameters as a model; TypeError for what a model cannot be offered."""
+    """The parameters as a model; raises TypeError for a type that cannot be offered to a model."""
     hints = _hints(name, function)
     fields: dict[str, tuple[Any, Any]] = {}
     context: str | None = None

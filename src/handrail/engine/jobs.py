@@ -1,4 +1,4 @@
-"""Background jobs, as the program around the runtime sees and ends them."""
+"""Background jobs, for the program that uses the runtime."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 class BackgroundJobs:
-    """All jobs of the workspace; what a model may see of them is up to its tools."""
+    """All jobs of the workspace; tools decide what a model may see of them."""
 
     def __init__(self, processes: Callable[[], Processes] | None) -> None:
         self._given = processes
 
     async def list(self) -> Sequence[Job]:
-        """Every job, the oldest first; those of other sessions and of crashed runtimes too."""
+        """Return every job, oldest first, also of other sessions and of crashed runtimes."""
         return () if self._given is None else await self._given().jobs()
 
     async def output(
         self, job_id: str, *, offset: int = 0, wait_s: float = 0.0, limit: int = 1 << 20
     ) -> JobOutput:
-        """What a job printed from `offset` on; waits up to `wait_s` for it to end."""
+        """Return what a job printed from `offset` on; waits up to `wait_s` for it to end."""
         return await self._processes.output(job_id, offset, wait_s, limit)
 
     async def kill(self, job_id: str) -> Job:
-        """End a job and all it started; `not_found`, `conflict` if it is over."""
+        """End a job and all that it started; raises `not_found`, or `conflict` if it has ended."""
         return await self._processes.kill(job_id)
 
     async def revoke(self, call_id: str, session: str | None = None) -> Sequence[Job]:
-        """End the running jobs that a call has started; `session` None: in any session."""
+        """End the running jobs that a call has started, in one session or (None) in any."""
         from handrail.core.ports.processes import JobState
 
         running = [

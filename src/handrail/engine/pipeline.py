@@ -1,5 +1,5 @@
-"""The way of a call, on one screen. The order is a security property: it is read here and
-assembled nowhere else.
+"""The steps of a call, on one screen. Their order is a security property: it is defined here and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Pipeline(NamedTuple):
         # May replace the arguments once; `check_static_policy` runs again for them.
         if self.hooks.hooks:
             await self.hooks.before(state)
-        # Nothing can be checked of a plain read before it runs.
+        # A plain read has nothing to check before it runs.
         if not state.prepared.scope.plain_read:
             await self.planner.preflight(state)
         while True:

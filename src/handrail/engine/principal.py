@@ -1,8 +1,8 @@
-"""Who makes a call, and the policy that applies to them.
+"""The caller of a call, and the policy that applies to it.
 
-A model's agent is bound by rules, limits, leases and the loop guard (`AgentPolicy`). What the user
-does themselves, such as `undo`, is allowed (`UserPolicy`). The rest of the engine asks the policy
-and never who the caller is.
+A model's agent is bound by rules, limits, leases and the loop guard (`AgentPolicy`). The user's own
+actions, such as `undo`, are allowed (`UserPolicy`). The rest of the engine asks the policy and
+never checks who the caller is.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ class CallPolicy(Protocol):
 
     @property
     def failed_calls(self) -> Lazy[FailedCalls] | None:
-        """Where calls are kept that failed because of a defect; None: they are not kept."""
+        """Where calls are kept that failed because of a defect; None if they are not kept."""
 
     def precheck(self, state: CallState) -> None:
-        """Raise if the call alone shows that it must not run; before any hook runs."""
+        """Raise if the call alone shows that it must not run; called before any hook runs."""
 
     def check_static_policy(self, state: CallState) -> None:
         """Raise if rules or guardrails refuse the call, as far as the call alone shows it."""
 
     async def clear(self, state: CallState, plan: Plan | None) -> Decision:
-        """Decide about the call and its plan; asks the user where the verdict says so."""
+        """Decide about the call and its plan; asks the user if the verdict requires it."""
 
     def recheck_plan(self, state: CallState, plan: Plan) -> bool:
-        """Whether a plan that was made again needs no new approval."""
+        """Return whether a plan that was made again needs no new approval."""
 
     async def check_leases(self, state: CallState, plan: Plan | None) -> None:
         """Raise `conflict` if another agent has reserved a path that the call writes."""
@@ -45,7 +45,7 @@ class CallPolicy(Protocol):
         """The warnings of the guardrails about a call that was carried out."""
 
     def time_limit(self, tool: Tool[Any]) -> float | None:
-        """The time limit of a call until it is executed; None: no limit."""
+        """Return the time limit of a call until it is executed; None means no limit."""
 
     def count_for_loop_guard(self, state: CallState) -> None:
         """Count the outcome for the loop guard, which may append a warning."""
@@ -55,12 +55,13 @@ class CallPolicy(Protocol):
 
 
 class Principal(NamedTuple):
-    """Who makes a call."""
+    """The caller of a call."""
 
     policy: CallPolicy
-    # What an agent may use; None: everything.
+    # What an agent may use; None means everything.
     access: AgentAccess | None
-    # The agent whose knowledge of files the call updates; None: the user, who may read everything.
+    # The agent whose knowledge of files the call updates; None for the user, who may read
+    # everything.
     reader: str | None
     # The agents from the main agent down to this one.
     chain: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Questions to the user as events: a program shows them where it likes and answers by their ids."""
+"""Questions to the user as events: a program shows them and answers by their ids."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from handrail.core.ports.questions import QuestionReply, QuestionRequest, parse_
 from handrail.engine import messages
 
 _ID_CHARS: Final = 12
-# The ids of so many answered questions are remembered, to say that an answer comes too late.
+# The number of answered questions whose ids are remembered, to recognise a late answer.
 _REMEMBERED: Final = 1_000
 _VIA: Final = "events"
 
 
 class Question(NamedTuple):
-    """A question that waits for an answer: whether a call may run, or what a model wants to know."""
+    """A question that waits for an answer: whether a call may run, or a question of a model."""
 
     id: str
     request: ApprovalRequest | QuestionRequest
@@ -30,14 +30,15 @@ class Question(NamedTuple):
 class _OpenQuestion:
     question: Question
     answer: asyncio.Future[Reply | QuestionReply]
-    # The answer that counts, of this surface or of another one; None: the question was withdrawn.
+    # The answer that counts, given here or through another approver; None if the question was
+    # withdrawn.
     decision: asyncio.Future[Reply | QuestionReply | None]
     chain: tuple[str, ...]
 
 
 class EventApprover:
     """Asks by the event `question`; `reply` answers. There is no time limit, and the first answer
-    counts. A question whose call ends is withdrawn.
+    counts. A question is withdrawn when its call ends.
     """
 
     via = _VIA
@@ -45,7 +46,7 @@ class EventApprover:
     def __init__(self) -> None:
         # Reports an event about a call.
         self.emit: Callable[[Event, str], None] = lambda event, call_id: None
-        # Whether it is one of several surfaces, of which another may decide.
+        # Whether this is one of several approvers, so that another may decide.
         self.shared = False
         self._open: dict[str, _OpenQuestion] = {}
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
@@ -56,7 +57,7 @@ class EventApprover:
         return tuple(one.question for one in self._open.values() if not one.answer.done())
 
     def asks_apart(self, request: ApprovalRequest | QuestionRequest) -> bool:
-        """Any number of questions may be open at once."""
+        """Return True: any number of questions may be open at once."""
         return True
 
     async def ask(self, request: ApprovalRequest) -> Reply:
@@ -72,9 +73,9 @@ class EventApprover:
     async def reply(
         self, question_id: str, answer: Any, reason: str | None, who: str | None
     ) -> None:
-        """Answer a question. Raises `conflict` if it has an answer, or gets a refusal from another
-        surface at the same time; `not_found` if it was not asked, `invalid_arguments` if `answer` is
-        none, or an "always" that no rule expresses.
+        """Answer a question. Raises `conflict` if it has an answer, or is refused elsewhere at the
+        same time; `not_found` if it was not asked, `invalid_arguments` for an invalid `answer`, or
+        an "always" that no rule expresses.
         """
         asked = self._answer(question_id, answer, reason, who)
         if self.shared:
@@ -103,8 +104,8 @@ class EventApprover:
     def close_question(
         self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
     ) -> Reply | QuestionReply | None:
-        """Close a question with an answer that was given elsewhere; returns an earlier one, unless
-        only the other refuses.
+        """Close a question with an answer that was given elsewhere; return an earlier answer,
+        unless only the other one refuses.
         """
         for one in self._open.values():
             if one.question.request is request and one.answer.done():
@@ -135,7 +136,7 @@ class EventApprover:
             given = await answer
             return given
         finally:
-            # Among several surfaces, `report_decision` follows.
+            # With several approvers, `report_decision` follows.
             if not self.shared:
                 self._finish(asked, given)
 
@@ -172,7 +173,9 @@ def _parse_answer(given: Any) -> Answer:
 
 
 def _parse_texts(request: QuestionRequest, given: Any, who: str | None) -> QuestionReply:
-    """The answers to a model: a mapping from questions, None to decline, "abort" to end the run."""
+    """Return the answers to a model: a mapping from questions, None to decline, "abort" to end the
+    run.
+    """
     if given is None:
         return QuestionReply(None, _VIA, who)
     if given == Answer.ABORT:

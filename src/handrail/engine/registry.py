@@ -40,12 +40,12 @@ class ToolOrigin(StrEnum):
     RESOLVED = "resolved"
 
 
-# The tool of a name that is not registered, None if there is none.
+# Returns the tool of a name that is not registered; None if there is none.
 ToolResolver = Callable[[str], Tool[Any] | None]
 
 
 class ArgumentSpec(NamedTuple):
-    """The arguments of a tool, worked out once when it is registered."""
+    """The arguments of a tool, computed once when it is registered."""
 
     model: type[BaseModel]
     # Validates a mapping and returns the model.
@@ -64,10 +64,10 @@ class ArgumentSpec(NamedTuple):
 
 
 class FootprintSpec(NamedTuple):
-    """What calls of a tool touch, worked out once when it is registered."""
+    """What calls of a tool touch, computed once when it is registered."""
 
     effects: Effects
-    # What a call touches beside its paths, unless the tool computes it per call.
+    # What a call touches besides its paths, unless the tool computes it per call.
     base: Footprint
     # Whether the tool computes the footprint of each call.
     computed: bool
@@ -87,12 +87,12 @@ class ToolEntry(NamedTuple):
     # Whether the tool decides itself when it can be used, and how risky a call is.
     conditional: bool = True
     rates_risk: bool = True
-    # How often a call is tried if it fails in a way that may pass.
+    # How often a call is attempted if it fails transiently.
     attempts: int = 1
 
     @property
     def edits_files(self) -> bool:
-        """Whether a call may change files: by a plan, or as a tool of the user's own."""
+        """Return whether a call may change files: by a plan, or as a tool of the user's own."""
         own = self.origin is not ToolOrigin.BUILTIN
         return self.tool.plans or (own and bool(self.touches.effects & _EDITS))
 
@@ -101,16 +101,16 @@ _EDITS: Final = Effects.WRITES_PATHS | Effects.OPEN_ENDED
 
 
 class RegistryView(NamedTuple):
-    """From the names of a dialect to canonical ones, and which tools can be used."""
+    """Maps the names of a dialect to canonical ones, and says which tools can be used."""
 
     names: Mapping[str, str]
     usable: Callable[[Tool[Any]], bool]
 
 
 class Registry:
-    """The set of tools; deterministic order, so that prompt caches stay warm.
+    """The set of tools, in deterministic order, so that prompt caches stay valid.
 
-    A built-in tool is deferred: it is built when its entry is first asked for.
+    A built-in tool is deferred: it is built when its entry is first requested.
     """
 
     def __init__(self, bus: EventBus | None = None, view: RegistryView | None = None) -> None:
@@ -121,7 +121,7 @@ class Registry:
         self._resolvers: list[tuple[ToolResolver, ToolOrigin]] = []
         self._resolved: dict[str, ToolEntry] = {}
         self._view = view or RegistryView({}, lambda tool: True)
-        # Counts changes, so that what is derived from the tools knows when it is stale.
+        # Counts changes, so that values derived from the tools know when they are stale.
         self.version = 0
 
     def register(
@@ -140,14 +140,14 @@ class Registry:
         self._deferred.pop(tool.name, None)
         entry = _entry(tool, origin)
         if origin is not ToolOrigin.BUILTIN:
-            # A schema that cannot be made is the fault of whoever registers the tool.
+            # A schema that cannot be made is an error of the caller that registers the tool.
             _ = entry.arguments.schema
         self._entries[tool.name] = entry
         self.version += 1
         self._report_registered(tool.name)
 
     def defer_builtin(self, name: str, build: Callable[[], Tool[Any]]) -> None:
-        """Add a built-in tool, which `build` returns when its entry is first asked for."""
+        """Add a built-in tool, which `build` returns when its entry is first requested."""
         if self.origin(name) is not None:
             raise DuplicateToolError(f"a tool named {name!r} exists already")
         self._deferred[name] = build
@@ -158,8 +158,8 @@ class Registry:
         self._resolvers.append((resolve, origin))
 
     def resolve(self, name: str) -> ToolEntry | None:
-        """The tool that a resolver finds under a name, None if there is none. Such a tool can be called
-        from then on; it is not listed, so that what models are shown stays the same.
+        """Return the tool that a resolver finds under a name; None if there is none. Such a tool
+        can be called from then on; it is not listed, so that what models are shown stays the same.
         """
         for resolver, origin in self._resolvers:
             tool = resolver(name)
@@ -170,7 +170,7 @@ class Registry:
                 return self._resolved[tool.name]
             listed = self._entries.get(tool.name)
             if listed is not None and (listed.tool, listed.origin) == (tool, origin):
-                # The name is another one of a tool that models are shown.
+                # The name is another name of a tool that models are shown.
                 return listed
             taken = self.origin(tool.name) is not None
             if taken or (origin is ToolOrigin.RESOLVED and tool.name != name):
@@ -181,7 +181,7 @@ class Registry:
         return None
 
     def with_retry(self, name: str, attempts: int) -> None:
-        """Try calls of a tool up to so many times; raises ValueError unless it is idempotent,
+        """Attempt calls of a tool up to this many times; raises ValueError unless it is idempotent,
         `ToolNotFoundError` if it does not exist.
         """
         entry = self.entry(name)
@@ -203,7 +203,7 @@ class Registry:
             self._bus.emit(ToolUnregistered(name))
 
     def entry(self, name: str) -> ToolEntry | None:
-        """The tool with what a call of it needs, None if there is none."""
+        """Return the tool with what a call of it needs; None if there is none."""
         found = self._entries.get(name)
         if found is None and name in self._deferred:
             found = self._entries[name] = _entry(self._deferred[name](), ToolOrigin.BUILTIN)
@@ -217,7 +217,7 @@ class Registry:
             self._bus.emit(ToolRegistered(name))
 
     def origin(self, name: str) -> ToolOrigin | None:
-        """Where the tool of a name comes from, None if there is none; builds nothing."""
+        """Return where the tool of a name comes from; None if there is none. Builds nothing."""
         if name in self._deferred:
             return ToolOrigin.BUILTIN
         found = self._entries.get(name)
@@ -225,7 +225,7 @@ class Registry:
 
     @property
     def names(self) -> list[str]:
-        """The names of all tools, sorted; builds nothing."""
+        """Return the names of all tools, sorted; builds nothing."""
         return sorted((*self._entries, *self._deferred))
 
     def __iter__(self) -> Iterator[Tool[Any]]:
@@ -276,8 +276,8 @@ class Registry:
         return [tool for tool in tools if wanted is None or tool.group in wanted]
 
     def filter_by_names(self, names: Iterable[str]) -> Registry:
-        """A registry with only these tools; names that do not exist are left out. Iterating over
-        it yields the tools.
+        """Return an iterable registry with only these tools; names that do not exist are
+        left out.
         """
         wanted = {self._own_name(name) for name in names}
         chosen = Registry(self._bus, self._view)
@@ -308,7 +308,7 @@ class Registry:
 
 
 def _check_is_tool(tool: object) -> None:
-    """Raise TypeError for what is no tool, and for a name that providers would reject."""
+    """Raise TypeError for a value that is not a tool, or a name that providers would reject."""
     if isinstance(tool, type) and issubclass(tool, Tool):
         raise TypeError(f"{tool.__name__} is a class; give an instance of it: {tool.__name__}()")
     if not isinstance(tool, Tool):
@@ -374,7 +374,7 @@ def _effects(tool: Tool[Any], paths: PathArguments) -> Effects:
 
 
 def _overrides(tool: Tool[Any], method: str) -> bool:
-    """Whether the class or the object itself has its own version of a method of `Tool`."""
+    """Return whether the class or the object itself overrides a method of `Tool`."""
     own = getattr(type(tool), method) is not getattr(Tool, method)
     return own or method in getattr(tool, "__dict__", ())
 

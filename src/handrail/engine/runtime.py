@@ -1,4 +1,4 @@
-"""The public object: everything an agent's loop does with tools goes through here."""
+"""The public object: everything that an agent's loop does with tools goes through here."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 class Runtime(RuntimeState):
     """One session of one workspace. Safe to use from many tasks of one event loop.
 
-    A tool's failure is a result; these methods raise only for misuse of the runtime itself
-    (a closed one, a response of unknown shape).
+    A tool's failure is a result; these methods raise only for misuse of the runtime itself (it is
+    closed, or a response has an unknown shape).
     """
 
     def __init__(self, session: SessionServices, tools: ToolServices, calls: CallServices) -> None:
@@ -93,8 +93,8 @@ class Runtime(RuntimeState):
         on_event: Listener | None = None,
         agent: str = "main",
     ) -> Coroutine[Any, Any, ToolResult]:
-        """Run one tool. Its own turn, unless inside `turn()`."""
-        # Not in the coroutine: calls that were made together may run one after the other.
+        """Run one tool. It is a turn of its own, unless made inside `turn()`."""
+        # Outside the coroutine: calls that were made together may run one after the other.
         made = self._calls.timers.clock.monotonic()
         return self._call(name, arguments, id, on_event, agent, made)
 
@@ -125,7 +125,7 @@ class Runtime(RuntimeState):
     async def batch(
         self, calls: Iterable[Call], *, on_event: Listener | None = None, agent: str = "main"
     ) -> list[ToolResult]:
-        """Run several calls as one turn, in parallel where they cannot disturb each other.
+        """Run several calls as one turn, in parallel where they do not conflict.
 
         Each call is `{"id"?, "name", "arguments"?}`. Results come in call order.
         """
@@ -145,7 +145,7 @@ class Runtime(RuntimeState):
         return await self._calls.batches.value.run(prepared, turn, on_event, apply, begun)
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
-        """How a batch of these calls would be ordered; runs nothing."""
+        """Return how a batch of these calls would be ordered; runs nothing."""
         from handrail.engine.batch.scheduler import order
 
         prepared = self._calls.batches.value.prepare(calls, 0, agent)
@@ -154,8 +154,8 @@ class Runtime(RuntimeState):
     def foresee(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, *, agent: str = "main"
     ) -> Foresight:
-        """What is certain about a call before it is made: its refusal, or that nobody would be asked.
-        Runs and records nothing.
+        """Return what is certain about a call before it is made: its refusal, or that the user
+        would not be asked. Runs and records nothing.
         """
         call = self._calls.runner.ids.make_call(None, name, arguments, 0, agent)
         return self._calls.policy.foresee(self._tools.preparer.prepare(call))
@@ -168,7 +168,7 @@ class Runtime(RuntimeState):
 
     @contextmanager
     def same_turn(self) -> Iterator[int]:
-        """Like `turn`, for code that is not async; follows the calling thread or task."""
+        """Do what `turn` does, for code that is not async; follows the calling thread or task."""
         with self._calls.runner.ids.same_turn() as number:
             yield number
 
@@ -200,11 +200,11 @@ class Runtime(RuntimeState):
     async def answer(
         self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
     ) -> list[Any]:
-        """Run the tool calls in a provider's response; returns that provider's messages.
+        """Run the tool calls in a provider's response; return that provider's messages.
 
-        An OpenAI chat completion, OpenAI response or Anthropic message, as object or dict.
-        Empty if the response has no tool call. Calls that change something run only if the
-        response ended with its tool calls; every call gets one answer.
+        The response is an OpenAI chat completion, OpenAI response or Anthropic message, as object
+        or dict. The result is empty if the response has no tool call. Calls that change something
+        run only if the response ended with its tool calls; every call gets one answer.
         """
         self._check_open()
         return await self.model_calls.answer(response, agent=agent, on_event=on_event)
@@ -220,7 +220,7 @@ class Runtime(RuntimeState):
         turn`. `events` is the stream of an SDK, or its events as dicts: OpenAI chat or Responses,
         Anthropic, Gemini. `provider` is recognised if it is not given.
 
-        A call starts before the response has ended only if it only reads, nobody has to be asked,
+        A call starts before the response has ended only if it only reads, no user has to be asked,
         and no earlier call that it conflicts with is unfinished. Everything else waits for a finish
         that means tool calls.
         """
@@ -230,12 +230,14 @@ class Runtime(RuntimeState):
         return StreamedTurn(events, provider, self.model_calls.stream(agent, on_event))
 
     def open_model(self, named: str | Model | None = None) -> Model:
-        """The model of this name, None: of the runtime. Raises `invalid_arguments` if unknown."""
+        """Return the model of this name, or that of the runtime if it is None. Raises
+        `invalid_arguments` if the name is unknown.
+        """
         self._check_open()
         return self._session.agents.value.resolve_model(named).model
 
     def agent(self, **options: Any) -> RunningAgent:
-        """An agent that works with this runtime's tools; takes the options of `handrail.Agent`."""
+        """Return an agent that uses this runtime's tools; takes the options of `handrail.Agent`."""
         self._check_open()
         agent: RunningAgent = self._session.agents.value.create(self, **options)
         return agent
@@ -333,7 +335,7 @@ class Runtime(RuntimeState):
         self._tools.registry.register(tool, allow_override=allow_override)
 
     def has_tool(self, name: str) -> bool:
-        """Whether there is a tool of this name, or shown under it in the dialect, that can be used here."""
+        """Return whether a tool of this name, canonical or the dialect's, can be used here."""
         return self._tools.registry.has_tool(name)
 
     def limit_agent(
@@ -365,7 +367,7 @@ class Runtime(RuntimeState):
         await self._tools.catalog.refresh()
 
     async def aclose(self) -> None:
-        """End running calls, commit the record and release all resources. Safe to repeat."""
+        """End running calls, commit the record and release all resources. May be called twice."""
         if self._closed:
             return
         agents = self._session.agents.built

@@ -1,4 +1,4 @@
-"""What a runtime shows of itself: its session, tools, record, grants and plans."""
+"""The read-only view of a runtime: its session, tools, record, grants and plans."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class RuntimeState:
 
     @property
     def session(self) -> Session:
-        """What outlives a call: roots, mode, what the model has seen, options."""
+        """What outlives a call: roots, mode, what the model has read, options."""
         return self._session.session
 
     @property
     def files(self) -> Files:
-        """The files beneath the roots, for the bodies of your own tools; reads them unasked."""
+        """The files beneath the roots, for the bodies of your own tools; no approval is needed."""
         return self._tools.preparer.files
 
     @property
@@ -64,12 +64,12 @@ class RuntimeState:
 
     @property
     def grants(self) -> SessionGrants:
-        """What the user allows for this session, beyond the rules in the settings."""
+        """What the user allows for this session, in addition to the rules in the settings."""
         return self._calls.policy.services.grants
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked about calls; None: no one."""
+        """The approver that is asked about calls; None if there is none."""
         return self._calls.policy.approval.approver
 
     @property
@@ -111,7 +111,7 @@ class RuntimeState:
 
     @property
     def agents(self) -> Agents:
-        """What each agent may use: `of(agent)`, None for everything."""
+        """What each agent may use: `of(agent)`; None means everything."""
         return self._tools.preparer.principals.agents
 
     @property

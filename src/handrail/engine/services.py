@@ -1,4 +1,4 @@
-"""What a runtime is made of, in three groups."""
+"""The parts of a runtime, in three groups."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionServices(NamedTuple):
 
 
 class ToolServices(NamedTuple):
-    """The tools of a runtime: which there are, how they are declared, how calls are prepared."""
+    """The tools of a runtime: which exist, how they are declared, how calls are prepared."""
 
     registry: Registry
     catalog: Catalog

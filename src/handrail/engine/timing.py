@@ -1,7 +1,7 @@
 """Deadlines and heartbeats of all running calls, from one timer per runtime; and blocking work in
-threads that is always waited for, even when the waiting task is cancelled.
+threads that is always awaited, even when the waiting task is cancelled.
 
-A call that never suspends costs two dictionary operations here and no task, no timer.
+A call that never suspends costs two dictionary operations here and no task or timer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _LOOK_S: Final = 0.005
 
 
 class OwnCancellation:
-    """Cancels the task of one call, and tells that cancellation apart from the caller's own.
+    """Cancels the task of one call, and distinguishes that cancellation from the caller's own.
 
-    asyncio counts the requests to cancel a task; at most one of them is ours.
+    asyncio counts the requests to cancel a task; at most one of them is made here.
     """
 
     __slots__ = ("_requests_before", "ended", "expired", "signal", "task")
@@ -51,17 +51,17 @@ class OwnCancellation:
         self.task.cancel()
 
     def uncancel(self) -> None:
-        """Withdraw our request, so that it ends this call and nothing else."""
+        """Withdraw the request, so that it ends this call and nothing else."""
         if self.ended and self.task is not None and self.task.cancelling() > self._requests_before:
             self.task.uncancel()
 
     @property
     def by_caller(self) -> bool:
-        """After `uncancel`: whether the caller cancelled the task too."""
+        """Return, after `uncancel`, whether the caller cancelled the task too."""
         return self.task is not None and self.task.cancelling() > self._requests_before
 
     async def clear(self) -> None:
-        """Withdraw our request after a tool that went on although it was cancelled; raises
+        """Withdraw the request after a tool that continued although it was cancelled; raises
         CancelledError if the caller cancelled too.
         """
         try:
@@ -122,7 +122,7 @@ class DeadlineTimer:
         return timer
 
     def limit(self, timer: CallTimer, timeout_s: float | None) -> None:
-        """Set the deadline of a call, counted from now; None: it has none."""
+        """Set the deadline of a call, counted from now; None removes it."""
         if timeout_s is None:
             timer.deadline = None
             return
@@ -136,7 +136,7 @@ class DeadlineTimer:
         self._timers.pop(id(timer), None)
 
     def find(self, call_id: str) -> CallTimer | None:
-        """The running call of an id."""
+        """Return the running call of an id."""
         return next((one for one in self._timers.values() if one.call_id == call_id), None)
 
     def running(self) -> list[CallTimer]:
@@ -227,7 +227,7 @@ async def run_in_thread_uncancellable(work: Callable[[], T]) -> T:
 
 def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Future[None]:
     """Start `work(done)` in a thread. The returned future resolves when `work` calls `done()` or
-    returns; what `work` does after `done()`, such as cleaning up, runs on.
+    returns; what `work` does after `done()`, such as cleaning up, continues.
     """
     loop = asyncio.get_running_loop()
     finished: asyncio.Future[None] = loop.create_future()
@@ -241,7 +241,7 @@ def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Futur
             finished.set_exception(error)
 
     def done() -> None:
-        # A loop that was closed meanwhile has no waiting task.
+        # If the loop was closed meanwhile, no task waits.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(resolve, None)
 
@@ -251,8 +251,8 @@ def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Futur
 
 
 async def join_uncancellable(work: asyncio.Future[T]) -> T:
-    """Wait for work even if cancelled, and return its result. Raises the error of the work, or
-    else the CancelledError if one arrived.
+    """Wait for work even if cancelled, and return its result. Raises the error of the work; if
+    there is none, the CancelledError if one arrived.
     """
     cancelled = await wait_uncancellable(work)
     if cancelled is not None and work.exception() is None:
@@ -271,6 +271,6 @@ async def wait_uncancellable(work: asyncio.Future[T]) -> asyncio.CancelledError 
         except BaseException:  # noqa: BLE001, S110 - the caller looks at the future
             pass
     if not work.cancelled():
-        # Marks the exception as retrieved, which asyncio would log otherwise.
+        # Marks the exception as retrieved; otherwise asyncio would log it.
         work.exception()
     return cancelled

@@ -40,7 +40,7 @@ class StoredTodos:
         return _find(id, await self.items())
 
     async def replace(self, owner: str, drafts: Sequence[TodoDraft]) -> Sequence[TodoItem]:
-        """Replace all items of an owner at once; returns the items of that owner."""
+        """Replace all items of an owner at once; return the items of that owner."""
         async with self._changing:
             items, last = await self._load()
             kept = [one for one in items if one.owner != owner]
@@ -70,8 +70,8 @@ class StoredTodos:
             return new
 
     async def restore(self, items: Sequence[TodoItem], removed: Collection[str]) -> None:
-        """Remove the items with these ids, and add items as they were. One that was in progress waits
-        if its owner works on another by now.
+        """Remove the items with these ids, and restore items. An item that was in progress becomes
+        pending if its owner works on another one now.
         """
         async with self._changing:
             old, last = await self._load()
@@ -93,7 +93,7 @@ class StoredTodos:
         return [TodoItem.from_dict(one) for one in kept["items"]], kept["last"]
 
     async def _save(self, old: Sequence[TodoItem], new: Sequence[TodoItem], last: int) -> None:
-        """Keep the new list; raises `conflict` or `too_large`."""
+        """Save the new list; raises `conflict` or `too_large`."""
         working = [one for one in new if one.status is TodoStatus.IN_PROGRESS]
         shown = format_todos(old)
         for one in working:
@@ -120,7 +120,7 @@ def _item(id: str, owner: str, draft: TodoDraft) -> TodoItem:
 
 
 def _cleaned(values: dict[str, Any]) -> dict[str, Any]:
-    """The values with texts that take one line and have no control characters."""
+    """Return the values with texts on one line and without control characters."""
     return {
         name: safe_text(value, one_line=name != "description").strip()
         if isinstance(value, str) and not isinstance(value, TodoStatus)

@@ -1,4 +1,4 @@
-"""What the user does themselves: recorded like any call, and allowed by the user's policy."""
+"""The user's own actions: recorded like any call, and allowed by the user's policy."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 20
 _WORDS: Final = {"create": "recreated", "write": "restored", "delete": "removed"}
-# Lists in the data of each part that belong together.
+# Lists in the data of each part that are joined.
 _LISTS: Final = ("forced", "undid", "redid", "passed_over")
 
 
 class UndoResult:
-    """Collects the results of the parts; `rest` counts the files that are still to come."""
+    """Collects the results of the parts; `rest` counts the files that are not undone yet."""
 
     def __init__(self, first: ToolResult) -> None:
         self._first = self._last = first
@@ -41,18 +41,18 @@ class UndoResult:
 
     @property
     def rest(self) -> int:
-        """How many files are still to be undone, by the last part that was carried out."""
+        """The number of files that are not undone yet, by the last part that was carried out."""
         return int(_data(self._last).get("rest", 0))
 
     def add(self, part: ToolResult) -> None:
-        """One more part has ended, or failed."""
+        """Add a part that has ended or failed."""
         self._duration_s += float(part.meta.get("duration_s", 0.0))
         self._changes += part.changes
         self._collect(part)
         self._last = part
 
     def result(self) -> ToolResult:
-        """The result of all parts; that of the only one, if there is only one."""
+        """Return the result of all parts; if there is only one, its own."""
         first, last = self._first, self._last
         if last is first:
             return first
@@ -61,7 +61,7 @@ class UndoResult:
         data = {**_data(first), **names, "paths": paths, "done": len(paths), "rest": self.rest}
         text, problem = self._text(), last.problem
         if problem is not None:
-            problem = self._stopped(problem)
+            problem = self._with_progress(problem)
             text = f"{text}\n{problem}"
         return replace(
             last,
@@ -90,7 +90,7 @@ class UndoResult:
             lines.append(f"  and {left:,} more")
         return "\n".join(["; ".join([said, *passed[:8], total]), *lines])
 
-    def _stopped(self, problem: Problem) -> Problem:
+    def _with_progress(self, problem: Problem) -> Problem:
         data = _data(self._first)
         done, total = len(self._changes), int(data.get("total", 0))
         message = f"{done:,} of {total:,} are done, then it stopped: {problem.message}"
@@ -134,8 +134,8 @@ class UserActions:
         redo: bool = False,
         **chosen: Any,
     ) -> ToolResult:
-        """Undo or redo, in parts if there are very many files. Returns one result for all parts; a part
-        that fails leaves the parts before it done. `chosen` goes to `_undo_arguments`.
+        """Undo or redo, in parts if there are very many files. Returns one result for all parts; a
+        part that fails leaves the parts before it done. `chosen` goes to `_undo_arguments`.
         """
         arguments = _undo_arguments(self.preparer.visibility.session.id, call, **chosen)
         if redo:
@@ -180,12 +180,12 @@ def _undo_arguments(
     agent: str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """The arguments of the tool `undo`; raises TypeError if more than one thing is named.
+    """Return the arguments of the tool `undo`; raises TypeError if more than one target is named.
 
-    A turn given as a number is one of `session`: other sessions count theirs alike.
+    A turn given as a number is one of `session`: other sessions have equal numbers.
     """
     own = f"{session}:{turn}" if isinstance(turn, int) else turn
-    # Arguments are text; a name that is not valid UTF-8 is given as it is shown.
+    # Arguments are text; a name that is not valid UTF-8 is passed as it is shown.
     written = None if path is None else path.encode("utf-8", "backslashreplace").decode("utf-8")
     named = {"call": call, "turn": own, "path": written, "since": since, "agent": agent}
     given = {scope: target for scope, target in named.items() if target is not None}
@@ -193,7 +193,7 @@ def _undo_arguments(
         raise TypeError(f"name one of {', '.join(given)}, not {len(given)}")
     if agent is not None:
         given = {"since": f"{AGENT_PREFIX}{agent}"}
-    # As short as it was asked, since the record shows it.
+    # Without default values, because the record shows these arguments.
     arguments: dict[str, Any] = {"target": "last"}
     for scope, target in given.items():
         arguments = {"target": target} if scope == "call" else {"scope": scope, "target": target}
@@ -202,13 +202,13 @@ def _undo_arguments(
 
 @dataclass(frozen=True, slots=True)
 class QueuedCallRunner:
-    """Carries out queued calls; each id happens once, whichever process approves it."""
+    """Carries out queued calls; each id runs once, whichever process approves it."""
 
     runner: IdempotentRunner
     preparer: Preparer
 
     def same_turn(self) -> AbstractContextManager[int]:
-        """One turn for all calls that are approved together, so that they can be undone together."""
+        """Make calls that are approved together one turn, so that they can be undone together."""
         return self.runner.ids.same_turn()
 
     async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:

@@ -1,1 +1,1 @@
-"""What calls changed: committing plans, keeping old contents, undo, redo and crash recovery."""
+"""The changes of calls: committing plans, storing old contents, undo, redo and crash recovery."""

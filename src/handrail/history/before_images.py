@@ -1,7 +1,7 @@
-"""What a plan is about to replace: described in its intent, and kept once it has happened.
+"""Before-images: the old contents of a plan's files, described in its intent and stored by the commit.
 
-Small contents are part of the intent row. A larger one is next to its target until the change is
-visible and is then moved to the blob store, so that one of the two always exists. Large contents are
+Small contents are part of the intent row. A larger one is in the folder of its target until the change
+is visible and is then moved to the blob store, so that one of the two always exists. Large contents are
 hashed in threads, because hashing releases the interpreter lock.
 """
 
@@ -15,22 +15,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from handrail.core.names.sensitive import is_sensitive
-from handrail.core.places import Form, Stat
+from handrail.core.places import Form, Stat, folders_above
 from handrail.core.plan import Change, Plan
 from handrail.core.ports.machine import Blobs, StagedFile
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
 
 _WORTH_A_THREAD: Final = 256 * 1024
-# Of a plan with more than this the pool's threads would be taken up by hashing alone.
+# The contents of larger plans are not hashed ahead: hashing would occupy the threads of the pool.
 _FEW: Final = 2
 
 Hashing = Sequence[asyncio.Future[None]]
 
 
 def hash_ahead(plan: Plan, blobs: Blobs) -> Hashing:
-    """Start to hash the large contents of a plan of few changes, so that it is cleared
-    meanwhile; the intent, which names the hashes, waits for what this returns.
+    """Start to hash the large contents of a plan with few changes while the policy evaluates the plan.
+    The intent, which contains the hashes, waits for the returned futures.
     """
     if len(plan.changes) > _FEW:
         return []
@@ -58,7 +58,7 @@ def hash_side_by_side(change: Change) -> None:
 
 def _hash(content: Content, blobs: Blobs) -> None:
     _ = content.digest
-    # Asked for the first time, it counts what is kept: also nothing to wait for later.
+    # The first call counts what is stored, which takes time; so it is done in this thread, too.
     blobs.has_room(0)
 
 
@@ -66,10 +66,10 @@ INLINE_BYTES: Final = 64 * 1024
 
 
 def describe_changes(plan: Plan, blobs: Blobs | None) -> list[dict[str, Any]]:
-    """The changes of a plan for its intent row. Blocks: it hashes.
+    """The changes of a plan for its intent row. Blocks, because contents are hashed.
 
-    Without `blobs` (journal off), and where they have no room, the old content is not kept
-    and the row says so.
+    Without `blobs` (the journal is off), or if they have no room, the old content is not stored and the
+    row says so.
     """
     reserved = 0
     described = []
@@ -82,7 +82,7 @@ def describe_changes(plan: Plan, blobs: Blobs | None) -> list[dict[str, Any]]:
 
 
 def not_kept(described: Mapping[str, Any]) -> str | None:
-    """Why the old content of a described change is not kept, None if it is."""
+    """Why the old content of a described change is not stored, None if it is."""
     if described["image"] != "none":
         return None
     if is_sensitive(described["path"]):
@@ -93,9 +93,9 @@ def not_kept(described: Mapping[str, Any]) -> str | None:
 def compare_with_image(
     described: Mapping[str, Any], digest: str | None, seen: Stat | None
 ) -> Literal["before", "after", "other"]:
-    """Whether a file is as it was before a described change, after it, or neither."""
+    """Whether a file is in the state before a described change, after it, or in neither."""
     if described["before_hash"] == described["after_hash"] == digest and seen is not None:
-        # Only the permissions were to change.
+        # The change is one of permissions only.
         after = stat.S_IMODE(seen.mode) == described["after_mode"] != described["before_mode"]
         return "after" if after else "before"
     if digest == described["before_hash"]:
@@ -104,7 +104,9 @@ def compare_with_image(
 
 
 def keep_old_content(before: Content, staged: StagedFile, blobs: Blobs) -> None:
-    """After the change became visible: keep what it replaced, as its intent said."""
+    """Store the content that a change replaced, as announced in its intent. Called after the change has
+    become visible.
+    """
     target = blobs.target(before.digest)
     if target is None or not staged.keep_old(target):
         blobs.keep(before)
@@ -113,7 +115,7 @@ def keep_old_content(before: Content, staged: StagedFile, blobs: Blobs) -> None:
 
 
 def load_image(described: Mapping[str, Any], blobs: Blobs | None) -> Content | None:
-    """The old content of a change, None if there was no file. Raises `not_found` if lost."""
+    """The old content of a change, None if there was no file. Raises `not_found` if it is lost."""
     match described["image"]:
         case "absent":
             return None
@@ -129,7 +131,7 @@ def load_image(described: Mapping[str, Any], blobs: Blobs | None) -> Content | N
 
 def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, Any]:
     if blobs is None:
-        # Without old contents there is nothing to restore, so nothing to recognise.
+        # Nothing can be restored without old contents, so no hashes are needed.
         return {
             "path": change.path,
             "absolute": change.place.absolute,
@@ -154,12 +156,12 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
         **forms,
     }
     if change.operation == "create" and change.place.missing_above:
-        described["made"] = _folders(change.path, change.place.missing_above)
+        described["made"] = folders_above(change.path)[: change.place.missing_above]
     if change.empties:
         described["empties"] = change.empties
     seen = change.seen
     if change.after is None and seen is not None and seen.links > 1 and not change.of_folder:
-        # Other names of the file that go with it are linked again by an undo of both.
+        # If other names of the file are deleted too, an undo of all of them links them again.
         described |= {"link_group": [seen.device, seen.inode], "link_left": []}
     if described["image"] == "inline" and change.before is not None:
         described["before"] = base64.b64encode(change.before.tobytes()).decode("ascii")
@@ -167,36 +169,32 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
 
 
 def describe_forms(before: Form, after: Form) -> dict[str, str]:
-    """What a described change is of, where it is not of a file alone."""
+    """The forms before and after a described change; empty if both are files."""
     if before is after is Form.FILE:
         return {}
     return {"before_form": before.value, "after_form": after.value}
 
 
 def form_before(described: Mapping[str, Any]) -> Form:
-    """What stood there before a described change."""
+    """The form of the entry before a described change."""
     return Form(described.get("before_form", Form.FILE))
 
 
+def form_after(described: Mapping[str, Any]) -> Form:
+    """What stands there after a described change."""
+    return Form(described.get("after_form", Form.FILE))
+
+
 def is_of_folder(described: Mapping[str, Any]) -> bool:
-    """Whether a described change makes, removes or opens a folder."""
+    """Whether a described change creates or removes a folder, or changes its permissions."""
     return Form.FOLDER in (described.get("before_form"), described.get("after_form"))
 
 
 def is_permission_grant(described: Mapping[str, Any]) -> bool:
-    """Whether a described change is of a folder that stays as it is; see `Change.only_opens`."""
+    """Whether a described change leaves a folder as it is; see `Change.only_opens`."""
     one = described
     same = one.get("before_hash") == one.get("after_hash")
     return is_of_folder(one) and same and one.get("before_mode") == one.get("after_mode")
-
-
-def _folders(path: str, count: int) -> list[str]:
-    """The `count` lowest directories above a path, lowest first."""
-    folders = []
-    for _ in range(count):
-        path = path.rpartition("/")[0]
-        folders.append(path)
-    return folders
 
 
 def _image(change: Change, blobs: Blobs, reserved: int) -> str:
@@ -205,7 +203,7 @@ def _image(change: Change, blobs: Blobs, reserved: int) -> str:
     if change.before_form is not Form.FILE:
         return "inline"
     if is_sensitive(change.place.rel):
-        # A copy of a secret would outlive its original.
+        # A stored copy of a secret would outlive the original.
         return "none"
     if change.before.size <= INLINE_BYTES:
         return "inline"

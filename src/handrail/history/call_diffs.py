@@ -1,4 +1,4 @@
-"""What a call changed, shown again: from the contents that its record and later ones keep."""
+"""Diffs of what calls changed, from the contents in their records and those of later calls."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from handrail.core.places import Form
 from handrail.core.ports.machine import Blobs, Files
 from handrail.core.ports.records import CallRecord, Trace, Where
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.content import Content
-from handrail.history.before_images import load_image
+from handrail.history.before_images import form_after, form_before, load_image
 from handrail.history.recorded_diff import rebuild_content
 from handrail.history.undo.file_revert import read_current_file
-from handrail.history.undo.messages import text_diff
+from handrail.history.undo.messages import form_diff, text_diff
 from handrail.history.undo.recorded_changes import (
     CallKey,
     FileChange,
@@ -33,7 +34,7 @@ _REMOVED_SINCE: Final = "removed since by someone else; the content after this c
 
 
 class FileDiff(NamedTuple):
-    """One file of a call; `diff` None: one of its contents is not known, and `reason` says why."""
+    """The diff of one file; `diff` None: one of its contents is unknown, and `reason` says why."""
 
     path: str
     operation: str
@@ -43,7 +44,7 @@ class FileDiff(NamedTuple):
 
 
 class ChangedContent(NamedTuple):
-    """A file before and after a call; None where it did not exist."""
+    """The contents of a file before and after a call; None if it did not exist."""
 
     path: str
     before: Content | None
@@ -51,7 +52,7 @@ class ChangedContent(NamedTuple):
 
 
 class _FoundCall(NamedTuple):
-    """A call with the state of undo since, and the changes after it by the hash that they replaced."""
+    """A call with the undo state after it, and the later changes by path and the hash they replaced."""
 
     trace: Trace
     standing: UndoState
@@ -59,8 +60,9 @@ class _FoundCall(NamedTuple):
 
 
 class NetChange(NamedTuple):
-    """What became of one file: its content before the first change and after the last, None where
-    there was no file. `reason` says why one of them is not known.
+    """The net change of one file: its content before the first change and after the last, None if there
+    was no file. `reason` says why one of them is unknown. The content of a link is its target. A mode is
+    None if it is unknown or there is none.
     """
 
     path: str
@@ -68,23 +70,32 @@ class NetChange(NamedTuple):
     before: Content | None
     after: Content | None
     reason: str | None = None
+    before_form: Form = Form.FILE
+    after_form: Form = Form.FILE
+    before_mode: int | None = None
+    after_mode: int | None = None
 
 
 def _show_diff(one: NetChange) -> FileDiff:
     if one.reason is not None:
         return FileDiff(one.path, one.operation, standing=True, diff=None, reason=one.reason)
-    return FileDiff(one.path, one.operation, True, text_diff(one.path, one.before, one.after))
+    if one.before_form is one.after_form is Form.FILE:
+        diff = text_diff(one.path, one.before, one.after)
+    else:
+        diff = form_diff(one.path, one.before, one.after, one.before_form, one.after_form)
+    return FileDiff(one.path, one.operation, True, diff)
 
 
 class _UnknownContent(Exception):
-    """A content of a change is not known; the text says why."""
+    """A content of a change is unknown; the message says why."""
 
 
 class CallDiffs:
-    """Finds old and new contents. `traces` are newest first, and read as far as a call is looked for;
-    `contents` gives those of one row.
-    The new content of a change is the old one of the next, what is on disk, or what can be rebuilt
-    from the record that `find_call` gives.
+    """Finds old and new contents. `traces` are newest first and are read only as far as needed;
+    `contents` returns the old contents in one row.
+
+    The new content of a change is the old content of the next change, the content on disk, or the
+    content that can be rebuilt from the record that `find_call` returns.
     """
 
     def __init__(
@@ -103,7 +114,7 @@ class CallDiffs:
         self._find_call = find_call
 
     def diffs(self, key: CallKey, most: int | None = None) -> list[FileDiff]:
-        """The files of one call, `most` of them."""
+        """The diffs of one call, at most `most`."""
         call = self._find(key)
         if call is None:
             return []
@@ -116,7 +127,7 @@ class CallDiffs:
         ]
 
     def contents(self, key: CallKey) -> list[ChangedContent]:
-        """The files of one call, as far as their contents before and after it are known."""
+        """The files of one call whose contents before and after it are known."""
         call = self._find(key)
         if call is None:
             return []
@@ -139,13 +150,13 @@ class CallDiffs:
         return None
 
     def net_diffs(self, keep: Callable[[Trace], bool]) -> list[FileDiff]:
-        """What the calls that `keep` chooses changed together, per file; changes that were undone
-        are left out. A file has one diff: from before its first change to after its last.
+        """The net diffs of the calls for which `keep` is true, one for each file: from before its first
+        change to after its last. Changes that were undone are left out.
         """
         return [_show_diff(one) for one in self.net_changes(keep)]
 
     def net_changes(self, keep: Callable[[Trace], bool]) -> list[NetChange]:
-        """As `net_diffs`, with the contents themselves."""
+        """The net changes of `net_diffs`, with the contents instead of diffs."""
         standing = UndoState()
         newer: dict[tuple[str, str | None], FileChange] = {}
         first: dict[str, FileChange] = {}
@@ -184,7 +195,16 @@ class CallDiffs:
             before, after = self._before(first), self._after(last, newer)
         except _UnknownContent as error:
             return NetChange(first.path, operation, None, None, str(error))
-        return NetChange(first.path, operation, before, after)
+        return NetChange(
+            first.path,
+            operation,
+            before,
+            after,
+            before_form=form_before(first.described),
+            after_form=form_after(last.described),
+            before_mode=first.described.get("before_mode"),
+            after_mode=last.described.get("after_mode"),
+        )
 
     def _before(self, step: FileChange) -> Content | None:
         try:

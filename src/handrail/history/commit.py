@@ -1,8 +1,8 @@
 """Commits a plan: all of its changes or none.
 
-Every change is staged (temp file, synced) before the first becomes visible; if one cannot be
-published, or its old content cannot be kept, those before it are reverted. Blocks; the engine runs it
-in a worker thread.
+Every change is staged (temporary file, synced) before the first becomes visible; if one cannot be
+published, or its old content cannot be stored, the earlier ones are reverted. Blocks; the engine runs
+it in a worker thread.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final
 
-from handrail.core.places import Form
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports.machine import Blobs, Files, StagedFile
 from handrail.core.problems import ProblemRaised
@@ -22,13 +21,13 @@ from handrail.history.before_images import keep_old_content
 
 _log = logging.getLogger("handrail")
 _NAMED: Final = 5
-# From this many changes on, one call that writes a whole file system through is cheaper.
+# From this many changes on, syncing the whole file system once is cheaper than syncing each file.
 _GROUP: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class BlobRetention:
-    """Where old contents go, and of which changes (by number) they are kept there."""
+    """The blob store, and the numbers of the changes whose old contents are stored there."""
 
     blobs: Blobs
     numbers: frozenset[int]
@@ -36,17 +35,17 @@ class BlobRetention:
 
 @dataclass(slots=True)
 class CommitResidue:
-    """What a commit could not clean up on a failing disk: temporary files that may be left, and
-    changes that are visible although they should have been reverted.
+    """What a commit could not clean up on a failing disk: temporary files may be left, or changes may be
+    visible although they should have been reverted.
     """
 
     temp_files_left: bool = False
     partially_applied: bool = False
 
 
-# Called with the changes once all of them are made.
+# Called with the changes after all of them are made.
 Done = Callable[[tuple[ChangeRecord, ...]], None]
-# Blocks until the intent is on disk and returns what to keep; raises if it cannot be written.
+# Blocks until the intent is on disk and returns what to store; raises if it cannot be written.
 IntentWait = Callable[[], BlobRetention | None]
 
 
@@ -60,12 +59,12 @@ def commit(
     residue: CommitResidue | None = None,
     done: Done = lambda _: None,
 ) -> tuple[ChangeRecord, ...]:
-    """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
+    """Make the changes of the plan; raises `stale`, with nothing changed, if a file has changed since.
 
-    `token` names the temp files, so that recovery finds what a crash leaves behind. New contents
-    are written while the intent is still on its way to the disk, but get no name before
-    `wait_for_intent` has returned. `residue` collects what could not be cleaned up. After `done` only the space of the
-    replaced files is freed.
+    `token` is part of the names of temporary files, so that recovery finds what a crash leaves. New
+    contents are written while the intent is being written to disk, but get a name only after
+    `wait_for_intent` has returned. `residue` collects what could not be cleaned up. After `done`, only
+    the space of the replaced files is freed.
     """
     residue = CommitResidue() if residue is None else residue
     staged: list[StagedFile] = []
@@ -96,7 +95,7 @@ def _apply_changes(
     def wait_once() -> None:
         retentions.append(wait_for_intent())
 
-    # Many files are synced together, before the first appears and after the last.
+    # Many files are synced together: once before the first becomes visible, once after the last.
     grouped = durable and len(plan.changes) >= _GROUP and files.syncs_groups
     alone = durable and not grouped
     sync = partial(files.sync_group, staged) if grouped else _nothing
@@ -109,7 +108,7 @@ def _apply_changes(
         sync()
         _publish(plan.changes, staged, keeping, residue, sync)
     except ProblemRaised as raised:
-        # A change that was being staged when the disk failed cannot report what it left.
+        # A change that failed while it was staged cannot report which files it left.
         residue.temp_files_left = residue.temp_files_left or raised.problem.code == "unavailable"
         raise
     finally:
@@ -123,7 +122,7 @@ def _apply_changes(
     for change in plan.changes:
         if change.only_opens:
             continue
-        # Without a journal there are no hashes to recognise the contents by.
+        # Without a journal the contents are not hashed.
         hashes = (None, None) if keeping is None else (change.before_hash, change.after_hash)
         records.append(ChangeRecord(change.path, change.operation, *hashes))
     return tuple(records)
@@ -137,15 +136,16 @@ def _publish(
     sync: Callable[[], None],
 ) -> None:
     try:
-        # A folder gets its permissions once everything is in it: they may close it.
-        for one, _ in sorted(zip(staged, changes, strict=True), key=_is_folder_change):
+        # Folders last: their permissions may forbid changes of their content.
+        pairs = sorted(zip(staged, changes, strict=True), key=lambda pair: pair[1].of_folder)
+        for one, _ in pairs:
             one.publish()
         for number, (one, change) in enumerate(zip(staged, changes, strict=True)):
             if keeping is not None and number in keeping.numbers and change.before is not None:
                 keep_old_content(change.before, one, keeping.blobs)
         sync()
     except BaseException as error:
-        # The failed one is included: it may be visible all the same.
+        # The failed change is included, because it may be visible.
         back = [
             _put_back(one, change) for one, change in zip(staged[::-1], changes[::-1], strict=True)
         ]
@@ -155,21 +155,17 @@ def _publish(
         raise
 
 
-def _is_folder_change(one: tuple[StagedFile, Change]) -> bool:
-    return Form.FOLDER in (one[1].before_form, one[1].after_form)
-
-
 def _nothing() -> None:
-    """Nothing to sync: every change is synced on its own."""
+    """Do nothing, because every change is synced on its own."""
 
 
 def _put_back(staged: StagedFile, change: Change) -> bool:
-    # Twice, as a disk may fail once; a second revert of a reverted change does nothing.
+    # Two attempts, because a disk error may be transient; reverting twice is harmless.
     for _ in range(2):
         try:
             staged.revert()
         except ProblemRaised:
-            # The first problem is the one to report.
+            # Only logged: the caller reports the problem that caused the revert.
             _log.exception("%s could not be put back after a failed change", change.path)
         else:
             return True

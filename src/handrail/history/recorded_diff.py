@@ -1,5 +1,5 @@
-"""Rebuilds the content that a call left, from the old content and what the record says of the
-call. A guess counts only if it has the recorded hash.
+"""Rebuilds the new content of a file from its old content and the record of the call. A candidate is
+used only if it has the recorded hash.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MAX_BYTES: Final = 1_000_000
 _MAX_SECTIONS: Final = 20
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _UNENDED: Final = "\\ No newline at end of file"
-# A diff shows lines without their ends.
+# A diff does not show the line ends.
 _LINE_ENDS: Final = ("\n", "\r\n")
 
 
 def rebuild_content(
     call: CallRecord, path: str, before: Content | None, digest: str
 ) -> Content | None:
-    """The content with this hash that the call gave the file; None if it cannot be rebuilt."""
+    """The new content of the file, which has this hash; None if it cannot be rebuilt."""
     if before is not None and before.size > _MAX_BYTES:
         return None
     text = str((call.completed or {}).get("text") or "")
@@ -35,7 +35,7 @@ def rebuild_content(
 
 
 def _argument_guesses(requested: Any) -> Iterator[Content]:
-    """A tool that writes a whole file has its content as an argument."""
+    """Yield the text arguments of a call: one of them is the content if the tool writes whole files."""
     arguments = requested.get("arguments")
     for value in arguments.values() if isinstance(arguments, dict) else ():
         if isinstance(value, str) and len(value) <= _MAX_BYTES:
@@ -59,7 +59,7 @@ def _diff_guesses(text: str, path: str, before: Content | None) -> Iterator[Cont
 
 
 def _sections(lines: Sequence[str], path: str) -> Iterator[Sequence[str]]:
-    """The lines below each header of the file."""
+    """Yield the lines after each header of the file in a diff."""
     header = f"+++ {shown(f'b/{path}')}"
     for number, line in enumerate(lines[1:], 1):
         if line == header and lines[number - 1].startswith("--- "):

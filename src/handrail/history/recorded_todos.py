@@ -1,4 +1,4 @@
-"""The to-do list as it was before some calls, from the record of the calls that changed it."""
+"""Restores the to-do list as it was before some calls, from the record of the calls that changed it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def changes_todos(record: CallRecord) -> bool:
 async def restore_todos(
     todos: TodoList, kept: Sequence[CallRecord], cut: Sequence[CallRecord]
 ) -> None:
-    """Take back what the cut calls did to the list: items that they made go, others are as the kept
-    calls left them. Both in the order in which they were made.
+    """Revert what the `cut` calls did to the list: items that they created are removed, other items become
+    as the `kept` calls left them. Both are in the order in which the calls were made.
     """
     before: dict[str, TodoItem] = {}
     for record in kept:
@@ -40,7 +40,7 @@ async def restore_todos(
 
 
 def _apply(record: CallRecord, items: dict[str, TodoItem]) -> None:
-    """Do with the items what a call did."""
+    """Apply the changes of a call to the items."""
     for one in _replaced_items(record, items):
         del items[one.id]
     for one in _changed_items(record):
@@ -50,7 +50,7 @@ def _apply(record: CallRecord, items: dict[str, TodoItem]) -> None:
 
 
 def _replaced_items(record: CallRecord, items: Mapping[str, TodoItem]) -> Sequence[TodoItem]:
-    """The items that a call replaced: all of its agent."""
+    """The items that a call replaced: all items of its agent."""
     if record.tool != _WRITE or (record.completed or {}).get("is_error", True):
         return ()
     owner = record.requested.get("agent")
@@ -58,7 +58,7 @@ def _replaced_items(record: CallRecord, items: Mapping[str, TodoItem]) -> Sequen
 
 
 def _changed_items(record: CallRecord) -> Sequence[TodoItem]:
-    """The items that a call made or changed, as it left them."""
+    """The items that a call created or changed, in their new state."""
     data: Any = (record.completed or {}).get("data")
     if not changes_todos(record) or not isinstance(data, Mapping):
         return ()

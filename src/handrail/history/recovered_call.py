@@ -1,5 +1,5 @@
-"""A call that recovery has settled after a crash, its row in the record, and calls whose cleanup
-is pending.
+"""Calls that recovery has completed after a crash, their rows in the record, and calls whose cleanup is
+pending.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 _TEXT: Final = "the call was interrupted before it changed anything; Handrail ended meanwhile"
 
-# Beside the states of sessions; no session has an empty name.
+# The name under which states are stored that belong to no session; no session has an empty name.
 NO_SESSION: Final = ""
-# Begins the names of the notes about background jobs.
+# Prefix of the keys of states about background jobs.
 JOB_PREFIX: Final = "job: "
 _PREFIX: Final = "given up: "
 
-# Paths that are named in a text.
+# The number of paths that a text names.
 _LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveredCall:
-    """What was done about one unfinished call."""
+    """The result of the recovery of one unfinished call."""
 
     call_id: str
     tool: str
     status: str
     text: str
-    # False: it could not be repaired yet; the next opening tries again.
+    # False: the call could not be repaired yet; the next opening of the workspace tries again.
     whole: bool = True
-    # What to look at, where the status is unknown.
+    # The paths to check, if the status is unknown.
     paths: tuple[str, ...] = ()
 
 
@@ -54,8 +54,8 @@ def completed_row(
     reads: Mapping[str, Any] | None,
     now_ns: int,
 ) -> Row:
-    """Return the `completed` row of a call that recovery has settled. `reads` is what the model
-    knows of files after a change that was complete.
+    """The `completed` row of a call that recovery has completed. `reads` is what the model has seen of
+    files after a complete change.
     """
     described = intent["changes"] if recovered.status == "ok" else ()
     changes = [
@@ -102,7 +102,7 @@ def _hint(recovered: RecoveredCall) -> str | None:
 
 
 def _result_text(recovered: RecoveredCall, intent: Mapping[str, Any]) -> str:
-    """The text of the result; for a complete change, the text it would have had."""
+    """The text of the result; for a complete change, the text that it would have had."""
     if recovered.status != "ok":
         return recovered.text
     done = intent.get("text") or "changed " + first_few(described_paths(intent["changes"]), _LISTED)
@@ -116,9 +116,8 @@ def described_paths(described: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 async def close_abandoned_sessions(
     store: Store, clock: Clock, is_alive: Callable[[str], bool]
 ) -> None:
-    """Complete what dead processes requested and never began, then close their sessions.
-
-    The id of such a call may be used again: nothing had happened.
+    """Record an end for the calls that dead processes requested and never started, then close their
+    sessions. The id of such a call may be used again, because nothing was done.
     """
     found = await store.abandoned(is_alive)
     for request in found.requests:
@@ -153,17 +152,17 @@ def _interrupted_row(request: OpenRequest, now_ns: int) -> Row:
 
 
 def mark_pending_cleanup(store: Store, session: str, call_id: str) -> None:
-    """Note that a call is over, and that something of it may be left."""
+    """Record that a call has ended and may have left temporary files."""
     store.save_state(NO_SESSION, _key(session, call_id), True)
 
 
 def clear_pending_cleanup(store: Store, session: str, call_id: str) -> None:
-    """Nothing of it is left."""
+    """Record that nothing of a call is left."""
     store.save_state(NO_SESSION, _key(session, call_id), None)
 
 
 async def list_pending_cleanup(store: Store) -> set[tuple[str, str]]:
-    """Session and id of the calls that something may be left of."""
+    """Session and id of the calls that may have left temporary files."""
     found = await store.load_state(NO_SESSION)
     keys = [key for key, value in found.items() if value and key.startswith(_PREFIX)]
     return {(one, other) for one, other in (json.loads(key[len(_PREFIX) :]) for key in keys)}
@@ -176,9 +175,9 @@ def _key(session: str, call_id: str) -> str:
 def describe_reads(
     record: CallRecord, intent: Mapping[str, Any], files: Files, now_s: float
 ) -> dict[str, Any] | None:
-    """The reads for the completion of a call whose changes have all happened: files that it
-    wrote as a whole are known, of edited ones it is said what they became. None if the call
-    noted nothing about that.
+    """The reads for the `completed` row of a call whose changes are complete: the records of files that it
+    wrote as a whole, and the hashes before and after of edited files. None if the intent has no
+    `relies_on`.
     """
     if "relies_on" not in intent:
         return None

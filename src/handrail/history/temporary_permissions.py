@@ -1,7 +1,7 @@
-"""Folders that their owner closed to writing, opened while something in them is put back.
+"""Makes read-only folders writable while undo restores files in them.
 
-The program that changed what is in one had opened it for that, and closed it again. A folder
-that is opened is a change of the plan, so that after a crash it is closed again as well.
+A command that changes files in a read-only folder makes it writable for that and read-only again. The
+grant of permissions is a change of the plan, so that recovery also restores them after a crash.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ OPEN: Final = 0o700
 
 
 def add_permission_grants(changes: Sequence[Change], files: Files) -> list[Change]:
-    """The changes in the order in which they are made ready, with the folders to be opened."""
+    """The changes in the order in which they are staged, with the folders that must become writable."""
     known = {one.path for one in changes if one.of_folder}
     above = {one.path.rpartition("/")[0] for one in changes} - known - {"", *files.roots}
     opened = [found for path in above if (found := _opening(path, files)) is not None]
-    # Folders first, the upper before the lower: what comes into them is made ready there.
+    # Folders first, parents before children: new contents are staged in them.
     return sorted(
         [*opened, *changes],
         key=lambda one: (not one.of_folder, one.of_folder and one.place.absolute),
@@ -33,8 +33,8 @@ def add_permission_grants(changes: Sequence[Change], files: Files) -> list[Chang
 def restore_permissions(
     described: Mapping[str, Any], files: Files, *, happened: bool
 ) -> Change | None:
-    """What gives a folder the permissions that a plan left it without when it was cut short;
-    None if it has them, or somebody has given it others since.
+    """The change that restores the permissions of a folder after an interrupted plan; None if the folder
+    has them, or has got other permissions since.
     """
     place, form, content, seen = files.named(described["path"])
     wanted = described["after_mode" if happened else "before_mode"]

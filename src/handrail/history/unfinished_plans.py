@@ -1,7 +1,7 @@
-"""After a crash: plans whose intent was recorded and that never finished are completed or reverted.
+"""Crash recovery: completes or reverts plans whose intent was recorded and that were not finished.
 
-A plan whose files are all new is complete; otherwise every file of it that is new already is
-put back. Nothing is run again, and what somebody else has changed meanwhile is left alone.
+A plan whose files are all in their new state is complete; otherwise the files that are in their new
+state are reverted. No program is run again, and files that somebody else has changed are left alone.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _LISTED: Final = 20
 State = Literal["before", "after", "other"]
 
 
-# What a command changed whose runtime ended meanwhile, by its intent; None if nobody can tell.
+# Returns the changes of a command that was running at the crash, from its intent; None if unknown.
 Looked = Callable[[Mapping[str, Any]], EffectsReport | None]
 
 
 @dataclass(eq=False)
 class Recovery:
-    """Looks through a store for what a crash has left; `alive` tells whether its process runs."""
+    """Recovers the unfinished calls of a store; `alive` tells whether a process is still running."""
 
     store: Store
     files: Files
@@ -65,9 +65,9 @@ class Recovery:
     looked: Looked | None = None
 
     async def run(self, session: str) -> list[RecoveredCall]:
-        """Make every unfinished plan of a dead process whole; returns what was found.
+        """Complete or revert every unfinished plan of a dead process, and return the results.
 
-        `session` is open on this workspace; what was done in others is left to them.
+        `session` is open on this workspace; the plans of other workspaces are left alone.
         """
         unfinished, over = await self.store.unfinished(), await list_pending_cleanup(self.store)
         if not unfinished and not over:
@@ -95,7 +95,7 @@ class Recovery:
         return done
 
     async def _clear(self, session: str, call_id: str, folders: WorkspaceFolders) -> None:
-        """Remove what a call that is on record with its end could not remove itself."""
+        """Remove the temporary files that a call, whose end is recorded, could not remove."""
         found = await self.store.calls(session=session, call_id=call_id, limit=1)
         intent = found[0].intent if found else None
         where = (
@@ -108,7 +108,7 @@ class Recovery:
         if intent is not None and where is WorkspaceMatch.HERE:
             completed, ended_ns = found[0].completed or {}, found[0].completed_ns or 0
             try:
-                # Looked at before anything is removed, which changes the times of a folder.
+                # Before anything is removed, because that changes the times of folders.
                 described = self._as_left(intent.get("changes") or (), ended_ns)
                 if not self._sweep(described, str(intent.get("token")), ""):
                     return
@@ -125,7 +125,7 @@ class Recovery:
     def _as_left(
         self, described: Sequence[Mapping[str, Any]], ended_ns: int
     ) -> list[Mapping[str, Any]]:
-        """The changes, without folders that somebody has made or changed since."""
+        """The changes, without folders that were created or changed since."""
         folders = [one for one in described if is_of_folder(one)]
         stats = [self.files.named(one["path"]).stat for one in folders]
         newer = {
@@ -163,7 +163,9 @@ class Recovery:
     def _settle_run(
         self, call_id: str, tool: str, intent: Mapping[str, Any], report: EffectsReport | None
     ) -> RecoveredCall:
-        """How far a program came is not known: name where to look; the program never runs again."""
+        """The result for a program that was running: what it did is unknown, it is not run again, and the
+        text says which files to check.
+        """
         text = "it was running when Handrail ended, and was not run again"
         if report is not None:
             paths = (*described_paths(report.changes), *described_paths(report.unattributed))
@@ -183,28 +185,22 @@ class Recovery:
         self, call_id: str, tool: str, token: str, described: list[Mapping[str, Any]]
     ) -> RecoveredCall:
         self._sweep(described, token, "-back", "-sweep")
-        states = [self._state(one) for one in described]
-        others: list[str] = []
-        states = [
-            state
-            for state, one in zip(states, described, strict=True)
+        # The number of a change is part of its temporary name. A folder that was only opened for its
+        # owner has no state of its own; `_close` restores its permissions.
+        changes = [
+            (number, one, self._state(one))
+            for number, one in enumerate(described)
             if not is_permission_grant(one)
         ]
-        if all(state == "after" for state in states):
+        others = [one["path"] for _, one, state in changes if state == "other"]
+        if all(state == "after" for _, _, state in changes):
             for number, one in enumerate(described):
                 self._keep_aside(number, one, token)
             text = "it was complete when Handrail ended"
             status = "ok"
         else:
-            others = [
-                one["path"]
-                for one, state in zip(described, states, strict=True)
-                if state == "other"
-            ]
             back = [
-                self._back(number, one, token)
-                for number, (one, state) in enumerate(zip(described, states, strict=True))
-                if state == "after"
+                self._back(number, one, token) for number, one, state in changes if state == "after"
             ]
             if back:
                 plan = Plan(tuple(add_permission_grants(back, self.files)), "")
@@ -236,13 +232,15 @@ class Recovery:
         return Change(now.place, now.content, before, now.seen, mode, 0, now.form, form)
 
     def _prune_all(self, described: Sequence[Mapping[str, Any]], *, happened: bool) -> bool:
-        """Remove the directories that are to be gone, the lower before the upper."""
+        """Remove the directories that should not exist, children before parents; False if one could not be
+        removed.
+        """
         pruned = [self._prune(one, happened=happened) for one in reversed(described)]
         return all(pruned)
 
     def _prune(self, described: Mapping[str, Any], *, happened: bool) -> bool:
-        """Remove the directories that were made for a file which is not there now, or that
-        were to go with it; or the one that the change is of, if there is to be none.
+        """Remove the directories that were created for a file that does not exist now, or that should be
+        removed with it; for the change of a folder, that folder if it should not exist.
         """
         if is_of_folder(described):
             if described["after_hash" if happened else "before_hash"] is not None:
@@ -257,7 +255,7 @@ class Recovery:
         return self.files.prune(place, levels)
 
     def _close(self, described: Sequence[Mapping[str, Any]], token: str, *, happened: bool) -> bool:
-        """Give the folders their permissions that were opened up for the changes in them."""
+        """Restore the permissions of the folders that were made writable for the changes in them."""
         folders = [one for one in described if is_of_folder(one)]
         found = [restore_permissions(one, self.files, happened=happened) for one in folders]
         plan, residue = Plan(tuple(one for one in found if one is not None), ""), CommitResidue()
@@ -298,7 +296,7 @@ class Recovery:
             if place.kind is not Kind.DIRECTORY:
                 continue
             for entry in self.files.scan(place):
-                # A link of such a name is removed itself, wherever it leads.
+                # A link with such a name is removed, not its target.
                 if entry.name.startswith(prefixes) and (entry.is_link or entry.kind is Kind.FILE):
                     path = f"{directory}/{entry.name}" if directory else entry.name
                     clean = self._remove(path, f"{token}-sweep{os.urandom(4).hex()}") and clean

@@ -1,7 +1,7 @@
-"""Which folder a call was made in: this one, one that stood here before, or another.
+"""Determines whether a call was made in this workspace, in an earlier folder at its path, or elsewhere.
 
-A store can outlive its workspace, and serve several. A call of another folder must never be
-taken back in this one because a file happens to have the same name.
+A store can outlive its workspace, and can be shared by several. A call of another folder must never be
+undone in this one because a file has the same name.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from handrail.core.ports.records import OpenedSession
 
 
 class WorkspaceMatch(StrEnum):
-    """Where a call was made, seen from here."""
+    """Where a call was made, relative to this workspace."""
 
     HERE = "here"
-    # At this path, but that folder is gone and this one was made since.
+    # At the same path, in a folder that was replaced by this one.
     BEFORE = "before"
     ELSEWHERE = "elsewhere"
 
 
 class WorkspaceFolder(NamedTuple):
-    """A workspace: its path, and what tells the folder from a later one ("": unknown)."""
+    """A workspace: its path, and an identity that differs for a later folder at the path ("": unknown)."""
 
     path: str
     identity: str
 
 
 def workspace_folder(opened: OpenedSession) -> WorkspaceFolder:
-    """The folder that a session was opened on."""
+    """The folder in which a session was opened."""
     info = opened.info
     return WorkspaceFolder(str(info.get("workspace") or ""), str(info.get("folder") or ""))
 
@@ -39,7 +39,7 @@ def workspace_folder(opened: OpenedSession) -> WorkspaceFolder:
 def workspace_folders(
     openings: Sequence[OpenedSession], session: str, root: str
 ) -> WorkspaceFolders:
-    """The folders as a session sees them that is open on the one at `root`."""
+    """The folders of all sessions, compared with that of `session`, which is open at `root`."""
     latest = next((one for one in reversed(openings) if one.session == session), None)
     here = (
         WorkspaceFolder(root, "")
@@ -50,7 +50,7 @@ def workspace_folders(
 
 
 class WorkspaceFolders:
-    """Knows from the openings of sessions which folder each call belongs to."""
+    """Finds the folder of each call from the openings of sessions."""
 
     def __init__(self, openings: Iterable[OpenedSession], here: WorkspaceFolder) -> None:
         self._here = here
@@ -61,18 +61,20 @@ class WorkspaceFolders:
             self._folders.setdefault(one.session, []).append(workspace_folder(one))
 
     def folder(self, session: str, at_ns: int) -> WorkspaceFolder:
-        """The folder that the session worked in then."""
+        """The folder in which the session worked at a time."""
         known = self._folders.get(session)
         if known is None:
             return self._here
         return known[max(bisect_right(self._times[session], at_ns) - 1, 0)]
 
     def where(self, session: str, at_ns: int) -> WorkspaceMatch:
-        """Whether that is this folder; where its identity is unknown, the path decides."""
+        """Whether the session worked in this folder at a time; if an identity is unknown, the path
+        decides.
+        """
         folder = self.folder(session, at_ns)
         known = bool(folder.identity and self._here.identity)
         if known and folder.identity == self._here.identity:
-            # Also if it was moved since.
+            # Even if the folder was moved since.
             return WorkspaceMatch.HERE
         if folder.path and folder.path != self._here.path:
             return WorkspaceMatch.ELSEWHERE

@@ -53,7 +53,7 @@ class HookProcessResult(NamedTuple):
     error: str | None = None
     # Whether the program could not be run.
     not_run: bool = False
-    # What of the sandbox was probably in the way of one that failed.
+    # What in the sandbox probably made the program fail, None if nothing did.
     hindered: str | None = None
     # Whether the program ran in a sandbox, which may have refused it an access.
     confined: bool = False
@@ -95,7 +95,7 @@ def parse_hook_output(
     if process.not_run:
         return HookDecision(failure=process.error, message=printed_text(process))
     if process.exit_code == BLOCK_EXIT_CODE and not process.timed_out:
-        # A no stands, whatever else the program did.
+        # A refusal counts, whatever else the program did.
         return HookDecision(Effect.DENY, printed_text(process) or "it gave no reason")
     if process.timed_out:
         return _failure(
@@ -116,7 +116,7 @@ def parse_hook_output(
 
 
 def _failure(spec: HookSpec, process: HookProcessResult, failure_text: str) -> HookDecision:
-    """A failed decision, with what the sandbox had to do with the failure as far as known."""
+    """The decision of a hook that failed, with the part of the sandbox in the failure, if known."""
     if process.hindered is not None:
         failure_text = f"{failure_text}; {process.hindered}"
     elif process.confined and spec.on_failure is not spec.on_sandbox_failure:
@@ -134,11 +134,12 @@ def printed_text(process: HookProcessResult) -> str:
     return truncate_message("\n".join(part for part in output if part))
 
 
-def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
+def truncate_message(text: str) -> str:
     """The text, or its beginning and the number of characters left out."""
-    if len(text) <= most:
+    left = len(text) - MAX_MESSAGE_CHARS
+    if left <= 0:
         return text
-    return f"{text[:most]}\n[… {len(text) - most:,} more characters]"
+    return f"{text[:MAX_MESSAGE_CHARS]}\n[… {left:,} more characters]"
 
 
 def _parse_stdout(spec: HookSpec, process: HookProcessResult, read_json: ReadJson) -> HookDecision:
@@ -147,7 +148,7 @@ def _parse_stdout(spec: HookSpec, process: HookProcessResult, read_json: ReadJso
             f"it printed {process.stdout_bytes:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
         )
     try:
-        # Claude Code replaces bytes that are no UTF-8, and skips a byte order mark.
+        # Claude Code replaces bytes that are not UTF-8, and skips a byte order mark.
         errors = "replace" if spec.style is HookStyle.CLAUDE else "strict"
         text = process.stdout.decode("utf-8", errors).strip().removeprefix("\ufeff").lstrip()
     except UnicodeDecodeError:
@@ -158,7 +159,7 @@ def _parse_stdout(spec: HookSpec, process: HookProcessResult, read_json: ReadJso
         return _parse_object(spec, _load_object(text, read_json))
     if "\0" in text:
         raise _InvalidOutput("what it printed is no text")
-    # In Claude Code only what is printed at a session's start reaches the model.
+    # In Claude Code, plain text reaches the model only from hooks of the start of a session.
     heeded = spec.style is not HookStyle.CLAUDE or spec.event is HookEvent.SESSION_START
     return HookDecision(message=truncate_message(text)) if heeded else HookDecision()
 
@@ -215,7 +216,7 @@ def _check_fields(spec: HookSpec, output: Mapping[str, Any], inner: Mapping[str,
             if not isinstance(part.get(name), str | None):
                 raise _InvalidOutput(f"{name!r} is no text")
         unknown = sorted(set(part) - _KNOWN_FIELDS)
-        # A word that is misspelled by a guard must not pass for silence.
+        # A misspelled field of a guard must not count as no decision.
         if unknown and spec.style is not HookStyle.CLAUDE and spec.event in BLOCKING_EVENTS:
             raise _InvalidOutput(f"{unknown[0]!r:.80} is nothing that a hook can say")
 

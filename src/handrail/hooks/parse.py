@@ -41,8 +41,7 @@ _KNOWN_FIELDS: Final = frozenset(
 )
 
 FILE_PLACEHOLDER: Final = "{file}"
-# Constructs inside which a quote does not mean what it means outside of them, or words are
-# worked out once more.
+# Constructs in which quotes have another meaning, or in which words are expanded a second time.
 _NESTED: Final = ("`", "$(", "${", "<<", "$'", '$"', "((", "[[")
 _EVALUATE: Final = re.compile(
     r"(?:.*/)?(?:eval|let|trap|alias|declare|typeset|local|export|readonly|ssh|su|parallel|watch"
@@ -52,7 +51,7 @@ _INTERPRETERS: Final = re.compile(
     r"(?:.*/)?(?:(?:ba|da|k|z|c|tc|fi)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua|[gmn]?awk"
     r"|g?sed|jq|yq|xargs|find|env|git|vim?|nvim|emacs|ed|ex|osascript|make|psql|mysql|sqlite3)"
 )
-# Options behind which code stands, and words that are a file and nothing else.
+# Options that are followed by code, and words that are only a file.
 _CODE: Final = re.compile(r"-[a-zA-Z]*[ceEpr]|--(?:eval|exec|command|expression|print)")
 _PLAIN: Final = re.compile(r"(?:-{1,2}[\w-]+=)?\{file\}[\w.]*")
 _BREAKS: Final = frozenset(" \t\n;|&<>()")

@@ -1,5 +1,5 @@
-"""Checks of a hook's command without running it: whether it parses, whether the programs and files
-it starts exist, and whether the model could change them.
+"""Checks the command of a hook without running it: whether it can be parsed, whether the programs and
+files that it starts exist, and whether the model could change them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BUILTINS: Final = re.compile(
     | unalias | unset | wait
     """
 )
-# A path that a command names, at the beginning of a word or behind an equals sign.
+# A path in a command, at the beginning of a word or after an equals sign.
 _PATH: Final = re.compile(r"""(?:^|(?<=[\s"'=(]))(?:~|/)[^\s"';|&<>()$`*?\\]*""")
 
 
@@ -31,7 +31,7 @@ class SelfTestEnvironment(NamedTuple):
 
     roots: Sequence[str]
     home: str
-    # Parses a command; raises `Unreadable`.
+    # Parses a command; raises `UnreadableCommand`.
     parse: Callable[[str], object]
     # The words of each program that a command starts; None for a computed word.
     program_words: Callable[[str], Sequence[Sequence[str | None]]]

@@ -14,7 +14,7 @@ from handrail.core.verdicts import Effect
 
 ANY: Final = ("", "*")
 _NAMES: Final = re.compile(r"[\w-]+(?:\s*[|,]\s*[\w-]+)*")
-# Letters that mean something in a regular expression and nothing in a glob of names.
+# Characters that have a meaning in a regular expression, but not in a glob of names.
 _REGEX: Final = re.compile(r"[.^$+()\[\]{}\\]")
 _MAX_PATTERN_CHARS: Final = 2000
 
@@ -68,8 +68,8 @@ class FilePatterns(NamedTuple):
 
 
 def file_patterns(globs: Sequence[str], roots: Sequence[str]) -> FilePatterns:
-    """As in a .gitignore, without regard to case: `*.py` at any depth, `src/**` from a root,
-    `/etc/x` absolute or from a root, `secrets` with all that is in it. Raises
+    """Compile file patterns, which are as in a .gitignore, but without regard to case: `*.py` at any depth,
+    `src/**` from a root, `/etc/x` absolute or from a root, `secrets` with its content. Raises
     `invalid_arguments`.
     """
     for glob in globs:
@@ -152,7 +152,7 @@ class HookEvent(StrEnum):
         return "".join(word.capitalize() for word in self.value.split("_"))
 
 
-# Hooks of these events can stop what they are run before.
+# Hooks of these events run before an action and can stop it.
 BLOCKING_EVENTS: Final = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PRE_LLM_CALL})
 # Hooks of these events are about a call of a tool.
 CALL_EVENTS: Final = frozenset(
@@ -207,5 +207,5 @@ class HookSpec:
 
     @property
     def is_guard(self) -> bool:
-        """Whether this hook stops what it is run before, or has it asked about, if it fails."""
+        """Whether a failure of this hook stops the action, or makes it need approval."""
         return self.event in BLOCKING_EVENTS and self.on_failure is not Effect.ALLOW

@@ -1,4 +1,5 @@
-"""HTTP servers of ours: the listening socket, uvicorn's settings, and signals that end them.
+"""Runs Handrail's own HTTP servers: the listening socket, the settings of uvicorn, and the signals
+that stop a server.
 
 Needs uvicorn, which the extras `mcp` and `ui` install.
 """
@@ -19,7 +20,8 @@ from handrail.host import messages
 from handrail.host.stop_signals import stop_on_signal
 
 _MAX_CONNECTIONS: Final = 512
-# Of what a process may open, for connections: the rest is for the work of the server.
+# The share of this process's file descriptors that connections may use; the server's own work needs
+# the rest.
 _SHARE: Final = 0.5
 _MAX_WAITING: Final = 2048
 # Time limit for the next request head on a connection.
@@ -70,7 +72,7 @@ def _authority(host: str, port: int) -> str:
 
 
 def _max_connections() -> int:
-    """How many connections are kept at once: fewer than the files that this process may open."""
+    """The limit for open connections, which leaves file descriptors for the server's own work."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return _MAX_CONNECTIONS
@@ -80,8 +82,8 @@ def _max_connections() -> int:
 async def serve_app(
     app: Any, listening: socket.socket, on_stop: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve an ASGI application on the socket until a signal stops it; then `on_stop` is called, to
-    end responses that would never end.
+    """Serve an ASGI application on the socket until a signal stops it. `on_stop` is called then and
+    ends the responses that would never end by themselves.
     """
     server = _Server(
         uvicorn.Config(
@@ -93,7 +95,8 @@ async def serve_app(
             access_log=False,
             server_header=False,
             date_header=False,
-            # So many are accepted in one pass of the loop; those over the limit are closed some passes later.
+            # The number of connections accepted in one pass of the event loop; those over the limit
+            # are closed a few passes later.
             backlog=max(1, _max_connections() // 16),
             timeout_graceful_shutdown=_SHUTDOWN_S,
         )
@@ -111,7 +114,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listening in sockets or ():
-            # Those that wait to be accepted cost this process no file.
+            # Connections that wait in the backlog take no file descriptor of this process.
             listening.listen(_MAX_WAITING)
 
     def end(self) -> None:
@@ -119,13 +122,13 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # uvicorn would raise captured signals again before our cleanup.
+        # uvicorn would raise captured signals again before the cleanup.
         yield
 
 
 class _Protocol(H11Protocol):
-    """Closes connections over the limit, and after a timeout those without a request, so that idle
-    ones do not use it up.
+    """Closes connections over the limit, and those that send no request within a timeout, so that
+    idle connections do not use up the limit.
     """
 
     def connection_made(self, transport: Any) -> None:

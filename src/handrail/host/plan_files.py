@@ -1,5 +1,5 @@
-"""The plan file of a session, kept beside the record and out of every workspace. Tools reach it by
-its full path, and nothing near it.
+"""The plan file of a session, which is stored next to the record, outside every workspace. Tools
+can reach this one file by its absolute path, and no other file in its directory.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _NAME: Final = "plan.md"
 class SessionPlanFile:
     """The plan file of one session.
 
-    It lies in `directory`, or in a temporary one if that is None. With `keep` False it is removed
-    with the session.
+    The file lies in `directory`, or in a temporary directory if that is None. With `keep` False it
+    is removed when the session ends.
     """
 
     def __init__(
@@ -37,17 +37,20 @@ class SessionPlanFile:
         self._top: str | None = None
         if directory is not None and directory.is_dir():
             self._top = files.open_beside(private_directory(directory))
-        # Tools see the plan of the session; recovery and undo those of other sessions too.
-        self.files = files.with_beside(self._own)
-        self.all_files = files.with_beside(self._any)
+        # Tools can reach the plan of this session only; recovery and undo also reach those of other
+        # sessions.
+        self.files = files.with_beside(self._reach_own)
+        self.all_files = files.with_beside(self._reach_any)
 
     @property
     def path(self) -> str | None:
-        """The absolute path; None until there is a directory for the file."""
+        """The absolute path of the file; None until its directory is open."""
         return None if self._top is None else f"{self._top}/{self._folder}/{_NAME}"
 
     def open(self) -> str:
-        """Let tools reach the file; returns its path. Raises `unavailable` if that fails."""
+        """Open the directory, so that tools can reach the file, and return the file's path. Raises
+        `unavailable` if the directory cannot be opened.
+        """
         if self._top is None:
             top = self._directory
             if top is None:
@@ -60,7 +63,7 @@ class SessionPlanFile:
         return f"{folder}/{_NAME}"
 
     def read(self) -> str | None:
-        """The content; None if the file was not written. Raises `too_large`."""
+        """Return the content; None if the file was not written yet. Raises `too_large`."""
         if self._top is None:
             return None
         place = self._files.locate_beside(f"{self._folder}/{_NAME}")
@@ -70,7 +73,7 @@ class SessionPlanFile:
         return data.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Close the directory, and remove what no later session can read."""
+        """Close the directory; remove the file if no later session can read it."""
         top, self._top = self._top, None
         if top is None:
             return
@@ -82,12 +85,12 @@ class SessionPlanFile:
         elif not self._keep:
             shutil.rmtree(Path(top) / self._folder, ignore_errors=True)
 
-    def _own(self, path: str) -> str | None:
-        """The path beneath the directory, if `path` is the plan of this session."""
+    def _reach_own(self, path: str) -> str | None:
+        """Return the path relative to the directory if `path` is the plan of this session."""
         return f"{self._folder}/{_NAME}" if path == self.path else None
 
-    def _any(self, path: str) -> str | None:
-        """The path beneath the directory, if `path` lies there."""
+    def _reach_any(self, path: str) -> str | None:
+        """Return the path relative to the directory if `path` lies in it."""
         if self._top is None or not path.startswith(f"{self._top}/"):
             return None
         rel = path[len(self._top) + 1 :]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.host.files.root_identity import lstat_at
 from handrail.host.files.roots import LIST
 
 # Each line has the old and the new commit of HEAD, and the reason.
@@ -42,15 +43,16 @@ _MODULES_DEEP: Final = 6
 
 
 def read_git_configs(directory: str) -> tuple[str, ...] | None:
-    """The text of every configuration file that git may read there; empty if there is none.
+    """Return the text of every configuration file that git may read in this directory; empty if
+    there is none.
 
-    Repositories inside are included, because git status enters them; so are those above, to which
-    git continues if it takes one for broken.
+    This includes embedded repositories, because `git status` enters them, and repositories above,
+    because git continues upwards if it considers a repository broken.
     """
     try:
         found = _candidates(Path(directory).resolve())
-        # A submodule can be found in two ways.
-        files = {file.resolve(): file for one in found for file in _files(one, 0)}.values()
+        # A submodule can be found twice: by its working tree and in `.git/modules`.
+        files = {file.resolve(): file for one in found for file in _config_files(one, 0)}.values()
         if len(files) > _MOST_FILES:
             return None
         return tuple(_text(file) for file in files if os.path.lexists(file))
@@ -59,7 +61,7 @@ def read_git_configs(directory: str) -> tuple[str, ...] | None:
 
 
 def _candidates(directory: Path) -> Iterator[Path]:
-    """Every directory that git could take for the repository, from here up."""
+    """Return every directory that git could use as the repository, from this one upwards."""
     for folder in (directory, *directory.parents):
         if os.path.lexists(folder / ".git"):
             yield folder / ".git"
@@ -69,23 +71,23 @@ def _candidates(directory: Path) -> Iterator[Path]:
             yield folder
 
 
-def _files(found: Path, depth: int) -> Iterator[Path]:
+def _config_files(found: Path, depth: int) -> Iterator[Path]:
     if depth > _MODULES_DEEP:
         raise ValueError(f"{found} is too deep")
-    directory = _directory(found)
-    common = _common(directory)
+    directory = _git_directory(found)
+    common = _common_directory(directory)
     yield common / "config"
     yield common / "config.worktree"
     if directory != common:
         yield directory / "config.worktree"
-    yield from _modules(common / "modules", 0)
+    yield from _submodule_configs(common / "modules", 0)
     tree = found.parent if found.name == ".git" else found
     for inner in embedded_repositories(directory):
         if os.path.lexists(tree / inner / ".git"):
-            yield from _files(tree / inner / ".git", depth + 1)
+            yield from _config_files(tree / inner / ".git", depth + 1)
 
 
-def _directory(found: Path) -> Path:
+def _git_directory(found: Path) -> Path:
     """The repository's directory, resolving a `.git` file."""
     if found.is_dir():
         return found
@@ -95,14 +97,14 @@ def _directory(found: Path) -> Path:
     return found.parent / text.removeprefix("gitdir:").strip()
 
 
-def _common(directory: Path) -> Path:
-    """The directory of the configuration that all working trees share."""
+def _common_directory(directory: Path) -> Path:
+    """Return the directory of the configuration that all working trees of a repository share."""
     pointer = directory / "commondir"
     return directory / _text(pointer).strip() if os.path.lexists(pointer) else directory
 
 
-def _modules(folder: Path, depth: int) -> Iterator[Path]:
-    """The configurations of submodules, whose names may contain slashes."""
+def _submodule_configs(folder: Path, depth: int) -> Iterator[Path]:
+    """Return the configurations of submodules, whose names may contain slashes."""
     if depth > _MODULES_DEEP:
         raise ValueError(f"{folder} is too deep")
     if not folder.is_dir():
@@ -111,9 +113,9 @@ def _modules(folder: Path, depth: int) -> Iterator[Path]:
         if (entry / "HEAD").exists():
             yield entry / "config"
             yield entry / "config.worktree"
-            yield from _modules(entry / "modules", depth + 1)
+            yield from _submodule_configs(entry / "modules", depth + 1)
         elif entry.is_dir() and not entry.is_symlink():
-            yield from _modules(entry, depth + 1)
+            yield from _submodule_configs(entry, depth + 1)
 
 
 def _text(path: Path) -> str:
@@ -125,28 +127,29 @@ def _text(path: Path) -> str:
 
 
 def embedded_repositories(directory: Path) -> list[str]:
-    """The repositories inside this working tree. Raises OSError or ValueError."""
+    """Return the repositories inside this working tree. Raises OSError or ValueError."""
     for shared in directory.glob("sharedindex.*"):
         if _LINK_BYTES in _bytes(shared):
             raise ValueError(f"{shared} holds other repositories")
     index = directory / "index"
     data = _bytes(index) if os.path.lexists(index) else b""
-    # Most indexes have none, and this search is a hundred times faster than parsing.
-    return list(_links(data)) if _LINK_BYTES in data else []
+    # Most indexes contain no embedded repository, and this search is a hundred times faster than
+    # parsing.
+    return list(_gitlinks(data)) if _LINK_BYTES in data else []
 
 
 def tracked_paths(index: Path) -> Iterator[str]:
-    """Every path in an index. Raises OSError or ValueError."""
+    """Return every path in an index. Raises OSError or ValueError."""
     if any(index.parent.glob("sharedindex.*")):
         raise ValueError("of a split index the other half lies elsewhere")
-    return (name for _, name in _entries(_bytes(index)))
+    return (name for _, name in _index_entries(_bytes(index)))
 
 
-def _links(data: bytes) -> Iterator[str]:
-    return (name for mode, name in _entries(data) if mode == _LINK)
+def _gitlinks(data: bytes) -> Iterator[str]:
+    return (name for mode, name in _index_entries(data) if mode == _LINK)
 
 
-def _entries(data: bytes) -> Iterator[tuple[int, str]]:
+def _index_entries(data: bytes) -> Iterator[tuple[int, str]]:
     try:
         magic, version, count = _HEADER.unpack_from(data)
         if magic != b"DIRC" or version not in (2, 3):
@@ -181,16 +184,19 @@ def history_mark(directory: int, name: str) -> tuple[int, ...] | None:
     except OSError:
         return None
     try:
-        times = [_stat(handle, path) for path in _WATCHED]
-        logged = _stat(handle, _LOG)
-        # The size of the log comes last: lines after it were added since.
+        times = [lstat_at(handle, path) for path in _WATCHED]
+        logged = lstat_at(handle, _LOG)
+        # The size of the log is read last, so that every line after that offset is newer than this
+        # mark.
         return (*(one.st_ctime_ns if one else 0 for one in times), logged.st_size if logged else 0)
     finally:
         os.close(handle)
 
 
 def describe_history_change(path: str, before: tuple[int, ...] | None) -> str:
-    """What the log says since a mark; "" if unclear. Only hexadecimal digits are taken."""
+    """Describe what the log recorded since a mark; "" if that is unclear. Only hexadecimal digits
+    of the log reach the result.
+    """
     try:
         handle = os.open(path, LIST | os.O_NOFOLLOW)
     except OSError:
@@ -213,15 +219,8 @@ def describe_history_change(path: str, before: tuple[int, ...] | None) -> str:
     return f"{many}, which stay{back and back + 'them back'}"
 
 
-def _stat(handle: int, path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path, dir_fd=handle, follow_symlinks=False)
-    except OSError:
-        return None
-
-
 def _read(handle: int, path: str, offset: int = 0) -> bytes:
-    """The content of a file from an offset; empty if it is not a regular file."""
+    """Return the content of a file from an offset; empty if it is not a regular file."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle)
     except OSError:

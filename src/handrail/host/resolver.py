@@ -7,7 +7,7 @@ import socket
 
 
 async def resolve_addresses(host: str, port: int) -> list[str]:
-    """Every address of a host, in the order of preference; empty if it has none."""
+    """Return every address of a host in order of preference; empty if it has none."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)

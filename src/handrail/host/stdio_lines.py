@@ -1,7 +1,8 @@
-"""Lines of bytes over standard input and output, for servers that speak a protocol there.
+"""Reads and writes lines of bytes over standard input and output, for servers whose protocol uses
+them.
 
-While serving, descriptors 0 and 1 are replaced: output of libraries goes to standard error, and
-child processes read an empty standard input.
+While a server runs, descriptors 0 and 1 are replaced: output of libraries goes to standard error,
+and child processes read an empty standard input.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class Pipe(Protocol):
 
 async def open_stdio() -> Pipe:
     """Take over standard input and output."""
-    source, sink = _take(0, os.O_RDONLY), _take(1, os.O_WRONLY)
+    source, sink = _redirect_standard(0, os.O_RDONLY), _redirect_standard(1, os.O_WRONLY)
     return await _pipe(source, sink)
 
 
 async def read_lines(pipe: Pipe, limit: int) -> AsyncIterator[bytes | None]:
-    """The lines that arrive and are not blank; None for one of more than `limit` bytes, of which
-    nothing is kept.
+    """Yield the lines that arrive, without blank ones. A line of more than `limit` bytes is
+    discarded, and None is yielded in its place.
     """
     kept = bytearray()
     skipping = False
@@ -56,7 +57,7 @@ async def read_lines(pipe: Pipe, limit: int) -> AsyncIterator[bytes | None]:
             skipping = True
 
 
-def _take(descriptor: int, flags: int) -> int:
+def _redirect_standard(descriptor: int, flags: int) -> int:
     """Duplicate a standard descriptor and redirect the original."""
     own = os.dup(descriptor)
     os.set_inheritable(own, False)
@@ -145,7 +146,7 @@ async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
             result = work(*args)
         except OSError as raised:
             error = raised
-        # The loop may be closed by now, and nobody waits any more.
+        # The event loop may be closed by now; then nothing waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, error)
 

@@ -1,4 +1,4 @@
-"""Signals that end a server or a task before the process."""
+"""Signals that stop a server or a task before the process ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _ENDING: Final = (signal.SIGHUP, signal.SIGTERM)
 def stop_on_signal(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` on SIGTERM, SIGHUP and SIGINT instead of terminating."""
     loop = asyncio.get_running_loop()
-    # SIGINT first: Python handles it from its start, so only another signal shows that all are set.
+    # SIGINT is set first: Python handles it from its start, so a test that sees another signal
+    # handled knows that all of them are set.
     signals = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
     for one in signals:
         loop.add_signal_handler(one, stop)
@@ -29,8 +30,8 @@ def stop_on_signal(stop: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def end_by_signal(stop: Callable[[], object]) -> Iterator[None]:
-    """Call `stop` on SIGHUP (the terminal was closed) and SIGTERM. The process ends by that signal
-    when the block has been left, or at the second one.
+    """Call `stop` on SIGHUP (the terminal was closed) and on SIGTERM. The process ends by that
+    signal when the block is left, or at once when a second signal arrives.
     """
     loop = asyncio.get_running_loop()
     received: list[int] = []

@@ -1,4 +1,4 @@
-"""Language servers: which are used, how they are talked to, and what their answers mean.
+"""Language servers: which are used, how messages are exchanged, and what their answers mean.
 
-Knows only `core`: programs are found and started by what `assembly` passes in.
+Imports only `core`: `assembly` passes in what finds and starts programs.
 """

@@ -1,5 +1,5 @@
-"""The answers of servers, read into values of `core`. Nothing in them is trusted: what has not the
-expected form is left out, and numbers and counts are bounded.
+"""Reads the answers of servers into values of `core`. Nothing in them is trusted: what does not
+have the expected form is left out, and numbers and counts are bounded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def to_uri(path: str) -> str:
 
 
 def from_uri(uri: str) -> str | None:
-    """The absolute path of a URI; None if it names no file of this machine."""
+    """Return the absolute path of a URI; None if it names no file of this machine."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -66,7 +66,7 @@ def _span(found: Any) -> CodeSpan | None:
 
 
 def _location(found: Any) -> CodeLocation | None:
-    """A Location or a LocationLink."""
+    """Read a Location or a LocationLink."""
     if not isinstance(found, dict):
         return None
     uri = found.get("uri", found.get("targetUri"))
@@ -76,21 +76,21 @@ def _location(found: Any) -> CodeLocation | None:
 
 
 def read_locations(found: Any) -> list[CodeLocation]:
-    """Locations or links, one or several."""
+    """Read one or several locations or links."""
     items = found if isinstance(found, list) else [found]
     located = [place for item in items[:MOST_ITEMS] if (place := _location(item)) is not None]
     return list(dict.fromkeys(located))
 
 
 def read_hover(found: Any) -> str:
-    """The text of a hover: a string, an object with one, or a list of these."""
+    """Return the text of a hover: a string, an object with one, or a list of these."""
     items = found[:20] if isinstance(found, list) else [found]
     texts = [one.get("value") if isinstance(one, dict) else one for one in items]
     return "\n\n".join(one for one in texts if isinstance(one, str) and one)
 
 
 def read_symbols(found: Any, path: str) -> list[CodeSymbol]:
-    """Symbols of a document, nested or flat, or of a workspace."""
+    """Read the symbols of a document, nested or flat, or of a workspace."""
     symbols: list[CodeSymbol] = []
     waiting = [(item, "") for item in reversed(found)] if isinstance(found, list) else []
     while waiting and len(symbols) < MOST_ITEMS:
@@ -147,7 +147,7 @@ def read_diagnostics(items: Sequence[Any]) -> list[CodeDiagnostic]:
 
 
 def read_edits(found: Any) -> list[CodeEdit]:
-    """The text edits of a WorkspaceEdit. Raises ValueError if it wants anything else."""
+    """Return the text edits of a WorkspaceEdit. Raises ValueError if it contains anything else."""
     if not isinstance(found, dict):
         return []
     edits: list[CodeEdit] = []

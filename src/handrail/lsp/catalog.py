@@ -1,7 +1,7 @@
 """The table of known servers, and which program of this machine is used for a file.
 
-A workspace never chooses a server, its options or its settings: programs are looked for outside
-of the roots, and everything else comes from this table or the user's own settings.
+A workspace never chooses a server, its options or its settings: programs are searched outside the
+roots, and everything else comes from this table or the user's own settings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from handrail.lsp import messages
 
 class ServerSpec(NamedTuple):
     """A server as it is configured. `command`: the program's name or absolute path, and its
-    arguments. `languages`: the language id by file ending. `runs_project`: reading a project may
+    arguments. `languages`: the language id by file extension. `runs_project`: reading a project may
     run programs or build scripts of the project.
     """
 
@@ -45,7 +45,7 @@ KNOWN: Final = (
     ServerSpec("ty", ("ty", "server"), _PYTHON, {"untrustedWorkspace": True}),
     ServerSpec("basedpyright", ("basedpyright-langserver", "--stdio"), _PYTHON),
     ServerSpec("typescript", ("tsc", "--lsp", "--stdio"), _SCRIPT),
-    # Without `.clangd` of the workspace, without an index on disk, asking no compiler.
+    # Without the workspace's `.clangd`, without an index on disk, and without querying a compiler.
     ServerSpec(
         "clangd",
         (
@@ -69,7 +69,7 @@ KNOWN: Final = (
 
 
 class ServerProgram(NamedTuple):
-    """A server with its program; `path` None: it is not used, for `reason`."""
+    """A server with its program. If `path` is None, the server is not used, for `reason`."""
 
     spec: ServerSpec
     path: str | None
@@ -77,9 +77,9 @@ class ServerProgram(NamedTuple):
 
 
 class ServerCatalog:
-    """Which server is used for which file. `find` returns the path of a trusted program outside
-    of the roots, None if there is none; `configured` are servers of the user's settings, which
-    come first and replace known ones of the same name.
+    """Chooses the server for a file. `find` returns the path of a trusted program outside the
+    roots, None if there is none; `configured` are servers of the user's settings, which come first
+    and replace known ones of the same name.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class ServerCatalog:
         self._programs: dict[str, ServerProgram] = {}
 
     def for_file(self, path: str) -> ServerProgram:
-        """The first usable server for the ending of a file; else why there is none."""
-        ending = _ending(path)
+        """Return the first usable server for the extension of a file, else why there is none."""
+        ending = _file_extension(path)
         reasons = []
         for spec in self._specs:
             if ending in spec.languages:
@@ -115,23 +115,23 @@ class ServerCatalog:
     def _program(self, spec: ServerSpec) -> ServerProgram:
         found = self._programs.get(spec.name)
         if found is None:
-            found = self._programs[spec.name] = self._look(spec)
+            found = self._programs[spec.name] = self._find_program(spec)
         return found
 
-    def _look(self, spec: ServerSpec) -> ServerProgram:
+    def _find_program(self, spec: ServerSpec) -> ServerProgram:
         if self._only_configured and not spec.configured:
             return ServerProgram(spec, None, messages.ONLY_CONFIGURED)
         if spec.runs_project and not spec.configured:
             return ServerProgram(spec, None, messages.NEEDS_SETTING.format(name=spec.name))
         program = spec.command[0]
-        # A path is the user's own word, wherever it leads.
+        # A path is the user's own choice, wherever it leads.
         path = program if program.startswith("/") else self._find(program)
         if path is None:
             return ServerProgram(spec, None, messages.NOT_INSTALLED.format(name=program))
         return ServerProgram(spec, path)
 
 
-def _ending(path: str) -> str:
+def _file_extension(path: str) -> str:
     name = path.rpartition("/")[2]
     at = name.rfind(".")
     return name[at:].lower() if at > 0 else name
@@ -139,4 +139,4 @@ def _ending(path: str) -> str:
 
 def language_id(spec: ServerSpec, path: str) -> str:
     """The language of a file for a server."""
-    return spec.languages.get(_ending(path), "plaintext")
+    return spec.languages.get(_file_extension(path), "plaintext")

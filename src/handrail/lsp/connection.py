@@ -1,7 +1,7 @@
-"""Messages to and from one server: JSON-RPC in frames of bounded size, answered in any order.
+"""Messages to and from one server: JSON-RPC in frames of limited size, answered in any order.
 
-No task of its own: whoever waits for an answer reads what arrives. Nothing that a server asks for
-is carried out, so a server cannot act through this client.
+There is no reader task: the caller that waits for an answer reads what arrives. Requests of a
+server are never carried out, so a server cannot act through this client.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HARMLESS: Final[Mapping[str, Any]] = {
 
 
 class RemoteError(Exception):
-    """An error that a server answered."""
+    """An error that a server returned."""
 
     def __init__(self, code: int, message: str, data: Any) -> None:
         super().__init__(message)
@@ -63,13 +63,13 @@ class ServerConnection:
         self._on_notification = on_notification
         self._turn = anyio.Lock()
         self._next = 0
-        # None: asked and not answered yet.
+        # None: the request was sent and not answered yet.
         self._answers: dict[int, Mapping[str, Any] | None] = {}
         self._length: int | None = None
         self.ended = False
 
     async def request(self, method: str, params: Any, timeout_s: float) -> Any:
-        """The result of a request. Raises RemoteError, `timeout` or `unavailable`."""
+        """Return the result of a request. Raises RemoteError, `timeout` or `unavailable`."""
         self._next += 1
         number = self._next
         self._answers[number] = None
@@ -93,19 +93,19 @@ class ServerConnection:
         return answer.get("result")
 
     async def notify(self, method: str, params: Any, timeout_s: float) -> None:
-        """Send a notification. Raises `timeout`, which ends the conversation, or `unavailable`."""
+        """Send a notification. Raises `timeout`, which closes the connection, or `unavailable`."""
         try:
             with anyio.fail_after(timeout_s):
                 await self._send({"method": method, "params": params})
         except TimeoutError:
-            # What was sent of it cannot be taken back, and the server is to know this.
+            # Part of the notification may have been sent, and the server must not miss it.
             self.ended = True
             raise messages.NOT_READ.error(
                 server=self._name, method=method, seconds=timeout_s
             ) from None
 
     async def pump_until(self, done: Callable[[], bool]) -> None:
-        """Read what arrives until `done` or the server's end."""
+        """Read what arrives until `done` or until the server has ended."""
         while not done() and not self.ended:
             async with self._turn:
                 if not done() and not self.ended:
@@ -117,7 +117,7 @@ class ServerConnection:
             await self.pump_until(lambda: False)
 
     def problem(self) -> ProblemRaised:
-        """The problem of a server that has ended."""
+        """Return the problem of a server that has ended."""
         lines = self._channel.stderr.decode("utf-8", "replace").strip().splitlines()
         details = f": {safe_text(lines[-1][:300], one_line=True)}" if lines else ""
         return messages.SERVER_ENDED.error(server=self._name, details=details)
@@ -140,7 +140,7 @@ class ServerConnection:
             raise self.problem()
 
     async def _receive(self) -> None:
-        """Read one message; keeps its place if it is cancelled between header and body."""
+        """Read one message; can be cancelled between header and body and continued later."""
         if self._length is None:
             try:
                 header = await self._channel.receive_until(b"\r\n\r\n", _MAX_HEADER)
@@ -181,12 +181,12 @@ class ServerConnection:
             self._on_notification(method, params if isinstance(params, dict) else {})
             return
         frame = _frame({"id": number, **self._reply(method, params)})
-        # Who reads may be cancelled at any time; half an answer would end the conversation.
+        # The reader may be cancelled at any time; half an answer would break the connection.
         with anyio.CancelScope(shield=True), anyio.move_on_after(_REPLY_S):
             await self._channel.send(frame)
 
     def _reply(self, method: str, params: Any) -> dict[str, Any]:
-        """The answer to a request of the server: settings, or that nothing is done."""
+        """Return the answer to a request of the server: settings, or that nothing was done."""
         if method == "workspace/configuration" and isinstance(params, dict):
             items = params.get("items")
             asked = items if isinstance(items, list) else []

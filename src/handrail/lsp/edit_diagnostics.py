@@ -1,4 +1,4 @@
-"""Diagnostics after an edit: what a server that runs says about the text that a call has written."""
+"""Diagnostics after an edit: what a running server reports about the text that was written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.text.safe_text import safe_text
 
-# Of one call; the others are asked about with the tool.
+# The limit per call; the tool `lsp` reports on the other files.
 _MOST_FILES: Final = 5
 _MOST_LINES: Final = 10
 _MOST_KNOWN: Final = 500
@@ -28,7 +28,7 @@ _COUNTED: Final = ("error", "warning")
 
 
 class _DiagnosticKey(NamedTuple):
-    """A diagnostic without its place, which every edit above it moves."""
+    """A diagnostic without its position, which every edit above it moves."""
 
     severity: str
     message: str
@@ -38,8 +38,9 @@ class _DiagnosticKey(NamedTuple):
 class EditDiagnostics:
     """A hook that adds diagnostics to the results of calls that changed files.
 
-    It asks only servers that run already, so it starts no program. `load` reads a file that a result
-    names, under the rules of reading; None: it may not be shown or is not text.
+    It asks only servers that already run, so it starts no program. `load` reads a file that a
+    result names, under the rules for reads; it returns None if the file may not be shown or is not
+    text.
     """
 
     def __init__(
@@ -51,11 +52,11 @@ class EditDiagnostics:
         self._servers = servers
         self._load = load
         self._limit_s = limit_s
-        # By absolute path: what was reported last.
+        # What was reported last, by absolute path.
         self._reported: dict[str, Counter[_DiagnosticKey]] = {}
 
     async def before(self, call: object) -> None:
-        """Nothing happens before a call."""
+        """Return no opinion."""
 
     async def after(self, call: object, result: ToolResult) -> str | None:
         """The diagnostics of the files that the call has written; None if no server knows them."""
@@ -64,7 +65,7 @@ class EditDiagnostics:
             return None
         written = dict.fromkeys(one.path for one in result.changes if one.after_hash is not None)
         reports: list[str] = []
-        # One limit for all files of a call.
+        # One deadline for all files of a call.
         deadline = anyio.current_time() + self._limit_s
         for path in written:
             report = await self._report(path, deadline)
@@ -79,12 +80,14 @@ class EditDiagnostics:
             return None
         name = shown(path)
         found = None
-        # The edit has succeeded; the tool `lsp` tells what is wrong with the server.
+        # The edit has succeeded; the tool `lsp` reports what is wrong with the server.
         with anyio.CancelScope(deadline=deadline), suppress(ProblemRaised):
             found = await self._ask(document)
         if found is None:
             return f"[diagnostics of {name} are not known yet]"
-        return self._describe(name, document.path, [one for one in found if _counts(one)])
+        return self._describe(
+            name, document.path, [one for one in found if one.severity in _COUNTED]
+        )
 
     def _describe(self, name: str, path: str, found: Sequence[CodeDiagnostic]) -> str:
         keys = Counter(map(_key, found))
@@ -95,8 +98,8 @@ class EditDiagnostics:
         if not found:
             return f"[diagnostics of {name}: no errors or warnings]"
         before = Counter[_DiagnosticKey]() if earlier is None else keys & earlier
-        fresh = _without(found, before)
-        text = f"[diagnostics of {name}: {_amounts(found)}"
+        fresh = _new_diagnostics(found, before)
+        text = f"[diagnostics of {name}: {_counted(found)}"
         if earlier is not None:
             text += f", {len(fresh)} of them new since the last edit"
         lines = [f"{text}]", *map(_line, fresh[:_MOST_LINES])]
@@ -115,18 +118,14 @@ class EditDiagnostics:
         return None if server is None else await server.diagnostics(document)
 
 
-def _counts(one: CodeDiagnostic) -> bool:
-    return one.severity in _COUNTED
-
-
 def _key(one: CodeDiagnostic) -> _DiagnosticKey:
     return _DiagnosticKey(one.severity, one.message, one.code)
 
 
-def _without(
+def _new_diagnostics(
     found: Iterable[CodeDiagnostic], before: Counter[_DiagnosticKey]
 ) -> list[CodeDiagnostic]:
-    """The diagnostics without as many of each kind as there were before."""
+    """Return the diagnostics that are new, counting equal ones."""
     left, fresh = Counter(before), []
     for one in found:
         if left[_key(one)]:
@@ -136,7 +135,7 @@ def _without(
     return fresh
 
 
-def _amounts(found: Sequence[CodeDiagnostic]) -> str:
+def _counted(found: Sequence[CodeDiagnostic]) -> str:
     counted = Counter(one.severity for one in found)
     return ", ".join(
         f"{counted[one]} {one}{'s' if counted[one] != 1 else ''}"
@@ -147,5 +146,4 @@ def _amounts(found: Sequence[CodeDiagnostic]) -> str:
 
 def _line(one: CodeDiagnostic) -> str:
     code = f" [{safe_text(one.code, one_line=True)}]" if one.code else ""
-    message = safe_text(one.message, one_line=True)
-    return f"line {one.span.start.line + 1}: {one.severity}: {message}{code}"
+    return f"line {one.span.start.line + 1}: {one.severity}: {one.message_line}{code}"

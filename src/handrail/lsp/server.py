@@ -1,7 +1,7 @@
 """One running server: its documents, its diagnostics, and its answers as values of `core`.
 
-Diagnostics belong to a version of a document, and a version to a text: what a server reported for
-an older text is never returned.
+Diagnostics belong to a version of a document, and a version to a text: diagnostics of an older text
+are never returned.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from handrail.lsp.answers import (
 from handrail.lsp.catalog import ServerSpec, language_id
 from handrail.lsp.connection import RemoteError, ServerConnection
 
-# Documents that a server is kept informed about; the oldest is closed for a new one.
+# The number of documents that a server has open; the oldest is closed for a new one.
 _MOST_OPEN: Final = 100
-# Answers that mean "ask again": the content changed, the server gave up, the request was dropped.
+# Errors that mean "ask again": the content changed, the server gave up, the request was dropped.
 _ASK_AGAIN: Final = frozenset({-32800, -32801, -32802})
 _ENCODINGS: Final = ("utf-8", "utf-16", "utf-32")
 CAPABILITIES: Final[dict[str, Any]] = {
@@ -56,7 +56,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
         "hover": {"contentFormat": ["markdown", "plaintext"]},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
         "rename": {"prepareSupport": False},
-        # Not registered dynamically: some servers then announce nothing at all.
+        # Not registered dynamically, because some servers then announce nothing at all.
         "diagnostic": {},
         "publishDiagnostics": {"versionSupport": True},
     },
@@ -65,7 +65,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
 
 
 class ServerLimits(NamedTuple):
-    """How long the steps of a conversation may take."""
+    """How long the steps of a conversation with a server may take."""
 
     initialize_s: float = 45.0
     request_s: float = 3.0
@@ -87,10 +87,10 @@ class RunningServer:
         self._limits = limits
         self._offers: Mapping[str, Any] = {}
         self._documents: dict[str, _OpenDocument] = {}
-        # By URI, with the version that they are about.
+        # By URI, with the version of the document.
         self._pushed: dict[str, tuple[int, list[Any]]] = {}
         self._changed: dict[str, None] = {}
-        # A document and the request about it belong together.
+        # Held while a document is sent and the request about it is answered.
         self._turn = anyio.Lock()
 
     @property
@@ -99,10 +99,10 @@ class RunningServer:
         return self.spec.name
 
     async def initialize(self, roots: Sequence[str]) -> None:
-        """Introduce ourselves. Raises `unavailable`, `timeout`, `command_failed`."""
+        """Send `initialize`. Raises `unavailable`, `timeout`, `command_failed`."""
         folders = [{"uri": to_uri(root), "name": PurePosixPath(root).name} for root in roots]
         params = {
-            # No process id: the supervisor ends the server with us.
+            # Without a process id: the supervisor ends the server with this process.
             "processId": None,
             "clientInfo": {"name": "handrail"},
             "rootUri": folders[0]["uri"],
@@ -115,32 +115,36 @@ class RunningServer:
         self._offers = offers if isinstance(offers, dict) else {}
         encoding = self._offers.get("positionEncoding", "utf-16")
         self.encoding = encoding if encoding in _ENCODINGS else "utf-16"
-        await self._tell("initialized", {})
+        await self._notify("initialized", {})
         if self.spec.settings:
             settings = {"settings": dict(self.spec.settings)}
-            await self._tell("workspace/didChangeConfiguration", settings)
+            await self._notify("workspace/didChangeConfiguration", settings)
 
     async def definitions(self, document: CodeDocument, at: ServerPosition) -> list[CodeLocation]:
-        """Where the name is defined."""
-        found = await self._about(
+        """Return where the name is defined."""
+        found = await self._request_about(
             document, "textDocument/definition", position_params(document, at)
         )
         return read_locations(found)
 
     async def references(self, document: CodeDocument, at: ServerPosition) -> list[CodeLocation]:
-        """Where the name is used."""
+        """Return where the name is used."""
         params = {**position_params(document, at), "context": {"includeDeclaration": True}}
-        return read_locations(await self._about(document, "textDocument/references", params))
+        return read_locations(
+            await self._request_about(document, "textDocument/references", params)
+        )
 
     async def hover(self, document: CodeDocument, at: ServerPosition) -> str:
-        """What is known about a position."""
-        found = await self._about(document, "textDocument/hover", position_params(document, at))
+        """Return what is known about a position."""
+        found = await self._request_about(
+            document, "textDocument/hover", position_params(document, at)
+        )
         return read_hover(found.get("contents")) if isinstance(found, dict) else ""
 
     async def document_symbols(self, document: CodeDocument) -> list[CodeSymbol]:
         """The names that a file declares."""
         params = {"textDocument": {"uri": to_uri(document.path)}}
-        found = await self._about(document, "textDocument/documentSymbol", params)
+        found = await self._request_about(document, "textDocument/documentSymbol", params)
         return read_symbols(found, document.path)
 
     async def workspace_symbols(self, query: str) -> list[CodeSymbol]:
@@ -152,19 +156,19 @@ class RunningServer:
         return read_symbols(found, "")
 
     async def rename(self, document: CodeDocument, at: ServerPosition, name: str) -> list[CodeEdit]:
-        """The edits of a rename."""
+        """Return the edits of a rename."""
         params = {**position_params(document, at), "newName": name}
-        found = await self._about(document, "textDocument/rename", params)
+        found = await self._request_about(document, "textDocument/rename", params)
         try:
             return read_edits(found)
         except ValueError as error:
             raise messages.BAD_MESSAGE.error(server=self.name, reason=str(error)) from error
 
     async def diagnostics(self, document: CodeDocument) -> list[CodeDiagnostic] | None:
-        """The diagnostics of this text; None if they are not known within `wait_s`."""
+        """Return the diagnostics of this text; None if they are not known within `wait_s`."""
         async with self._turn:
             await self._report_changes()
-            version = await self._show(document)
+            version = await self._sync_document(document)
             uri = to_uri(document.path)
             with anyio.move_on_after(self._limits.wait_s):
                 if self._offers.get("diagnosticProvider"):
@@ -198,13 +202,13 @@ class RunningServer:
         at, items = self._pushed.get(uri, (-1, []))
         return read_diagnostics(items) if at == version else None
 
-    async def _about(self, document: CodeDocument, method: str, params: Any) -> Any:
-        """The answer to a question about a document, shown to the server first."""
+    async def _request_about(self, document: CodeDocument, method: str, params: Any) -> Any:
+        """Return the answer to a request about a document, which is sent to the server first."""
         offer = method.removeprefix("textDocument/") + "Provider"
         async with self._turn:
             self._require(offer, method)
             await self._report_changes()
-            await self._show(document)
+            await self._sync_document(document)
             return await self._ask(method, params, self._limits.request_s)
 
     def _require(self, offer: str, method: str) -> None:
@@ -222,8 +226,8 @@ class RunningServer:
                     await anyio.sleep(0.05)
         raise messages.NO_ANSWER.error(server=self.name, method=method, seconds=timeout_s)
 
-    async def _tell(self, method: str, params: Any) -> None:
-        """Send a notification: a server that is busy may read it late, but not never."""
+    async def _notify(self, method: str, params: Any) -> None:
+        """Send a notification, which a busy server may read late."""
         await self.connection.notify(method, params, self._limits.initialize_s)
 
     def _failed(self, method: str, error: RemoteError) -> Exception:
@@ -234,10 +238,10 @@ class RunningServer:
             return
         changes = [{"uri": to_uri(path), "type": 2} for path in self._changed]
         self._changed.clear()
-        await self._tell("workspace/didChangeWatchedFiles", {"changes": changes})
+        await self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
 
-    async def _show(self, document: CodeDocument) -> int:
-        """Make the server see this text; returns its version."""
+    async def _sync_document(self, document: CodeDocument) -> int:
+        """Make the server read this text; return its version."""
         uri = to_uri(document.path)
         known = self._documents.pop(uri, None)
         if known is not None and known.digest == document.digest:
@@ -253,14 +257,14 @@ class RunningServer:
                 "version": version,
                 "text": document.text,
             }
-            await self._tell("textDocument/didOpen", {"textDocument": item})
+            await self._notify("textDocument/didOpen", {"textDocument": item})
             await self._close_oldest()
         else:
             params = {
                 "textDocument": {"uri": uri, "version": version},
                 "contentChanges": [{"text": document.text}],
             }
-            await self._tell("textDocument/didChange", params)
+            await self._notify("textDocument/didChange", params)
         return version
 
     async def _close_oldest(self) -> None:
@@ -268,13 +272,13 @@ class RunningServer:
             uri = next(iter(self._documents))
             del self._documents[uri]
             self._pushed.pop(uri, None)
-            await self._tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+            await self._notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
     def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "textDocument/publishDiagnostics":
             return
         uri, version, items = params.get("uri"), params.get("version"), params.get("diagnostics")
-        # Without a version nobody knows which text they are about.
+        # Without a version it is unknown to which text they belong.
         if isinstance(uri, str) and isinstance(version, int) and isinstance(items, list):
             uri = to_uri(from_uri(uri) or "")
             if uri in self._documents:

@@ -15,16 +15,16 @@ from handrail.lsp import messages
 from handrail.lsp.catalog import ServerCatalog, ServerProgram
 from handrail.lsp.server import RunningServer, ServerLimits
 
-# More are ended, the longest unused first.
+# If more run, the longest unused is ended.
 _MOST_RUNNING: Final = 4
-# Directories that many programs share: showing them whole to a server is not needed.
+# Directories that many programs share: a server need not see them as a whole.
 _SHARED: Final = frozenset({"/", "/usr", "/usr/local", "/opt", "/home", "/root"})
 
 
 class ServerHost(NamedTuple):
-    """What servers are started with: the supervisor, the environment of commands, the roots;
+    """What servers are started with: the supervisor, the environment of commands, the roots.
     `confine` returns the confinement of a server that is started now, by its name and whether the
-    user approved of what cannot be hidden from it; else it raises `denied`.
+    user approved what cannot be hidden from it; it raises `denied` otherwise.
     """
 
     processes: Callable[[], Processes]
@@ -41,7 +41,7 @@ class _ServerEntry(NamedTuple):
 
 
 class SessionLanguageServers:
-    """Implements `core.ports.language_servers.LanguageServers`. `catalog` None: they are off."""
+    """Implements `core.ports.language_servers.LanguageServers`; off if `catalog` is None."""
 
     def __init__(
         self, catalog: ServerCatalog | None, host: ServerHost, limits: ServerLimits
@@ -57,21 +57,21 @@ class SessionLanguageServers:
         return self._program(path).spec.name
 
     def find_running(self, path: str | None) -> RunningServer | None:
-        """The running server for a file, or any."""
+        """Return the running server for a file, or any."""
         if path is None:
-            return next((one.server for one in self._living()), None)
+            return next((one.server for one in self._running_servers()), None)
         running = self._running.get(self._program(path).spec.name)
         return None if running is None or running.server.connection.ended else running.server
 
     async def find_current(self, path: str, *, quoted: bool) -> RunningServer | None:
-        """The running server for a file if it can read no more than one that is started now could;
-        else None. `quoted`: its own words are shown, so it must not see secrets either.
+        """Return the running server for a file if it can read no more than one that is started now
+        could, else None. `quoted`: its own text is shown, so it must not see secrets either.
         """
         running = self._running.get(self._program(path).spec.name)
         if running is None or (quoted and running.confinement.shows_secrets):
             return None
         try:
-            # Who approved of the start was not asked about words in other results.
+            # The user who approved the start was not asked about its text in other results.
             wanted = await self._host.confine(running.server.name, not quoted)
         except ProblemRaised:
             return None
@@ -79,19 +79,19 @@ class SessionLanguageServers:
         return None if ended or running.confinement != wanted else running.server
 
     async def open(self, path: str | None, confinement: Confinement) -> RunningServer:
-        """The running server for a file, or any, started again if needed. Raises `unavailable`,
-        `timeout`.
+        """Return the running server for a file, or any; start it again if needed. Raises
+        `unavailable`, `timeout`.
         """
         program = self._find_program() if path is None else self._program(path)
         name = program.spec.name
         async with self._turn:
             running = self._running.pop(name, None)
             if running is not None:
-                # What it sent between the calls may be anything; then it has ended, and is closed.
+                # It may have sent anything between the calls; if it has ended, it is closed.
                 with suppress(ProblemRaised):
                     await running.server.connection.pump_waiting()
                 if not running.server.connection.ended and running.confinement == confinement:
-                    # The last one is the one used last.
+                    # The last entry is the one used last.
                     self._running[name] = running
                     return running.server
                 await running.channel.close()
@@ -103,7 +103,7 @@ class SessionLanguageServers:
             return started.server
 
     def note_change(self, path: str) -> None:
-        """Let running servers know of a changed file."""
+        """Tell running servers about a changed file."""
         for running in self._running.values():
             running.server.note_change(path)
 
@@ -111,7 +111,7 @@ class SessionLanguageServers:
         """Every server for `doctor`."""
         if self._catalog is None:
             return []
-        living = {one.server.name for one in self._living()}
+        living = {one.server.name for one in self._running_servers()}
         return [
             {
                 "name": program.spec.name,
@@ -147,7 +147,7 @@ class SessionLanguageServers:
 
     def _find_program(self) -> ServerProgram:
         """The program of a server that runs."""
-        for one in self._living():
+        for one in self._running_servers():
             return one.program
         raise messages.NONE_RUNNING.error(field="path")
 
@@ -159,7 +159,7 @@ class SessionLanguageServers:
             raise messages.NO_SERVER.error(path=path, reason=program.reason)
         return program
 
-    def _living(self) -> list[_ServerEntry]:
+    def _running_servers(self) -> list[_ServerEntry]:
         return [one for one in self._running.values() if not one.server.connection.ended]
 
 
@@ -170,8 +170,8 @@ def _state(program: ServerProgram, living: set[str]) -> str:
 
 
 def _is_shared(folder: str, home: str) -> bool:
-    """Whether a directory holds more than one program's own files: the user's home, what is above
-    it and directly in it, and the system's directories.
+    """Return whether a directory contains more than one program's own files: the user's home, the
+    directories above it and directly in it, and the system's directories.
     """
     inside = PurePosixPath(home).is_relative_to(folder)
     return folder in _SHARED or inside or str(PurePosixPath(folder).parent) == home

@@ -1,1 +1,1 @@
-"""Pictures, PDF files and notebooks as text and images, read by a confined process."""
+"""Pictures, PDF files and notebooks as text and images, decoded by a confined process."""

@@ -1,4 +1,4 @@
-"""What a decoder returns: parts, notes and images that were decoded and encoded again. Part of
+"""The result of a decoder: parts, notes and images that were decoded and encoded again. Part of
 `media_worker`; imports nothing of Handrail.
 """
 
@@ -17,12 +17,12 @@ _MAX_PIXELS: Final = 120_000_000
 _MAX_PNG: Final = 1_500_000
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "ICO", "AVIF", "PPM", "TGA")
 _PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
-# A line of ours, text of the file or None, and what the text is: page, source or output.
+# A line of Handrail, text of the file or None, and the kind of text: page, source or output.
 MediaAnswerPart = tuple[str, str | None, str]
 
 
 class MediaError(Exception):
-    """Why a file cannot be shown: a word for the reader, and a reason for people."""
+    """Why a file cannot be shown: a code for the reader, and a reason for users."""
 
     def __init__(self, problem: str, reason: str) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class MediaAnswer:
     def write(self) -> None:
         """Write the answer to standard output."""
         head = {
-            "parts": [[_encodable(one) for one in part] for part in self.parts],
+            "parts": [[_encodable_text(one) for one in part] for part in self.parts],
             "media_type": self.media_type,
             "first": self.first,
             "last": self.last,
@@ -57,7 +57,7 @@ class MediaAnswer:
 
 
 def decode_image(data: bytes) -> tuple[Any, dict[str, Any]]:
-    """The decoded image, made smaller, and what the file said about itself."""
+    """Return the decoded image, made smaller, and what the file says about itself."""
     from PIL import Image, ImageOps, UnidentifiedImageError  # noqa: PLC0415 - after the path is set
 
     Image.MAX_IMAGE_PIXELS = None
@@ -87,7 +87,7 @@ def decode_image(data: bytes) -> tuple[Any, dict[str, Any]]:
 
 
 def _drop_damaged_chunks(data: bytes) -> bytes:
-    """A PNG file without those optional chunks whose checksum is wrong: they are not needed to show it."""
+    """Return a PNG file without damaged optional chunks, which are not needed to show it."""
     kept, at = [_PNG_SIGNATURE], len(_PNG_SIGNATURE)
     while at + 12 <= len(data):
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
@@ -102,7 +102,7 @@ def _to_rgb(image: Any) -> Any:
     if image.mode in ("RGB", "RGBA", "L"):
         return image
     if image.mode.startswith("I") or image.mode == "F":
-        # More than 8 bits a pixel: the brightest becomes white.
+        # More than 8 bits per pixel: the brightest value becomes white.
         image = image.convert("F")
         brightest = image.getextrema()[1] or 1
         return image.point(lambda value: value * (255 / brightest)).convert("L")
@@ -111,7 +111,7 @@ def _to_rgb(image: Any) -> Any:
 
 
 def encode_image(image: Any) -> tuple[str, bytes]:
-    """The image as PNG, or as JPEG if that would be large."""
+    """Return the image as PNG, or as JPEG if PNG would be large."""
     from PIL import Image  # noqa: PLC0415 - after the path is set
 
     target = io.BytesIO()
@@ -127,5 +127,5 @@ def encode_image(image: Any) -> tuple[str, bytes]:
     return "image/jpeg", target.getvalue()
 
 
-def _encodable(value: str | None) -> str | None:
+def _encodable_text(value: str | None) -> str | None:
     return None if value is None else value.encode("utf-8", "replace").decode()

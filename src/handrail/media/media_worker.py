@@ -1,7 +1,7 @@
 """Run as a program by `reader`: decodes an image, a PDF file or a notebook on its standard input.
 
-Imports nothing of Handrail but its neighbours. Writes one line of JSON, and the bytes of the images
-behind it.
+Imports nothing of Handrail but its neighbours. Writes one line of JSON, followed by the bytes of
+the images.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from handrail.media.notebook_parts import show_notebook
 
 _MOST_PAGES: Final = 20
 _MOST_OBJECTS: Final = 2_000
-# Invisible pieces of a page that are counted.
+# The number of invisible pieces of a page that are counted.
 _MOST_HIDDEN: Final = 100
-# Pages of a call that are also shown as pictures, all of them; of more only those without text.
+# Up to this many pages of a call are also shown as pictures; of more pages only those without text.
 _FEW_PAGES: Final = 3
 _LITTLE_TEXT: Final = 20
-# Text that is smaller, in points, or differs less from its ground, of 255, cannot be read.
+# Text that is smaller (in points), or differs less from its background (of 255), cannot be read.
 _TINY_POINTS: Final = 1.0
 _LITTLE_CONTRAST: Final = 8
 
 
 def show_image(data: bytes) -> MediaAnswer:
-    """An image, at most `MAX_SIDE` pixels a side; of an animation the first frame."""
+    """Return an image of at most `MAX_SIDE` pixels a side; the first frame of an animation."""
     image, described = decode_image(data)
     media_type, encoded = encode_image(image)
     shown = MediaAnswer(media_type)
@@ -64,7 +64,7 @@ def show_image(data: bytes) -> MediaAnswer:
 
 
 def show_pdf(data: bytes, first: int, count: int) -> MediaAnswer:
-    """Pages of a PDF file: their text, and pictures of few pages or of those without text."""
+    """Return pages of a PDF file: their text, and pictures of few pages or pages without text."""
     import pypdfium2  # noqa: PLC0415 - after the path is set
 
     try:
@@ -108,7 +108,7 @@ def show_pdf(data: bytes, first: int, count: int) -> MediaAnswer:
 
 
 def _page_text(page: Any, picture: Any | None) -> tuple[str, int]:
-    """The text of a page, and how many pieces of it are invisible in its picture."""
+    """Return the text of a page, and how many pieces of it are invisible in its picture."""
     textpage = page.get_textpage()
     text = textpage.get_text_bounded().replace("\r\n", "\n")
     pieces = itertools.islice(_text_pieces(textpage), _MOST_OBJECTS)
@@ -117,8 +117,8 @@ def _page_text(page: Any, picture: Any | None) -> tuple[str, int]:
 
 
 def _text_pieces(textpage: Any) -> Iterator[tuple[Any, list[int]]]:
-    """The text objects of a page, also those inside of forms, each with the indexes of its
-    characters that are no blanks.
+    """Return the text objects of a page, also those inside forms, each with the indexes of its
+    non-blank characters.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 - after the path is set
 
@@ -138,8 +138,8 @@ def _text_pieces(textpage: Any) -> Iterator[tuple[Any, list[int]]]:
 def _is_invisible(
     page: Any, textpage: Any, piece: tuple[Any, list[int]], picture: Any | None
 ) -> bool:
-    """Whether nobody can read a piece of text: it is not painted, tiny, or of one colour with what
-    is around it.
+    """Return whether a piece of text cannot be read: it is not painted, tiny, or has the same
+    colour as its surroundings.
     """
     import pypdfium2  # noqa: PLC0415 - after the path is set
     import pypdfium2.raw as pdfium  # noqa: PLC0415 - after the path is set
@@ -169,7 +169,7 @@ def _has_one_colour(page: Any, picture: Any, bounds: tuple[float, ...]) -> bool:
     (x1, x2), (y1, y2) = (sorted(one) for one in zip(*corners, strict=True))
     box = max(x1, 0), max(y1, 0), min(x2, picture.width), min(y2, picture.height)
     if box[0] >= box[2] or box[1] >= box[3]:
-        # Outside of the page: such text is not returned.
+        # Outside the page: such text is not returned.
         return False
     seen = picture.crop(box).getextrema()
     return all(brightest - darkest < _LITTLE_CONTRAST for darkest, brightest in seen)

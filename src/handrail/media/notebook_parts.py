@@ -66,7 +66,7 @@ def _cells(data: bytes) -> list[dict[str, Any]]:
 
 
 def _shorten(parts: list[MediaAnswerPart]) -> Iterator[MediaAnswerPart]:
-    """The parts of one cell, as many and as much of them as fit."""
+    """Return the parts of one cell, as many and as much of them as fit."""
     room = MAX_TEXT
     for title, text, form in parts:
         if room <= 0:
@@ -76,39 +76,43 @@ def _shorten(parts: list[MediaAnswerPart]) -> Iterator[MediaAnswerPart]:
 
 
 def _cell_part(cell: dict[str, Any], number: int) -> MediaAnswerPart:
-    # Cells are named as notebook_edit takes them: by id, or by index from 0.
-    name = _joined(cell.get("id") or "")[:64] or str(number - 1)
+    # Cells are named as `notebook_edit` expects: by id, or by index from 0.
+    name = _join_lines(cell.get("id") or "")[:64] or str(number - 1)
     counts = cell.get("execution_count", cell.get("prompt_number"))
     ran = f", run {counts}" if isinstance(counts, int) and 0 <= counts < _MOST_RUNS else ""
-    source = _joined(cell.get("source", cell.get("input", "")))
-    title = f"--- cell {_word(name)}: {_word(_joined(cell['cell_type'])[:20])}{ran} ---"
+    source = _join_lines(cell.get("source", cell.get("input", "")))
+    title = (
+        f"--- cell {_safe_name(name)}: {_safe_name(_join_lines(cell['cell_type'])[:20])}{ran} ---"
+    )
     return title, source, "source"
 
 
 def _output_parts(output: Any, shown: MediaAnswer) -> tuple[list[MediaAnswerPart], int]:
-    """The parts of one output, and how many forms of it are not shown. Adds its picture."""
+    """Return the parts of one output and the number of forms not shown; add its picture."""
     if not isinstance(output, dict):
         return [], 0
     kind = output.get("output_type")
     if kind in ("error", "pyerr"):
         trace = output.get("traceback")
         lines = trace if isinstance(trace, list) else [trace or ""]
-        return [_output_part("error", "\n".join(map(_joined, lines)))], 0
+        return [_output_part("error", "\n".join(map(_join_lines, lines)))], 0
     if kind == "stream":
-        label = _joined(output.get("name") or output.get("stream") or "stdout")[:20]
-        return [_output_part(_word(label), _joined(output.get("text", "")))], 0
-    # Format 3 has short names beside the fields of the output itself.
+        label = _join_lines(output.get("name") or output.get("stream") or "stdout")[:20]
+        return [_output_part(_safe_name(label), _join_lines(output.get("text", "")))], 0
+    # Format 3 has short names next to the fields of the output itself.
     given = output.get("data")
     forms = given if isinstance(given, dict) else _old_forms(output)
     parts: list[MediaAnswerPart] = []
     left_out = []
     for media_type, value in forms.items():
         if media_type == "text/plain":
-            parts.append(_output_part("output", _joined(value)))
+            parts.append(_output_part("output", _join_lines(value)))
         elif media_type in ("image/png", "image/jpeg") and len(shown.images) < MOST_IMAGES:
-            parts.append((f"output: {_picture(_joined(value), media_type, shown)}", None, ""))
+            parts.append((f"output: {_picture(_join_lines(value), media_type, shown)}", None, ""))
         else:
-            left_out.append(f"{_word(media_type[:80])}, {len(_joined(value)):,} characters")
+            left_out.append(
+                f"{_safe_name(media_type[:80])}, {len(_join_lines(value)):,} characters"
+            )
     parts += [(f"[output not shown: {one}]", None, "") for one in left_out]
     return parts, len(left_out)
 
@@ -138,12 +142,12 @@ def _output_part(label: str, text: str) -> MediaAnswerPart:
     return f"{label}:{more if len(text) > _MAX_OUTPUT else ''}", text[:_MAX_OUTPUT], "output"
 
 
-def _joined(value: Any) -> str:
+def _join_lines(value: Any) -> str:
     if isinstance(value, list):
         return "".join(str(one) for one in value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _word(name: str) -> str:
-    """A name that the file gives, for a line of ours: quoted if it could be more than a name."""
+def _safe_name(name: str) -> str:
+    """Return a name from the file for a line of Handrail: quoted if it could be more."""
     return name if _WORD.fullmatch(name) else json.dumps(name, ensure_ascii=False)

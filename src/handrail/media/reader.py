@@ -43,7 +43,7 @@ class WorkerMediaReader:
     async def read(
         self, kind: MediaKind, data: bytes, name: str, first: int = 1, count: int | None = None
     ) -> MediaView | None:
-        """Decode some of a file; None for a notebook that is none."""
+        """Decode a part of a file; return None for a notebook that is not one."""
         task = WorkerTask(
             _WORKER,
             _MODULES[kind],
@@ -59,7 +59,7 @@ class WorkerMediaReader:
         try:
             return _read_answer(*_split_answer(answer, name), name)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # The decoder may have been taken over by the file.
+            # The file may have taken over the decoder.
             raise messages.NOT_DECODED.error(name=name, reason="the decoder failed") from None
 
 
@@ -86,15 +86,15 @@ def _read_answer(head: dict[str, Any], body: bytes, name: str) -> MediaView | No
 
 
 def _clean_page(text: str) -> tuple[str, int]:
-    """The text of a printed page: nothing in it is there but to be seen."""
+    """Return the text of a printed page without invisible characters."""
     text, dropped = drop_invisible(text)
     return _CONTROL.sub(" ", text), dropped
 
 
-# How the text of a part is shown, by the word of the worker.
+# How the text of a part is shown, by the kind that the worker reports.
 _FORMS: Final[dict[str, Callable[[str], tuple[str, int]]]] = {
     "page": _clean_page,
-    # The source of a cell, which can be edited, stays as it is, as that of any other file.
+    # The source of a cell can be edited, so it stays as it is, like the text of any other file.
     "source": lambda text: (text, 0),
     "output": lambda text: (safe_text(text), 0),
 }
@@ -118,7 +118,7 @@ def _split_answer(answer: WorkerAnswer, name: str) -> tuple[dict[str, Any], byte
 
 
 def _images(listed: list[dict[str, Any]], body: bytes) -> list[Image]:
-    """The images behind the answer; only such that begin like what they are called."""
+    """Return the images after the answer; only those whose first bytes match their type."""
     found, start = [], 0
     for one in listed:
         data = body[start : start + one["size"]]

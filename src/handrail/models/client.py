@@ -30,6 +30,9 @@ _MAX_ERROR_BYTES: Final = 64 * 1024
 _BYTES_PER_TOKEN: Final = 4
 # How long a stream that has said how it ends may take to end.
 _AFTER_FINISH_S: Final = 5.0
+# Stands for a secret in a message; how much of the beginning of a short one is the secret.
+_HIDDEN: Final = "[key]"
+_MIN_START: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +171,16 @@ class _MessageStream:
         try:
             async with aclosing(self._read()) as batches:
                 async for batch in batches:
-                    # A usage alone is held back: it is nothing that forbids another attempt.
+                    # A usage alone is held back: it is nothing that forbids another attempt. The
+                    # last one counts for all before it.
                     begun = begun or any(not isinstance(one, UsageReported) for one in batch)
                     held += batch
-                    if begun:
-                        for event in held:
-                            yield event
-                        held.clear()
+                    if not begun:
+                        del held[:-1]
+                        continue
+                    for event in held:
+                        yield event
+                    held.clear()
             done = self._reader.end()
         except ModelFailed as failed:
             failed.usage = self._usage()
@@ -305,7 +311,7 @@ def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
     message = failed.message
     for secret in secrets:
         for shown in (secret, repr(secret)[1:-1]) if len(secret) >= 4 else ():
-            message = message.replace(shown, "[key]")
+            message = _hide(message, shown)
     if message == failed.message:
         return failed
     return ModelFailed(
@@ -318,3 +324,20 @@ def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
         usage=failed.usage,
         hint=failed.hint,
     )
+
+
+def _hide(message: str, secret: str) -> str:
+    """The message without a secret, nor its first half or more: a long message is cut, maybe in the
+    middle of the secret.
+    """
+    start = secret[: max(len(secret) // 2, _MIN_START)]
+    at = message.find(start)
+    while at >= 0:
+        end = at + len(start)
+        for one, other in zip(message[end:], secret[len(start) :], strict=False):
+            if one != other:
+                break
+            end += 1
+        message = f"{message[:at]}{_HIDDEN}{message[end:]}"
+        at = message.find(start, at + len(_HIDDEN))
+    return message

@@ -55,6 +55,7 @@ SCRIPT_OPTIONS: Final = ProblemTemplate(
 SCRIPT_UNREADABLE: Final = ProblemTemplate(
     "invalid_arguments",
     "{path!r} cannot be read: {why}",
+    hint="a relative path is one of the current directory, in a fleet of the directory of its tasks",
 )
 UNKNOWN_MODEL: Final = ProblemTemplate(
     "invalid_arguments",

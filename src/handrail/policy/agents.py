@@ -17,7 +17,7 @@ from handrail.core.tool import check_name_list
 from handrail.core.traits import AGENT_TYPES, READ_ONLY_PROFILES, RuleFamily
 from handrail.policy import messages
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.rules.rule import declared_traits, tools_in_profile
+from handrail.policy.rules.rule import MCP_PREFIX, declared_traits, tools_in_profile
 
 if TYPE_CHECKING:
     from handrail.policy.rules.parse import CanonicalName
@@ -26,17 +26,17 @@ MAIN: Final = "main"
 DEFAULT: Final = "default"
 ALL: Final = "*"
 _TOOLS: Final = ("tools", "allowed_tools")
-# What a table says about an agent beside its access: read by the package of subagents.
+# Keys of a table that do not concern access; the package of subagents reads them.
 DEFINITION_KEYS: Final = ("description", "prompt", "prompt_file", "model", "budget", "max_steps")
 _KEYS: Final = (*_TOOLS, "policy", "mode", "type", *DEFINITION_KEYS)
 # Keys of the section that are not names of agents.
 OPTIONS: Final = frozenset({"at_once"})
-# An agent whose list has a tool of these families does not only read.
+# An agent with a tool of one of these families is not read-only.
 _ACTING: Final = frozenset({RuleFamily.WRITE, RuleFamily.RUN})
 # Tool names are short, and a long pattern of many stars is slow to match.
 _MAX_NAME_CHARS: Final = 200
 
-# Answers where a setting was written (file and line), by its dotted name.
+# Returns where a setting is written (file and line), by its dotted name.
 SettingPlace = Callable[[str], str]
 
 
@@ -51,8 +51,8 @@ class AgentAction(StrEnum):
 class AgentAccess(NamedTuple):
     """What one agent may use. `tools` are canonical names and patterns with `*`; None means every
     tool. `above` is the access of the parent agent, which is never exceeded. `names` are the tools
-    as they were listed: a dialect may show one tool under several names. `mode` asks or refuses where
-    the mode of the session would not; it never allows more.
+    as they were listed: a dialect may show one tool under several names. `mode` can make the mode of
+    the session stricter; it never allows more.
     """
 
     tools: tuple[str, ...] | None = None
@@ -69,18 +69,18 @@ class AgentAccess(NamedTuple):
         return named and (self.above is None or self.above.may_call(tool, edits_files=edits_files))
 
     def may_call_some(self, prefix: str) -> bool:
-        """Whether tools whose names begin with a prefix may be among those of the agent."""
+        """Whether the agent may call a tool whose name begins with a prefix."""
         named = self.tools is None or any(
             one.startswith(prefix) or fnmatchcase(prefix, one) for one in self.tools
         )
         return named and (self.above is None or self.above.may_call_some(prefix))
 
     def may(self, action: AgentAction) -> bool:
-        """Whether the agent's policy, and that of every agent above it, has the action."""
+        """Whether the policy of the agent and of every agent above it allows the action."""
         return action in self.actions and (self.above is None or self.above.may(action))
 
     def below(self, other: AgentAccess | None) -> AgentAccess:
-        """The same access, no more than the other one."""
+        """This access, limited to what `other` allows."""
         return self._replace(above=other if self.above is None else self.above.below(other))
 
     @property
@@ -91,7 +91,7 @@ class AgentAccess(NamedTuple):
 
     @property
     def lists_tools(self) -> bool:
-        """Whether tools are named one by one, here or above."""
+        """Whether this access, or one above it, lists tools by name."""
         return self.tools is not None or (self.above is not None and self.above.lists_tools)
 
 
@@ -99,8 +99,8 @@ NOTHING: Final = AgentAccess(())
 
 
 def profile_access(agent: str) -> AgentAccess | None:
-    """The access of a built-in profile, None if no profile has the name of the agent. Agents of
-    a profile can never change files, whatever the mode; a table of that name replaces it.
+    """The access of a built-in profile, None if no profile has the name of the agent. Agents of a
+    profile can never change files, in any mode; a table of the settings with that name replaces it.
     """
     name = agent.casefold()
     return AgentAccess(tools_in_profile(name), frozenset()) if name in READ_ONLY_PROFILES else None
@@ -111,7 +111,7 @@ class _RuntimeLimit(NamedTuple):
 
     tools: tuple[str, ...] | None
     parent: str | None
-    # The name whose table or built-in profile binds the agent; None: its own name.
+    # The name whose table or built-in profile applies to the agent; None: the agent's own name.
     profile: str | None = None
     # The tools as they were listed.
     names: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Agents:
         self._stranger = (self._default or NOTHING) if written else None
         self._limits: dict[str, _RuntimeLimit] = {}
         self._defined: dict[str, AgentAccess] = {}
-        # Counts changes of the limits, so that what is derived from them knows when it is stale.
+        # Counts changes of the limits, so that values derived from them can be invalidated.
         self.version = 0
 
     def of(self, agent: str) -> AgentAccess | None:
@@ -211,8 +211,9 @@ def parse_agents(
     where: SettingPlace,
     added: tuple[str, ...] = (),
 ) -> Agents:
-    """The section `agents` of the settings; raises `invalid_arguments` with its place. `added` are
-    tools that agents get beside those that are listed, unless what is listed only reads.
+    """Parse the section `agents` of the settings; raises `invalid_arguments` with the place of the
+    error. `added` are tools that agents get in addition to the listed ones, unless the agent is
+    read-only.
     """
     written = {
         name: read_access(f"agents.{name}", table, canonical, where)
@@ -240,12 +241,12 @@ def unknown_tools(section: Mapping[str, Any], canonical: CanonicalName) -> list[
         if agent not in OPTIONS
         for key in _TOOLS
         for name in table.get(key, ())
-        if ALL not in name and not name.startswith("mcp__") and canonical(name) is None
+        if ALL not in name and not name.startswith(MCP_PREFIX) and canonical(name) is None
     ]
 
 
 def read_access(key: str, table: Any, canonical: CanonicalName, where: SettingPlace) -> AgentAccess:
-    """The access that a table states; raises `invalid_arguments` with its place."""
+    """Parse the access of a table; raises `invalid_arguments` with the place of the error."""
     if not isinstance(table, Mapping):
         raise _invalid(key, "is not a table", where, 'write `tools = ["read_file"]` below it')
     for name in table:
@@ -275,7 +276,7 @@ def _base_access(key: str, table: Mapping[str, Any], where: SettingPlace) -> Age
     """The access of the type that an agent is based on."""
     base = table.get("type")
     if base is None:
-        # A table that says nothing about tools does not replace a profile.
+        # A table without tools and policy does not replace a profile.
         own = key.rpartition(".")[2]
         limits = any(name in table for name in (*_TOOLS, "policy"))
         return None if limits else profile_access(own)

@@ -19,6 +19,7 @@ from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN, describe_gap
 from handrail.policy.modes import NEVER_ASK, QUEUED, Mode
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
+from handrail.policy.rules.rule import MCP_PREFIX
 from handrail.policy.rules.rule_set import RuleSet
 
 _ENTERING: Final = Verdict(Effect.ALLOW, "plan mode only restricts the session", "plan:enter")
@@ -30,8 +31,8 @@ _SAFE_READ: Final = PolicyInput("", Risk.SAFE, NOTHING, True, None, False)
 
 
 class SessionRules(Protocol):
-    """The rules and grants of a session. `empty`: there are none. `ignores_reads`: no rule can stop
-    a call that only reads and runs no command.
+    """The rules and grants of a session. `empty`: there are none. `ignores_reads`: no rule concerns a
+    call that only reads and runs no command.
     """
 
     empty: bool
@@ -43,7 +44,7 @@ class SessionRules(Protocol):
         """The verdict of the rules, None if no rule matches the call."""
 
     def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
-        """What an approved plan announced about such a call, in the model's words."""
+        """What an approved plan announced about the call, in the model's words."""
 
 
 class DeferredGuards:
@@ -67,11 +68,11 @@ class DeferredGuards:
 
 
 class Clearance:
-    """Evaluates calls. A guard that raises is a defect and stops the call; it never allows.
+    """Evaluates calls. A guard that raises is a defect, and the call does not run.
 
-    A guard's verdict overrides the rules, and a rule overrides the mode. `unenforced` answers which
-    properties are missing for the sandbox to confine commands; it is called only for commands,
-    because the measurement takes time. Plan mode is a layer above another mode, so entering plan mode never allows more.
+    A guard's verdict overrides the rules, and a rule overrides the mode. `unenforced` returns the
+    properties that the sandbox lacks for confining commands; it is called only for commands, because the
+    measurement takes time. Plan mode is added to another mode, so entering plan mode never allows more.
     """
 
     def __init__(
@@ -81,12 +82,12 @@ class Clearance:
         unenforced: Callable[[], tuple[str, ...]] = lambda: REQUIRED_FOR_AUTO_RUN,
         rules: SessionRules | None = None,
     ) -> None:
-        # A session that was opened in plan mode asks about changes once that is over.
+        # A session that was opened in plan mode continues in the default mode after planning.
         self._base = Mode.DEFAULT if mode is Mode.PLAN else mode
         self._planning = mode is Mode.PLAN
         self._plan_file: str | None = None
         self._guards = tuple(guards)
-        # The guards that may have an opinion, by what the call does.
+        # The guards that may concern a call, by its properties (see `_may_concern`).
         self._concerned = {
             does: tuple(guard for guard in guards if _may_concern(guard, *does))
             for does in product((False, True), repeat=3)
@@ -135,7 +136,7 @@ class Clearance:
         if opinions:
             verdict = strictest([*opinions, verdict])
         if verdict.code == QUEUED:
-            # A yes to many calls at once is none to a protected name.
+            # Queued calls are approved together, which must not approve a write to a protected name.
             protected = [one for one in opinions if one.code == "protected"]
             return replace(protected[0], effect=Effect.DENY) if protected else verdict
         if verdict.effect is not Effect.ASK:
@@ -145,7 +146,7 @@ class Clearance:
         return self._with_plan(subject, verdict)
 
     def narrow(self, verdict: Verdict, subject: PolicyInput, modes: Sequence[Mode]) -> Verdict:
-        """The verdict on a call of an agent with modes of its own: never milder than without them."""
+        """The verdict on a call of an agent with its own modes; they can only make it stricter."""
         subject = self.measured(subject)
         for mode in modes:
             if mode is Mode.PLAN:
@@ -176,9 +177,9 @@ class Clearance:
         if self._is_plan_file(subject):
             return ruled or mode_verdict(mode, _SAFE_READ)
         if subject.reads_only and subject.command is None:
-            # A page of the web is read now or never: the user is asked as in the mode below.
+            # Reading a web page cannot be queued: the user is asked as in the underlying mode.
             return verdict
-        # Only looking is what the session does now, not what it does for want of a rule.
+        # An allow rule does not override plan mode.
         return strictest([verdict, mode_verdict(Mode.PLAN, subject)])
 
     def _is_plan_file(self, subject: PolicyInput) -> bool:
@@ -188,7 +189,7 @@ class Clearance:
         return set(subject.written_paths()) == {self._plan_file}
 
     def _free_read(self) -> Verdict | None:
-        """The verdict of every safe read; None if reads must be evaluated one by one."""
+        """The verdict that applies to every safe read; None if reads must be evaluated one by one."""
         blind = self._rules.ignores_reads and all(
             getattr(guard, "ignores_reads", False) for guard in self._guards
         )
@@ -205,8 +206,8 @@ class Clearance:
 
 
 def _may_concern(guard: Guard, command: bool, reads_only: bool, deletes: bool) -> bool:
-    """Whether a guard may have an opinion on calls of a kind, by what it declares; a guard that
-    declares nothing is asked about every call.
+    """Whether a guard may concern calls with these properties, by its attributes; a guard without
+    attributes is called for every call.
     """
     if getattr(guard, "only_commands", False) and not command:
         return False
@@ -264,10 +265,6 @@ def _command_runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
             return False
 
 
-# Tools of MCP servers.
-_REMOTE: Final = "mcp__"
-
-
 def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
     analysis = subject.footprint.command
     if analysis is None:
@@ -287,7 +284,7 @@ def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
 
 
 def _lacks_sandbox(mode: Mode, subject: PolicyInput) -> bool:
-    """Whether only a sandbox is missing for the command to run without asking."""
+    """Whether the command would run without asking if the sandbox confined it."""
     if subject.footprint.command is None or subject.confined:
         return False
     return _command_runs_without_asking(mode, subject._replace(confined=True))
@@ -311,8 +308,8 @@ def _tool_reason(mode: Mode, subject: PolicyInput) -> str:
 
 
 def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
-    """The narrowest mode that runs the call without asking. Bypass is never suggested, nor an
-    approver where the mode never asks.
+    """A hint with the narrowest mode that runs the call without asking, None if there is none. Bypass is
+    never suggested. `asks` False: an approver is not suggested either.
     """
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
         if _runs_without_asking(mode, subject):
@@ -323,12 +320,12 @@ def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
 
 
 def _states_nothing(subject: PolicyInput) -> bool:
-    """Whether the call is asked about because a tool of the user's own does not say what it does."""
+    """Whether the user is asked because a user-defined tool does not declare its effects."""
     from handrail.tools.builtin import BUILTIN_NAMES
 
     if not subject.footprint.open_ended or subject.command is not None or subject.plan is not None:
         return False
-    return subject.tool not in BUILTIN_NAMES and not subject.tool.startswith(_REMOTE)
+    return subject.tool not in BUILTIN_NAMES and not subject.tool.startswith(MCP_PREFIX)
 
 
 _ALLOWED: Final = {

@@ -15,7 +15,7 @@ from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
 from handrail.policy.policy_input import PolicyInput
 from handrail.shell.classify.allowlist import allowlist_refusals
 
-# A property of the sandbox holds in these cases.
+# The strengths that count as enforced.
 _EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 
 Measured = Callable[[], Mapping[str, Strength]]
@@ -25,7 +25,8 @@ _LAST_RESORT: Final = "no mode or setting allows it; the user can run it outside
 
 
 class CommandGuard:
-    """Refuses commands; asking and allowing are left to the rules and the mode.
+    """Refuses commands; it never asks or allows, which is left to the rules and the mode.
+
 
     `policy` "allowlist": the first word of every command must be in `allowed`. `allowed_only`:
     dangerous commands are refused without asking. `enabled` False: every command is refused.

@@ -11,10 +11,10 @@ from handrail.policy import messages
 if TYPE_CHECKING:
     from handrail.core.ports.processes import Strength
 
-# Where these are enforced, a command can neither write outside the workspace, nor use the
-# network, nor plant a program that is started later.
+# If these are enforced, a command can neither write outside the workspace, nor use the network, nor
+# leave a program that is started later.
 REQUIRED_FOR_AUTO_RUN: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
-# Each property, and what holds where it is enforced.
+# Each property, and what its enforcement guarantees.
 PROPERTIES: Final = {
     "fs_write": "no writes outside the workspace",
     "fs_read": "no reads outside the workspace, the system and toolchains",
@@ -36,7 +36,7 @@ PROPERTIES: Final = {
 
 
 def describe_gap(unenforced: Sequence[str]) -> str:
-    """What a sandbox lacks and what follows, for users."""
+    """A sentence for users about the missing properties of the sandbox and the consequence."""
     if set(unenforced) >= set(REQUIRED_FOR_AUTO_RUN):
         return messages.NO_SANDBOX
     listed = ", ".join(f"{name} ({PROPERTIES[name]})" for name in unenforced)
@@ -44,8 +44,8 @@ def describe_gap(unenforced: Sequence[str]) -> str:
 
 
 def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:
-    """Whether a command cannot read hidden paths. Partial hiding is sufficient for a command that
-    can write nothing.
+    """Whether a command cannot read hidden paths. Partial enforcement is sufficient for a command that
+    cannot write (`looks_only`).
     """
     from handrail.core.ports.processes import Strength
 
@@ -54,7 +54,7 @@ def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -
 
 
 def sandbox_hides_processes(measured: Mapping[str, Strength]) -> bool:
-    """Whether commands cannot see the processes of others."""
+    """Whether commands cannot see processes outside the sandbox."""
     from handrail.core.ports.processes import Strength
 
     return measured.get("proc_view") is Strength.ENFORCED

@@ -218,8 +218,8 @@ NO_SANDBOX: Final = (
     "every mode"
 )
 STATE_EFFECTS: Final = (
-    "a tool of your own that changes nothing is declared @handrail.tool(reads_only=True); others state "
-    "effects=handrail.Effects, or have path parameters"
+    "a tool of your own that only computes is declared @handrail.tool(effects=handrail.Effects.PURE); others "
+    "state their effects, or have path parameters"
 )
 SANDBOX_REMEDIES: Final = (
     "install bubblewrap (Linux), accept commands without a complete sandbox (accept_no_sandbox = true), or "

@@ -9,7 +9,7 @@ from handrail.policy import messages
 
 
 class Mode(StrEnum):
-    """What runs without asking."""
+    """The permission mode of a session."""
 
     DEFAULT = "default"
     CONFIRM_ALL = "confirm-all"
@@ -22,7 +22,7 @@ class Mode(StrEnum):
     BYPASS = "bypass"
 
 
-# These refuse what they would otherwise ask about.
+# Modes that refuse calls for which another mode would ask.
 NEVER_ASK: Final = frozenset({Mode.DONT_ASK, Mode.STRICT})
 # The code of a call that waits for the user's decision instead of being refused.
 QUEUED: Final = "queued"

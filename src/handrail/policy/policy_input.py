@@ -1,4 +1,4 @@
-"""The input of every policy decision: a call by its derived properties, and its plan."""
+"""The input of every policy decision: the derived properties of a call, and its plan."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class PolicyInput(NamedTuple):
     """A prepared call as guards, rules and modes see it.
 
-    `places` are the path arguments. `confined`: the sandbox confines the program that the call
-    would run, as measured on this machine; `unenforced` are the properties of the sandbox that are
-    missing for that. `traits` are those of the tool. `deletes`: the plan may delete a file.
+    `places` are the path arguments. `confined`: the sandbox, as measured on this machine, confines the
+    program that the call would run; `unenforced` are the properties that it lacks for that. `traits`
+    are those of the tool. `deletes`: the plan may delete a file.
     """
 
     tool: str
@@ -51,7 +51,7 @@ class PolicyInput(NamedTuple):
         )
 
     def written_paths(self) -> Iterator[str]:
-        """Absolute paths that the call or its plan would write."""
+        """Yield the absolute paths that the call or its plan would write."""
         for touch in self.footprint.touches:
             kind, _, path = touch.key.partition(":")
             if touch.access is Access.WRITE and kind in ("file", "tree"):
@@ -61,7 +61,7 @@ class PolicyInput(NamedTuple):
                 yield change.place.absolute
 
     def written_aliases(self) -> Iterator[str]:
-        """The other absolute names by which written paths were reached: links and spellings."""
+        """Yield the other absolute names of written paths: links, and the paths as they were given."""
         planned = [change.place for change in self.plan.changes] if self.plan is not None else []
         written: set[str] | None = None
         for place in (*self.places, *planned):

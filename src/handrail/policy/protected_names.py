@@ -1,7 +1,7 @@
-"""The guard over protected names: files that programs execute or obey although no command names them.
+"""The guard of protected names: files that programs execute or agents follow without being told to.
 
-By writing such a file, text that a model read becomes code that runs later without approval. The
-table and the comparison of names are in `core/protected_names`.
+By writing such a file, a model could turn text that it has read into code that runs later without
+approval. The table and the comparison of names are in `core/names`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import messages
 from handrail.policy.policy_input import PolicyInput
 
-# The names that are looked up as links, spelled as programs look for them; a link there makes
-# an ordinary file or directory act under a protected name.
+# The protected names that may be links, in the spelling that programs look for: such a link gives an
+# ordinary file or directory a protected name.
 LINK_NAMES: Final = (
     *PROTECTED_NAMES.spellings,
     *OBEYED_NAMES.spellings,
@@ -28,20 +28,20 @@ LINK_NAMES: Final = (
 
 _REPOSITORY_ENTRIES: Final = tuple((name, fold_name(name)) for name in REPOSITORY_ENTRIES)
 
-# Answers which names of `LINK_NAMES` are links, by their absolute paths, and what they lead to.
+# Returns the names of `LINK_NAMES` that are links, as absolute paths, with their targets.
 LinkTargets = Callable[[], Mapping[str, str]]
-# Answers whether something stands at an absolute path.
+# Returns whether an absolute path exists.
 Exists = Callable[[str], bool]
 
 
 class ProtectedNames:
-    """The guard over protected names, for one set of roots.
+    """The guard of protected names for one set of roots.
 
-    `own` are Handrail's own paths (package, interpreter, state, configuration): always protected.
-    `allowed` are globs, relative to a root, that the user has allowed; `*` stays within one name,
-    `**` crosses directories. `memories` also asks before files that agents obey (AGENTS.md and the
-    like) are written. `links` returns the targets of protected names that are links at the top of a
-    root. `exists` is used to detect directories that git treats as a repository.
+    `own` are Handrail's own paths (package, interpreter, state, configuration), which are always
+    protected. `allowed` are globs, relative to a root, that the user has allowed; `*` stays within one
+    name, `**` crosses directories. `memories`: the guard also asks before files that agents follow
+    (such as AGENTS.md) are written. `links` returns the targets of protected names that are links at the
+    top of a root. `exists` is used to detect directories that git treats as a repository.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ProtectedNames:
         """ASK for the first protected name that the call would write; else no opinion."""
         if subject.reads_only:
             return None
-        # A path stands in the call and in its plan; it is judged once.
+        # Without duplicates: a path is usually both an argument of the call and part of its plan.
         written = list(dict.fromkeys(subject.written_paths()))
         for absolute in dict.fromkeys([*written, *self._further_names(subject, written)]):
             verdict = self._judge(absolute)
@@ -77,7 +77,7 @@ class ProtectedNames:
         return self._judge_repositories(written)
 
     def _further_names(self, subject: PolicyInput, written: Sequence[str]) -> Iterator[str]:
-        """The other names by which written paths are known: aliases, and links to them."""
+        """Yield the other names of written paths: aliases, and links to them."""
         yield from subject.written_aliases()
         leads = self._links() if self._links is not None else {}
         for link, target in leads.items():
@@ -108,7 +108,7 @@ class ProtectedNames:
         return None
 
     def _judge_repositories(self, written: Sequence[str]) -> Verdict | None:
-        """ASK for a write in a directory that is a repository to git, or becomes one by it."""
+        """ASK for a write in a directory that git treats as a repository, or would after the write."""
         exists = self._exists
         if exists is None:
             return None
@@ -151,7 +151,7 @@ def _verdict(relative: str, reason: str, rule: str) -> Verdict:
 
 
 def _made_entries(written: Iterable[str]) -> dict[str, set[str]]:
-    """Every directory above what is written, with the folded names that are written in it."""
+    """The directories above the written paths, with the folded names that are written in each."""
     made: dict[str, set[str]] = {}
     for absolute in written:
         above, _, name = absolute.rpartition("/")

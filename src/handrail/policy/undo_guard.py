@@ -43,7 +43,7 @@ class UndoGuard:
 
     def __init__(self, find_unkept: UndoForecast) -> None:
         self._find_unkept = find_unkept
-        # A call is judged several times; its footprint stays the same object.
+        # Cached, because a call is evaluated several times with the same footprint object.
         self._last: tuple[Footprint, Verdict | None] | None = None
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
@@ -70,7 +70,7 @@ class UndoGuard:
 
 
 def _unrecoverable_in_plan(plan: Plan) -> list[UnkeptFile]:
-    """The files that a plan deletes and of which no copy is made."""
+    """The files that a plan deletes and that are not copied."""
     from handrail.core.ports.snapshots import SENSITIVE, UnkeptFile
 
     return [
@@ -84,7 +84,7 @@ def _unrecoverable_in_plan(plan: Plan) -> list[UnkeptFile]:
 
 
 def _searched_removals(analysis: CommandAnalysis) -> Iterator[Removal]:
-    """What a search finds and deletes itself, or hands to a program that deletes it."""
+    """Yield what `find` deletes itself or passes to a program that deletes it."""
     searches = [words for one in analysis.segments if (words := _find_words(one))]
     handed = any(_deletes_piped_files(part.words) for part in analysis.parts)
     for words in searches:
@@ -93,7 +93,7 @@ def _searched_removals(analysis: CommandAnalysis) -> Iterator[Removal]:
 
 
 def _find_words(segment: CommandSegment) -> list[str]:
-    """The words of a search; empty for any other program."""
+    """The words of a `find` command; empty for any other program."""
     if segment.word is None or posixpath.basename(segment.word) not in _FINDERS:
         return []
     try:
@@ -115,7 +115,7 @@ def _removals(words: Sequence[str], cwd: str) -> Iterator[Removal]:
 
     words = list(words[1:])
     if "-empty" in words or ("-type", "d") in pairwise(words):
-        # Only what is empty can go, and an empty file is always kept.
+        # Only empty files and folders are deleted, and those can always be restored.
         return
     options = [number for number, word in enumerate(words) if word.startswith(("-", "(", "!"))]
     starts = words[: options[0] if options else len(words)] or ["."]

@@ -1,4 +1,4 @@
-"""Lets the agent of a task work, continue where another process ended, or only reads how far it is."""
+"""Runs the agent of a task, continues it after another process ended, or only reads its state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.scale.state import TaskPlace
 from handrail.scale.tasks import FleetTask
 
 _MAIN: Final = "main"
-# Offered beside the default tools; no user is there to be asked.
+# Offered in addition to the default tools; there is no user to ask.
 _TOOLS: Final = ("todo_write", "skill", "subagent")
 
 
@@ -37,7 +37,7 @@ class AgentOutcome(NamedTuple):
 
 
 class UsageNotes:
-    """Keeps what a task has used after each response, for the process that goes on."""
+    """Saves what a task has used after each response, for the process that continues it."""
 
     def __init__(self, place: TaskPlace) -> None:
         self._place = place
@@ -46,7 +46,7 @@ class UsageNotes:
         self._requests = 0
 
     def on_event(self, _: Event) -> None:
-        """Look at the meter of the task: a request is charged before its calls begin."""
+        """Read the meter of the task: a request is charged before its calls begin."""
         meter = current_meter.get()
         if meter is None:
             return
@@ -56,7 +56,7 @@ class UsageNotes:
             self._place.write("usage", (self.before + used).to_dict())
 
     def add(self, usage: Usage) -> Usage:
-        """What the task has used altogether, with the exact usage of this process."""
+        """Return what the task has used in total, with the exact usage of this process."""
         total = self.before + usage
         self._place.write("usage", total.to_dict())
         return total
@@ -71,7 +71,7 @@ async def work_on_task(
     *,
     settle: bool,
 ) -> AgentOutcome:
-    """Run, continue or settle the task of a session. Raises `ProblemRaised` if it cannot begin."""
+    """Run, continue or settle the task of a session. Raises `ProblemRaised` if it cannot start."""
     notes = UsageNotes(place)
     agent = _make_agent(rt, session, task, budget)
     conversation = await agent.load()
@@ -79,19 +79,19 @@ async def work_on_task(
     if settle or (begun and unfinished is False):
         return _read_outcome(conversation, notes.before, done=unfinished is False)
     if begun and unfinished:
-        _skip_said(rt, conversation)
-        # The conversation keeps what it has spent.
+        _skip_given_responses(rt, conversation)
+        # The conversation records what it has spent.
         result = await agent.resume(on_event=notes.on_event)
     else:
-        agent = _make_agent(rt, session, task, _rest(budget, notes.before))
+        agent = _make_agent(rt, session, task, _remaining_budget(budget, notes.before))
         result = await agent.run(task.prompt, on_event=notes.on_event)
     return _outcome(result, notes.add(result.usage), await agent.load())
 
 
 def _make_agent(rt: Runtime, session: str, task: FleetTask, budget: Budget) -> Agent:
-    defined = _definition(rt, task.agent)
+    defined = _agent_definition(rt, task.agent)
     limits = {name: value for name, value in (defined.budget or {}).items() if value is not None}
-    limits |= {name: value for name, value in _named(budget).items() if value is not None}
+    limits |= {name: value for name, value in _budget_limits(budget).items() if value is not None}
     offered = [tool["name"] for tool in rt.declare("mcp", agent=task.agent)]
     return Agent(
         rt,
@@ -99,14 +99,14 @@ def _make_agent(rt: Runtime, session: str, task: FleetTask, budget: Budget) -> A
         name=task.agent,
         instructions=defined.instructions or None,
         allowed=list(dict.fromkeys([*offered, *_TOOLS, *task.tools])),
-        # Without limits of its own, those of the settings hold.
+        # Without limits of the task, those of the settings apply.
         budget=Budget(**limits) if limits else None,
         max_steps=task.max_steps or defined.max_steps,
         session=session,
     )
 
 
-def _definition(rt: Runtime, name: str) -> DefinedAgent:
+def _agent_definition(rt: Runtime, name: str) -> DefinedAgent:
     if name == _MAIN:
         return DefinedAgent("")
     subagents = rt.agent_services.subagents.value
@@ -116,20 +116,20 @@ def _definition(rt: Runtime, name: str) -> DefinedAgent:
     return found or DefinedAgent("")
 
 
-def _named(budget: Budget) -> Mapping[str, Any]:
+def _budget_limits(budget: Budget) -> Mapping[str, Any]:
     return {name: getattr(budget, name) for name in ("tokens", "usd", "minutes", "steps", "calls")}
 
 
-def _rest(budget: Budget, used: Usage) -> Budget:
-    """What earlier processes have left of a budget."""
+def _remaining_budget(budget: Budget, used: Usage) -> Budget:
+    """Return what earlier processes have left of a budget."""
     tokens = None if budget.tokens is None else max(budget.tokens - used.tokens, 0)
     usd = None if budget.usd is None else max(budget.usd - (used.usd or 0.0), 0.0)
     steps = None if budget.steps is None else max(budget.steps - used.requests, 0)
     return replace(budget, tokens=tokens, usd=usd, steps=steps)
 
 
-def _skip_said(rt: Runtime, conversation: Conversation) -> None:
-    """A script begins anew in each process; what it has said is left out."""
+def _skip_given_responses(rt: Runtime, conversation: Conversation) -> None:
+    """Skip the responses that a script has already given: a script starts again in each process."""
     model = rt.agent_services.resolve_model(None).model
     if isinstance(model, ScriptModel):
         said = sum(one.role == "assistant" for one in conversation.messages)

@@ -1,14 +1,14 @@
-"""What a task has changed, from its record: a patch, copies of the changed files, or a commit."""
+"""Collects what a task has changed from its record: a patch, copies of the files, or a commit."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from handrail.core.names.caches import is_cache
-from handrail.core.ports.records import Store
+from handrail.core.ports.records import CallRecord, Store
 from handrail.history.call_diffs import CallDiffs, NetChange
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import DirectoryBlobs
@@ -23,28 +23,34 @@ MOST_CALLS: Final = 10_000
 
 
 class ChangedFiles(NamedTuple):
-    """The files that a task changed."""
+    """The files that a task changed. `left_out` are those whose contents the record does not have,
+    each with the reason: a file that became a folder, a pipe, a file too large to keep.
+    """
 
     changes: tuple[NetChange, ...]
+    left_out: Mapping[str, str]
 
     @property
     def paths(self) -> list[str]:
         """The changed paths, sorted."""
-        return [one.path for one in self.changes]
+        return sorted({*(one.path for one in self.changes), *self.left_out})
 
     @property
     def without_diff(self) -> dict[str, str]:
-        """The files that the patch does not have, each with the reason."""
+        """The files that the patch lacks, each with the reason."""
         found = {one.path: one.reason or patch_obstacle(one) for one in self.changes}
-        return {path: reason for path, reason in found.items() if reason}
+        known = {path: reason for path, reason in found.items() if reason}
+        return {**known, **self.left_out}
 
 
 async def read_changes(
     store: Store, session: str, workspace: Path, home: StatePaths
 ) -> ChangedFiles:
-    """What the calls of a session changed, caches of programs left out."""
+    """Return what the calls of a session changed, without caches of programs."""
     traces = await store.traces(session=session)
-    contents = {one.row: await store.old_contents(one.row) for one in traces}
+    # Old contents are in the intent of a call, those of links also where its effects are.
+    rows = {row for one in traces for row in (one.row, one.completed_row) if row is not None}
+    contents = {row: await store.old_contents(row) for row in rows}
     calls = {one.call_id: one for one in await store.calls(session=session, limit=MOST_CALLS)}
     files = LocalFiles([str(workspace)])
     try:
@@ -55,15 +61,27 @@ async def read_changes(
         found = [one for one in again.net_changes(lambda _: True) if not is_cache(one.path)]
     finally:
         files.close()
-    # A folder is named where nothing in it is.
-    above = {str(parent) for one in found for parent in PurePosixPath(one.path).parents}
-    return ChangedFiles(tuple(one for one in found if one.path not in above))
+    left_out = _left_out(calls.values(), {one.path for one in found})
+    # A folder is named only if nothing inside it is.
+    named = [*(one.path for one in found), *left_out]
+    above = {str(parent) for one in named for parent in PurePosixPath(one).parents}
+    return ChangedFiles(tuple(one for one in found if one.path not in above), left_out)
+
+
+def _left_out(calls: Iterable[CallRecord], known: Set[str]) -> dict[str, str]:
+    """Return what commands changed beside what is known, with the reasons why it is not."""
+    found: dict[str, str] = {}
+    for call in calls:
+        effects = (call.completed or {}).get("effects")
+        left = effects.get("left_out") if isinstance(effects, Mapping) else None
+        found |= left if isinstance(left, Mapping) else {}
+    return {path: why for path, why in found.items() if path not in known and not is_cache(path)}
 
 
 def collect_result(
     task: FleetTask, changes: ChangedFiles, workspace: Path, place: TaskPlace, git: GitCache
 ) -> Mapping[str, Any]:
-    """Keep what the task asks for; returns where it is. Raises `unavailable`."""
+    """Save what the task asks for; return where it is. Raises `unavailable`."""
     if task.collect == "commit":
         paths = [one for one in changes.paths if not PurePosixPath(one).is_absolute()]
         made = git.commit_changes(task.source.place, task.source.commit, workspace, paths)
@@ -79,7 +97,7 @@ def collect_result(
 
 
 def _copy_files(paths: Sequence[str], workspace: Path, target: Path) -> None:
-    """Copy the regular files among some paths; a file that was deleted is in the list only."""
+    """Copy the regular files among some paths; a deleted file is only in the list."""
     target.mkdir(mode=0o700, exist_ok=True)
     for path in paths:
         origin = workspace / path

@@ -1,7 +1,7 @@
-"""Where the tasks of a fleet run: the port, and a pool of processes on this machine.
+"""The port through which the tasks of a fleet run, and a pool of processes on this machine.
 
-Each process hosts many workspaces in one event loop. A process that ends takes its tasks with it;
-they are reported as lost, and never repeated by the executor itself.
+Each process hosts many workspaces in one event loop. The tasks of a process that ends are reported
+as lost; the executor itself never repeats them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handrail.scale import messages
 from handrail.scale.state import FleetState
 
 _MODULE: Final = "handrail.scale.worker"
-# A worker says that it lives every few seconds; one that does not is stuck.
+# A worker sends a heartbeat every few seconds; one that does not is stuck.
 BEAT_S: Final = 20.0
 SILENT_S: Final = 300.0
 _CLOSE_S: Final = 5.0
@@ -36,8 +36,8 @@ class TaskEnded(NamedTuple):
 
 
 class WorkerLost(NamedTuple):
-    """A worker has ended, with the tasks that it was given. `ready`: it had begun to work; if not,
-    `reason` says why it did not.
+    """A worker has ended, with the tasks that it was given. `ready`: it had started to work; if
+    not, `reason` says why.
     """
 
     worker: int
@@ -58,19 +58,19 @@ class FleetExecutor(Protocol):
 
     @property
     def agents(self) -> int:
-        """How many tasks a worker may have at a time."""
+        """The number of tasks that a worker may have at a time."""
 
     async def start(self, state: FleetState, lock: int, settings: Mapping[str, Any]) -> None:
         """Start the workers for a fleet; they inherit the handle of its lock."""
 
     async def submit(self, worker: int, order: Mapping[str, Any]) -> None:
-        """Give a task to a worker. Never raises because the worker has ended: that is an event."""
+        """Give a task to a worker. A worker that has ended is reported as an event, not raised."""
 
     async def next_event(self) -> ExecutorEvent:
-        """The next event, in the order in which they occur for each worker."""
+        """Return the next event; the events of each worker are in order."""
 
     async def aclose(self) -> None:
-        """End the workers, also those that work."""
+        """End all workers, including those with tasks."""
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class LocalExecutor:
         return one
 
     async def _send(self, one: WorkerProcess, value: Mapping[str, Any]) -> None:
-        # A worker that has ended is reported by `_read`.
+        # If the worker has ended, `_read` reports that.
         with suppress(ConnectionError):
             one.pipes.writer.write(json.dumps(value).encode() + b"\n")
             await one.pipes.writer.drain()
@@ -152,7 +152,7 @@ class LocalExecutor:
             try:
                 line = await asyncio.wait_for(one.pipes.reader.readline(), SILENT_S)
             except (TimeoutError, ValueError):
-                # Stuck, or a line beyond all limits.
+                # The worker is stuck, or sent a line that is too long.
                 break
             if not line.endswith(b"\n"):
                 break

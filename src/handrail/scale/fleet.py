@@ -1,5 +1,5 @@
-"""A fleet: tasks in workspaces of their own, shared out to workers, recorded so that another run
-goes on after any kill.
+"""A fleet: tasks in their own workspaces, distributed to workers, and recorded so that another run
+continues after any kill.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from handrail.scale.task_runner import WorkerSettings
 from handrail.scale.tasks import TaskLine, parse_task, read_tasks, task_lines
 from handrail.scale.tenants import TenantLimits, TenantQueues
 
-# A task that ends so many workers is not tried again.
+# A task that ends this many workers is not tried again.
 _MOST_LOST: Final = 3
 _MOST_UNREADY: Final = 5
 DEFAULT_DISK_BYTES: Final = 2 << 30
@@ -38,8 +38,8 @@ FleetListener = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class FleetOptions:
-    """How the tasks of a fleet run. `keep` says what stays of a task that has ended: its "records",
-    "all" (the workspace too) or "nothing" but its result.
+    """How the tasks of a fleet run. `keep` says what is kept of a task that has ended: its
+    "records", "all" (the workspace too) or "nothing" but its result.
     """
 
     mode: str | None = "sandboxed"
@@ -56,8 +56,8 @@ class FleetOptions:
 
 
 class Fleet:
-    """Runs tasks: a file of JSON lines, or mappings with the keys of a line. `state` is the directory
-    of the fleet; another fleet with the same one goes on with it.
+    """Runs tasks: a file of JSON lines, or mappings with the keys of a line. `state` is the
+    directory of the fleet; another fleet with the same directory continues it.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Fleet:
         self._wake: asyncio.Event | None = None
 
     async def run(self, on_result: FleetListener | None = None) -> FleetReport:
-        """Run until all tasks have ended, or `drain` was called and those that run have. Raises
-        `invalid_arguments` for a line that is wrong, before anything is started, `unavailable` if
+        """Run until all tasks have ended or, after `drain`, until the running ones have. Raises
+        `invalid_arguments` for an invalid line, before anything is started, `unavailable` if
         another fleet uses the directory, `store_unavailable` if the journal fails.
         """
         self._wake = asyncio.Event()
@@ -106,7 +106,7 @@ class Fleet:
             return read_report(journal, self.state)
 
     def drain(self) -> None:
-        """Start no further task; `run` returns once those that run have ended."""
+        """Start no further task; `run` returns once the running ones have ended."""
         self._draining = True
         if self._wake is not None:
             self._wake.set()
@@ -129,7 +129,7 @@ class Fleet:
         return self._options
 
     def _check_file(self) -> None:
-        """Nothing is made beside a file that is not there."""
+        """Check that the file exists, before a state directory is created next to it."""
         if isinstance(self._tasks, str | PathLike) and not Path(self._tasks).is_file():
             reason = "there is no such file"
             raise messages.TASKS_UNREADABLE.error(path=str(self._tasks), reason=reason)
@@ -137,7 +137,13 @@ class Fleet:
     def _lines(self) -> Iterable[TaskLine]:
         if isinstance(self._tasks, str | PathLike):
             return read_tasks(Path(self._tasks))
-        return task_lines(self._tasks, Path.cwd())
+        return task_lines(self._tasks, self._base())
+
+    def _base(self) -> Path:
+        """The directory to which the paths of tasks are relative."""
+        if isinstance(self._tasks, str | PathLike):
+            return Path(self._tasks).resolve().parent
+        return Path.cwd()
 
     def _worker_settings(self, journal: FleetJournal, lock: int) -> dict[str, Any]:
         options = self._options
@@ -155,16 +161,17 @@ class Fleet:
             options.commands,
             options.dialect,
             options.dry_run,
+            str(self._base()),
         ).to_dict()
 
 
 def state_directory(tasks: Path) -> Path:
-    """Where the state of a fleet is if no directory is named: beside its file of tasks."""
+    """Return the default state directory of a fleet: next to its file of tasks."""
     return tasks.with_name(f"{tasks.name}.fleet")
 
 
 class FleetRun:
-    """One run of a fleet: gives tasks to workers with room, and keeps what they report."""
+    """One run of a fleet: gives tasks to workers with room, and records what they report."""
 
     def __init__(
         self,
@@ -181,7 +188,7 @@ class FleetRun:
         self._queues = TenantQueues(fleet.options.tenants, journal.waiting)
         self._placement = WorkerPlacement(self._executor.processes, self._executor.agents)
         self._running: dict[int, WaitingTask] = {}
-        # Workers in a row that ended before they had begun.
+        # The number of workers in a row that ended before they had started to work.
         self._unready = 0
         for tenant in journal.tenants():
             self._queues.add_tenant(tenant, journal.used(tenant))
@@ -199,7 +206,7 @@ class FleetRun:
                 waits = [event] if woken.done() else [event, woken]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 if event.done():
-                    self._take(event.result())
+                    self._handle_event(event.result())
                     event = asyncio.create_task(self._executor.next_event())
         finally:
             for task in (woken, event):
@@ -211,7 +218,8 @@ class FleetRun:
         while (chosen := self._choose()) is not None:
             started.append(chosen)
         if started:
-            # On record before a worker has it: a task without a start was not started.
+            # Recorded before a worker gets the task: a task without a recorded start was not
+            # started.
             self._journal.start([task for _, task, _ in started], time.time_ns())
         for worker, _, order in started:
             await self._executor.submit(worker, order)
@@ -244,9 +252,9 @@ class FleetRun:
                 return worker, task, _order(task, budget)
         return None
 
-    def _take(self, event: TaskEnded | WorkerLost) -> None:
+    def _handle_event(self, event: TaskEnded | WorkerLost) -> None:
         if isinstance(event, TaskEnded):
-            self._end(event.number, event.result)
+            self._end_task(event.number, event.result)
             return
         lost = int(event.ready)
         self._journal.lose(event.numbers, lost)
@@ -254,14 +262,14 @@ class FleetRun:
         for number in event.numbers:
             task = self._release(number)
             if task is not None and lost and task.lost >= _MOST_LOST:
-                self._give_up(task)
+                self._end_unreadable(task)
             elif task is not None:
                 self._queues.put_back(task._replace(lost=task.lost + lost))
         if self._unready >= _MOST_UNREADY:
-            # No fault of the tasks: nothing could be run here.
+            # Not a fault of the tasks: no worker can run on this machine.
             raise messages.WORKER_FAILED.error(reason=event.reason)
 
-    def _end(self, number: int, result: Mapping[str, Any]) -> None:
+    def _end_task(self, number: int, result: Mapping[str, Any]) -> None:
         task = self._release(number)
         if task is None or not self._journal.end(number, result, time.time_ns()):
             return
@@ -272,13 +280,13 @@ class FleetRun:
         if self._on_result is not None:
             self._on_result(result)
 
-    def _give_up(self, task: WaitingTask) -> None:
-        """A task whose record cannot even be read without losing a worker."""
+    def _end_unreadable(self, task: WaitingTask) -> None:
+        """Report a task whose record cannot even be read without losing a worker."""
         problem = messages.WORKER_LOST.fill(count=task.lost + 1)
         result = blank_result(task.id, task.tenant, task.lost + 1)
         result |= {"status": "unknown", "problem": problem.to_dict()}
         self._running[task.number] = task
-        self._end(task.number, result)
+        self._end_task(task.number, result)
 
     def _release(self, number: int) -> WaitingTask | None:
         task = self._running.pop(number, None)
@@ -303,7 +311,7 @@ def _order(task: WaitingTask, budget: Any) -> dict[str, Any]:
 
 
 class _ResultFile:
-    """The results as JSON lines: made anew from the journal at the start, then appended to."""
+    """The results as JSON lines: written from the journal at the start, then appended to."""
 
     def __init__(self, state: FleetState, journal: FleetJournal) -> None:
         self._path = state.results

@@ -18,6 +18,8 @@ from handrail.scale.tasks import TaskLine
 _FILE: Final = "journal.db"
 _APPLICATION_ID: Final = 0x48524654
 _BUSY_S: Final = 10.0
+# The tasks from which the rate is computed.
+_RECENT_TASKS: Final = 200
 _SCHEMA: Final = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE tasks (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
@@ -44,7 +46,7 @@ class WaitingTask(NamedTuple):
 
 
 class FleetCounts(NamedTuple):
-    """How far a fleet is."""
+    """The state of a fleet in numbers."""
 
     waiting: int
     running: int
@@ -54,7 +56,7 @@ class FleetCounts(NamedTuple):
     by_tenant: Mapping[str, Mapping[str, int]]
     tokens: int
     usd: float
-    # When the first of the last tasks ended, how many there are, and when the last one did.
+    # When the first of the last tasks ended, how many these are, and when the last one ended.
     recent: tuple[int, int, int] | None
 
     @property
@@ -64,7 +66,7 @@ class FleetCounts(NamedTuple):
 
 
 class FleetJournal:
-    """What is known of each task. Raises `store_unavailable` if the disk fails."""
+    """The state of each task. Raises `store_unavailable` if the disk fails."""
 
     def __init__(self, state: Path, *, read_only: bool = False) -> None:
         self._state = str(state)
@@ -79,7 +81,7 @@ class FleetJournal:
                 timeout=_BUSY_S,
                 isolation_level=None,
             )
-            # A power failure may take the last commits; the records of the tasks have them too.
+            # A power failure may lose the last commits; the records of the tasks contain them too.
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._check(read_only=read_only)
 
@@ -88,8 +90,8 @@ class FleetJournal:
         self._db.close()
 
     def add_tasks(self, lines: Iterable[TaskLine]) -> int:
-        """Add the tasks that are new, all or none; returns how many. Raises `duplicate_id`, `conflict`
-        for a task that differs from the one of its id, and what is wrong with a line.
+        """Add the new tasks, all or none; return their number. Raises `duplicate_id`, `conflict`
+        for a task that differs from the one with the same id, and the problem of an invalid line.
         """
         seen: dict[str, int] = {}
         added = 0
@@ -123,7 +125,7 @@ class FleetJournal:
         return added
 
     def restart(self, process: str, now_ns: int) -> None:
-        """A fleet begins: what was running waits again."""
+        """Record that a fleet starts: tasks that were running wait again."""
         with self._writing() as db:
             db.execute("UPDATE tasks SET state = 'waiting' WHERE state = 'running'")
             for key, value in (("process", process), ("begun_ns", str(now_ns))):
@@ -138,7 +140,7 @@ class FleetJournal:
         return None if found is None else str(found[0])
 
     def write_meta(self, key: str, value: str) -> None:
-        """Keep a value about the fleet."""
+        """Store a value about the fleet."""
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
@@ -148,14 +150,14 @@ class FleetJournal:
             return [row[0] for row in self._db.execute("SELECT DISTINCT tenant FROM tasks")]
 
     def used(self, tenant: str) -> tuple[int, float]:
-        """The tokens and the money that the tasks of a tenant have used."""
+        """Return the tokens and the money that the tasks of a tenant have used."""
         query = "SELECT total(tokens), total(usd) FROM tasks WHERE tenant = ?"
         with self._guard():
             tokens, usd = self._db.execute(query, (tenant,)).fetchone()
         return int(tokens), float(usd)
 
     def waiting(self, tenant: str, after: int, limit: int) -> list[WaitingTask]:
-        """The next tasks of a tenant that wait, in the order of their numbers."""
+        """Return the next waiting tasks of a tenant, in the order of their numbers."""
         query = (
             "SELECT number, id, tenant, workspace, text, line, lost FROM tasks"
             " WHERE state = 'waiting' AND tenant = ? AND number > ? ORDER BY number LIMIT ?"
@@ -173,7 +175,7 @@ class FleetJournal:
             )
 
     def lose(self, numbers: Sequence[int], lost: int) -> None:
-        """The worker of some tasks has ended: they wait again. `lost`: 1 if it had begun with them."""
+        """Let the tasks of an ended worker wait again. `lost` is 1 if it had started them."""
         with self._writing() as db:
             db.executemany(
                 "UPDATE tasks SET state = 'waiting', lost = lost + ?"
@@ -182,7 +184,7 @@ class FleetJournal:
             )
 
     def end(self, number: int, result: Mapping[str, Any], now_ns: int) -> bool:
-        """Keep the result of a task; False if it has one already."""
+        """Store the result of a task; return False if it has one already."""
         usage = result["usage"]
         tokens = int(usage["input_tokens"]) + int(usage["output_tokens"])
         values = (now_ns, result["status"], bool(result["passed"]), tokens, usage["usd"] or 0.0)
@@ -201,7 +203,7 @@ class FleetJournal:
             for (text,) in self._db.execute(query):
                 yield json.loads(text)
 
-    def counts(self, recent: int = 200) -> FleetCounts:
+    def counts(self) -> FleetCounts:
         """How many tasks are in which state."""
         by_tenant: dict[str, dict[str, int]] = {}
         by_status: dict[str, int] = {}
@@ -225,7 +227,7 @@ class FleetJournal:
                 if state == "ended":
                     by_status[status] = by_status.get(status, 0) + count
                 passed, tokens, usd = passed + int(good), tokens + int(used), usd + money
-            first, number, last = self._db.execute(newest, (begun, recent)).fetchone()
+            first, number, last = self._db.execute(newest, (begun, _RECENT_TASKS)).fetchone()
         latest = (first, number, last) if number else None
         return FleetCounts(
             states["waiting"],

@@ -1,25 +1,29 @@
-"""Patches that `git apply` and `patch -p1` take: exact bytes, new and deleted files, no shortening."""
+"""Makes patches for `git apply` and `patch -p1`: exact bytes, new and deleted files, no cuts."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from handrail.core.places import Form
 from handrail.core.text.content import Content
 from handrail.history.call_diffs import NetChange
 
 _MAX_BYTES: Final = 4 << 20
-# Beyond so many lines, a file is replaced as a whole: comparing takes too long.
+# A file with more lines is replaced as a whole, because the comparison would take too long.
 _MAX_LINES: Final = 20_000
 _QUOTED: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _NO_NEWLINE: Final = b"\\ No newline at end of file\n"
 
 
 def patch_obstacle(one: NetChange) -> str | None:
-    """Why a change cannot be in a patch; None if it can."""
+    """Return why a change cannot be in a patch; None if it can."""
+    if Form.FOLDER in (one.before_form, one.after_form):
+        return "a folder"
     for content in (one.before, one.after):
         if content is not None and content.size > _MAX_BYTES:
             return f"larger than {_MAX_BYTES:,} bytes"
@@ -29,30 +33,44 @@ def patch_obstacle(one: NetChange) -> str | None:
 
 
 def patch_parts(changes: Iterable[NetChange]) -> Iterator[bytes]:
-    """The patch of each changed file; files with an obstacle are left out."""
+    """Return the patch of each changed file; files with an obstacle are left out."""
     for one in changes:
         if one.reason is None and patch_obstacle(one) is None:
             yield _patch_file(one)
 
 
 def _patch_file(one: NetChange) -> bytes:
+    if one.before is not None and one.after is not None and one.before_form is not one.after_form:
+        # As git shows it: a file is not changed into a link, but replaced by one.
+        gone, made = one._replace(after=None), one._replace(before=None)
+        return _patch_file(gone) + _patch_file(made)
     old, new = _lines(one.before), _lines(one.after)
-    if old == new and (one.before is None) == (one.after is None):
-        return b""
     before, after = _name(b"a/", one.path), _name(b"b/", one.path)
     head = b"diff --git %s %s\n" % (before, after)
+    was = _git_mode(one.before_form, one.before_mode)
+    became = _git_mode(one.after_form, one.after_mode)
     if one.before is None:
-        head, before = head + b"new file mode 100644\n", b"/dev/null"
+        head, before = head + b"new file mode %s\n" % became, b"/dev/null"
     elif one.after is None:
-        head, after = head + b"deleted file mode 100644\n", b"/dev/null"
-    body = b"".join(_with_ends(_hunks(old, new)))
+        head, after = head + b"deleted file mode %s\n" % was, b"/dev/null"
+    elif None not in (one.before_mode, one.after_mode) and was != became:
+        head += b"old mode %s\nnew mode %s\n" % (was, became)
+    elif old == new:
+        return b""
+    body = b"".join(_mark_missing_newline(_hunks(old, new)))
     return b"%s--- %s\n+++ %s\n%s" % (head, before, after, body) if body else head
+
+
+def _git_mode(form: Form, mode: int | None) -> bytes:
+    if form is Form.LINK:
+        return b"120000"
+    return b"100755" if mode is not None and mode & stat.S_IXUSR else b"100644"
 
 
 def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[bytes]:
     if len(old) + len(new) <= _MAX_LINES:
         found = difflib.diff_bytes(difflib.unified_diff, list(old), list(new))
-        # Without the names of the files, which come first.
+        # Without the lines with the file names.
         yield from list(found)[2:]
         return
     first = int(bool(old)), len(old), int(bool(new)), len(new)
@@ -61,13 +79,13 @@ def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[bytes]:
     yield from (b"+" + line for line in new)
 
 
-def _with_ends(lines: Iterable[bytes]) -> Iterator[bytes]:
+def _mark_missing_newline(lines: Iterable[bytes]) -> Iterator[bytes]:
     for line in lines:
         yield line if line.endswith(b"\n") else line + b"\n" + _NO_NEWLINE
 
 
 def _lines(content: Content | None) -> list[bytes]:
-    """The lines with their ends. Only a line feed ends a line, as for git."""
+    """Return the lines with their ends. Only a line feed ends a line, as in git."""
     data = b"" if content is None else content.tobytes()
     parts = data.split(b"\n")
     last = [parts[-1]] if parts[-1] else []
@@ -75,7 +93,7 @@ def _lines(content: Content | None) -> list[bytes]:
 
 
 def _name(prefix: bytes, path: str) -> bytes:
-    """A name as git writes it: quoted if it has special characters."""
+    """Return a name as git writes it: quoted if it has special characters."""
     raw = prefix + os.fsencode(path)
     if not _QUOTED.search(raw):
         return raw

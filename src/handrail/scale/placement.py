@@ -1,4 +1,4 @@
-"""Which worker gets a task: the one that has its workspace, or else one that works for its tenant,
+"""Chooses the worker of a task: the one that has its workspace, else one that works for its tenant,
 so that the operating system shares the cores between tenants too.
 """
 
@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 
 class WorkerPlacement:
-    """The tasks of each worker. Tasks of one workspace run one after the other, in one worker, so that
-    its locks and caches stay in one place.
+    """The tasks of each worker. Tasks of one workspace run one after the other, in one worker, so
+    that its locks and caches stay in one process.
     """
 
     def __init__(self, workers: int, room: int) -> None:
@@ -34,8 +34,8 @@ class WorkerPlacement:
         *,
         alone: bool = False,
     ) -> int | None:
-        """A worker with room, among `only` those; None if there is none, or a task runs in the
-        workspace. `alone`: a worker without tasks.
+        """Return a worker with room among those of `only`; None if there is none, or a task runs in
+        the workspace. `alone` requires a worker without tasks.
         """
         if workspace and workspace in self._busy:
             return None
@@ -49,16 +49,16 @@ class WorkerPlacement:
         home = self._homes.get(workspace)
         if home in able:
             return home
-        return min(able, key=lambda worker: self._crowding(worker, tenant), default=None)
+        return min(able, key=lambda worker: self._load(worker, tenant), default=None)
 
-    def _crowding(self, worker: int, tenant: str) -> tuple[int, int]:
+    def _load(self, worker: int, tenant: str) -> tuple[int, int]:
         load = self._loads[worker].values()
         return sum(one != tenant for one in load), len(load)
 
     def add(
         self, worker: int, number: int, workspace: str, tenant: str, *, alone: bool = False
     ) -> None:
-        """A task is started."""
+        """Note that a task was started."""
         self._loads[worker][number] = tenant
         self._count += 1
         if alone:
@@ -68,7 +68,7 @@ class WorkerPlacement:
             self._busy[workspace] = number
 
     def remove(self, number: int) -> None:
-        """A task has ended."""
+        """Note that a task has ended."""
         for load in self._loads:
             if load.pop(number, None) is not None:
                 self._count -= 1

@@ -1,7 +1,7 @@
-"""Runs the tasks of a fleet on a cluster of Ray: actors that host many workspaces each, on all nodes.
+"""Runs the tasks of a fleet on a Ray cluster: actors on all nodes, which host many workspaces each.
 
-Ray repeats nothing: an actor that ends, or of which nobody knows, is reported as lost with its tasks,
-and the fleet gives them to others, which continue from their records.
+Ray repeats nothing: an actor that ends or cannot be reached is reported as lost with its tasks, and
+the fleet gives them to other actors, which continue from their records.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class ActorWorker:
     """One actor of the cluster."""
 
     handle: Any
-    # None once it works, else why it does not.
+    # None once the actor works, else why it does not.
     begun: asyncio.Future[str | None]
     numbers: set[int] = field(default_factory=set)
 
 
 class RayExecutor:
-    """Actors on a cluster that runs: by default one per core of the cluster, with up to 8 tasks each.
-    `address` is that of `ray.init`: "auto" is RAY_ADDRESS, or the cluster of this machine.
+    """Actors on a running cluster: by default one per core, with up to 8 tasks each. `address` is
+    that of `ray.init`: "auto" is RAY_ADDRESS, or the cluster of this machine.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class RayExecutor:
         self._waits: set[asyncio.Task[None]] = set()
 
     async def start(self, state: FleetState, lock: int, settings: Mapping[str, Any]) -> None:
-        """Connect to the cluster and start the actors. They cannot inherit the lock: each task has one
-        of its own. Raises `unavailable`.
+        """Connect to the cluster and start the actors. They cannot inherit the lock, so each task
+        has its own. Raises `unavailable`.
         """
         await asyncio.to_thread(self._connect)
         _restore_signals()
@@ -90,7 +90,7 @@ class RayExecutor:
         return await self._events.get()
 
     async def aclose(self) -> None:
-        """End the actors, also those that work, and leave the cluster."""
+        """End all actors, including those with tasks, and disconnect from the cluster."""
         waits = list(self._waits)
         for one in waits:
             one.cancel()
@@ -118,7 +118,7 @@ class RayExecutor:
         self._owns_connection = True
 
     def _place_actor(self, given: Sequence[Any], worker: int) -> Any:
-        """An actor, on the same node as the one of its number before unless that is gone."""
+        """Start an actor, on the same node as its predecessor unless that node is gone."""
         from ray.util.scheduling_strategies import (  # noqa: PLC0415 - an extra
             NodeAffinitySchedulingStrategy,
         )
@@ -126,10 +126,10 @@ class RayExecutor:
         nodes = core_places(self._ray.nodes())
         node = nodes[worker % len(nodes)] if nodes else None
         actor = self._ray.remote(RayWorker).options(
-            # Without a reservation: one that replaces another starts wherever a node is left.
+            # Without a reservation, so that a replacement starts on any node that is left.
             num_cpus=0,
             scheduling_strategy=node and NodeAffinitySchedulingStrategy(node, soft=True),
-            # One more, for `ready`.
+            # One more than the tasks, for `ready`.
             max_concurrency=self.agents + 1,
             max_restarts=0,
             max_task_retries=0,
@@ -163,7 +163,7 @@ class RayExecutor:
         try:
             result = await _answer(one.handle.run.remote(order))
         except self._ray.exceptions.RayError:
-            # It has ended, or nobody knows: what it did is in the record of the task.
+            # The actor has ended or cannot be reached: the record of the task has what it did.
             await asyncio.wait([one.begun])
             self._lose(worker, one)
             return
@@ -182,7 +182,7 @@ class RayExecutor:
         self._events.put_nowait(WorkerLost(worker, numbers, problem is None, problem or NOT_READY))
 
     def _kill(self, one: ActorWorker) -> None:
-        """One that cannot be reached ends with its node; the lock of its task keeps others out."""
+        """Kill an actor. If it cannot be reached, the lock of its task keeps others out."""
         self._ray.kill(one.handle, no_restart=True)
 
     def _keep(self, work: Any) -> None:
@@ -192,8 +192,8 @@ class RayExecutor:
 
 
 def core_places(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The ids of the nodes that live, in turn, each as often as it has cores. A node without cores
-    gets no workers: so heads of clusters are set up.
+    """Return the ids of the living nodes in turn, each as often as it has cores. A node without
+    cores gets no workers, because cluster heads are configured that way.
     """
     cores = {
         str(node["NodeID"]): int(node["Resources"].get("CPU", 0)) for node in nodes if node["Alive"]
@@ -203,7 +203,7 @@ def core_places(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _restore_signals() -> None:
-    """Ray takes SIGTERM away from Python, as if it were a crash."""
+    """Restore Python's handling of SIGTERM, which Ray replaces."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 

@@ -1,4 +1,4 @@
-"""A worker of a fleet as an actor of Ray: one process that hosts many workspaces in one event loop."""
+"""A worker of a fleet as a Ray actor: one process that hosts many workspaces in one event loop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RayWorker:
             self._problem = str(error)
 
     async def ready(self) -> str | None:
-        """None once it works; else why it cannot. Also answers whether its loop is stuck."""
+        """Return None once the worker works, else why not. No answer: its loop is stuck."""
         return self._problem
 
     async def run(self, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class RayWorker:
 
 
 def _check_machine(state: FleetState, fleet: str, version: str) -> None:
-    """Raises `unavailable` where a task could not be continued, or be worked on twice."""
+    """Raise `unavailable` where a task could not be continued, or could run twice."""
     host = socket.gethostname()
     if version != __version__:
         raise messages.OTHER_VERSION.error(host=host, found=__version__, wanted=version)
@@ -55,7 +55,7 @@ def _check_machine(state: FleetState, fleet: str, version: str) -> None:
             raise messages.STATE_NOT_SHARED.error(**where, reason="it is that of another fleet")
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        # The fleet holds it, and this machine knows.
+        # The fleet holds the lock, and this machine sees that.
         return
     finally:
         os.close(handle)

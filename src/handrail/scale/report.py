@@ -11,7 +11,7 @@ from handrail.scale.state import FleetState
 
 
 class FleetReport(NamedTuple):
-    """How far a fleet is, or how it ended."""
+    """The state of a fleet, or its end."""
 
     state: str
     counts: FleetCounts
@@ -25,7 +25,7 @@ class FleetReport(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Tasks per second, of the last ones that ended."""
+        """Tasks per second, over the last ones that ended."""
         return task_rate(self.counts, time.time_ns())
 
     @property
@@ -74,7 +74,7 @@ class FleetReport(NamedTuple):
 
 
 def task_rate(counts: FleetCounts, now_ns: int) -> float:
-    """Tasks per second over the last tasks that ended, until now."""
+    """Return the tasks per second over the last tasks that ended, until now."""
     if counts.recent is None:
         return 0.0
     first_ns, number, last_ns = counts.recent
@@ -84,7 +84,7 @@ def task_rate(counts: FleetCounts, now_ns: int) -> float:
 
 
 def progress_text(report: FleetReport) -> str:
-    """One line about how far a fleet is."""
+    """Return one line about the progress of a fleet."""
     counts = report.counts
     parts = [f"{counts.ended:,} of {counts.total:,} tasks ended", f"{counts.passed:,} passed"]
     if counts.running:

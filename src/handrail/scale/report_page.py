@@ -1,4 +1,4 @@
-"""The report of a fleet as one HTML file without scripts and without anything from elsewhere."""
+"""The report of a fleet as one HTML file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_page(path: Path, report: FleetReport, state: FleetState) -> None:
             columns = ("task", "tenant", "status", "checks", "files", "tokens", "s", "outcome")
             heads = "".join(f"<th>{name}</th>" for name in columns)
             file.write(f"<table><thead><tr>{heads}</tr></thead><tbody>\n")
-            # One row at a time: a fleet may have many tasks.
+            # One row at a time, because a fleet may have many tasks.
             file.writelines(_row(one) for one in journal.results())
             file.write("</tbody></table></body></html>\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The state directory of a fleet: its lock, its files, and the place of each task."""
+"""The state directory of a fleet: its lock, its files, and the directory of each task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAUSE_S: Final = 0.05
 
 
 class TaskPlace(NamedTuple):
-    """The directory of one task, apart from its workspace of its own."""
+    """The directory of one task, separate from its workspace."""
 
     directory: Path
 
@@ -38,7 +38,7 @@ class TaskPlace(NamedTuple):
         return self.directory / "record" / "store.db"
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """A JSON value that `write` has kept; None if there is none."""
+        """Return a JSON value that `write` stored; None if there is none."""
         try:
             found = json.loads((self.directory / f"{name}.json").read_text("utf-8"))
         except (FileNotFoundError, ValueError):
@@ -46,7 +46,7 @@ class TaskPlace(NamedTuple):
         return found if isinstance(found, dict) else None
 
     def write(self, name: str, value: Mapping[str, Any]) -> None:
-        """Keep a JSON value; after a kill it is the old or the new one."""
+        """Store a JSON value; after a kill the file has the old or the new one."""
         part = self.directory / f"{name}.part"
         part.write_text(json.dumps(value), "utf-8")
         part.replace(self.directory / f"{name}.json")
@@ -59,7 +59,7 @@ class FleetState(NamedTuple):
 
     @property
     def log(self) -> Path:
-        """What workers print."""
+        """The output of workers."""
         return self.directory / "workers.log"
 
     @property
@@ -69,7 +69,7 @@ class FleetState(NamedTuple):
 
     @property
     def lock(self) -> Path:
-        """Locked by the fleet that runs here; names its process."""
+        """Locked by the fleet that runs here; contains its process."""
         return self.directory / _LOCK
 
     @property
@@ -83,7 +83,7 @@ class FleetState(NamedTuple):
         return self.directory / "git"
 
     def place(self, number: int) -> TaskPlace:
-        """The place of a task. Its name does not depend on the id that a file gives."""
+        """Return the directory of a task. Its name does not depend on the task's id."""
         return TaskPlace(self.directory / "tasks" / f"{number:07d}")
 
     def task_lock(self, number: int, workspace: str) -> Path:
@@ -94,8 +94,8 @@ class FleetState(NamedTuple):
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """Keep other fleets out; yields the handle of the lock, which workers inherit: the directory is
-        free once all of them have ended. Raises `unavailable`.
+        """Keep other fleets out; yield the handle of the lock, which workers inherit, so that the
+        directory is free once all of them have ended. Raises `unavailable`.
         """
         private_directory(self.directory)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -109,7 +109,7 @@ class FleetState(NamedTuple):
             os.close(handle)
 
     def holder(self) -> str | None:
-        """The process of the fleet that runs here; None if there is none."""
+        """Return the process of the fleet that runs here; None if there is none."""
         try:
             process = self.lock.read_text("utf-8")
         except OSError:
@@ -122,7 +122,7 @@ class FleetState(NamedTuple):
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                # A fleet does not end soon; workers of one that was killed do.
+                # A running fleet keeps its lock for long; workers of a killed one release it soon.
                 if self.holder() is not None or time.monotonic() > deadline:
                     raise messages.STATE_IN_USE.error(state=str(self.directory)) from None
                 time.sleep(_PAUSE_S)

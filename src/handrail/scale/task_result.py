@@ -1,4 +1,4 @@
-"""The shape of the result of a task: one JSON object, the same on every way that a task can end."""
+"""The shape of a task's result: one JSON object, the same however the task ends."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs one task in a worker: makes its workspace, lets the agent work or continue, runs the checks and
-collects what was changed. Every step leaves something from which another process goes on.
+"""Runs one task in a worker: creates its workspace, runs or continues the agent, runs the checks
+and collects the changes. Another process can continue after every step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CHECK_S: Final = 600.0
 _MAX_OUTPUT: Final = 4_000
 _MAX_TEXT: Final = 20_000
 _MAX_NAMES: Final = 1_000
-# The workspace is measured so often, but at most a twentieth of the time.
+# The interval at which the workspace is measured; measuring takes at most a twentieth of the time.
 _MEASURE_S: Final = 2.0
 _MEASURE_SHARE: Final = 20
 _log = logging.getLogger("handrail")
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What all tasks of a fleet share."""
+    """The settings that all tasks of a fleet share."""
 
     state: str
     token: str
@@ -65,6 +65,7 @@ class WorkerSettings:
     commands: bool | None = None
     dialect: str | None = None
     dry_run: bool | None = None
+    base: str = ""
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> WorkerSettings:
@@ -77,7 +78,7 @@ class WorkerSettings:
 
 
 class TaskOrder(NamedTuple):
-    """What a worker is asked to do. `settle`: report what is on record, without working on."""
+    """A task for a worker. With `settle` it only reports what is recorded."""
 
     number: int
     task: FleetTask
@@ -86,9 +87,11 @@ class TaskOrder(NamedTuple):
     settle: bool
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> TaskOrder:
-        """Read the JSON form; the text of the task was validated by the fleet."""
-        line = parse_task(given["text"], given["line"], Path())
+    def from_dict(cls, given: Mapping[str, Any], base: Path) -> TaskOrder:
+        """Read the JSON form; the text of the task was validated by the fleet. Its relative paths
+        are relative to `base`.
+        """
+        line = parse_task(given["text"], given["line"], base)
         budget = Budget(**given["budget"])
         return cls(given["number"], line.task, budget, given["lost"], given["settle"])
 
@@ -104,13 +107,13 @@ class FleetTaskRunner:
         self._presence = WorkerPresence(self._state.presences)
 
     async def run(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a task; never raises."""
-        order = TaskOrder.from_dict(given)
+        """Return the result of a task; never raises."""
+        order = TaskOrder.from_dict(given, Path(self._settings.base))
         place = self._state.place(order.number)
         lock = self._state.task_lock(order.number, order.task.workspace_key)
         try:
             if place.directory.exists():
-                # What they left is continued here.
+                # The work of ended workers is continued here.
                 await asyncio.to_thread(self._presence.note_ended_workers)
             place.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             async with hold_task(lock):
@@ -119,15 +122,15 @@ class FleetTaskRunner:
             problem, status = raised.problem, "unknown"
         except OSError as error:
             problem, status = messages.TASK_UNSAVED.fill(reason=error), "failed"
-        return self._blank(order) | {"status": status, "problem": problem.to_dict()}
+        return self._blank_result(order) | {"status": status, "problem": problem.to_dict()}
 
     async def _run(self, order: TaskOrder, place: TaskPlace) -> dict[str, Any]:
         known = place.read("result")
         if known is not None:
-            await asyncio.to_thread(self._clean, order.task, place)
+            await asyncio.to_thread(self._remove_files, order.task, place)
             return known
         began = time.monotonic()
-        result = self._blank(order)
+        result = self._blank_result(order)
         try:
             result |= await self._work(order, place)
         except ProblemRaised as raised:
@@ -141,7 +144,7 @@ class FleetTaskRunner:
         )
         result["seconds"] = round(time.monotonic() - began, 3)
         place.write("result", result)
-        await asyncio.to_thread(self._clean, order.task, place)
+        await asyncio.to_thread(self._remove_files, order.task, place)
         return result
 
     async def _work(self, order: TaskOrder, place: TaskPlace) -> dict[str, Any]:
@@ -155,7 +158,7 @@ class FleetTaskRunner:
         store = self._settings.store or str(place.store)
         async with self._open(workspace, task, place, store, session) as rt:
             over_quota = self._quota_watch(task, place)
-            outcome, over = await _until(
+            outcome, over = await _run_until(
                 work_on_task(rt, session, task, order.budget, place, settle=order.settle),
                 over_quota,
             )
@@ -165,7 +168,7 @@ class FleetTaskRunner:
             found = await self._collect(rt, task, workspace, place, store, session, outcome)
             checks: list[dict[str, Any]] = []
             if not order.settle and over is None:
-                ran, over = await _until(_run_checks(rt, task), self._quota_watch(task, place))
+                ran, over = await _run_until(_run_checks(rt, task), self._quota_watch(task, place))
                 checks = ran or []
             if over is not None:
                 outcome = outcome._replace(status="failed", problem=over)
@@ -189,12 +192,12 @@ class FleetTaskRunner:
             dry_run=settings.dry_run,
             model=task.model or settings.model,
         )
-        opener.beside_server = self._beside_server(task, place)
+        opener.beside_server = self._server_files_directory(task, place)
         return opener
 
-    def _beside_server(self, task: FleetTask, place: TaskPlace) -> Path | None:
-        """The files beside a record on a server go where the next worker finds them; those of a
-        workspace that stays are where its user undoes changes.
+    def _server_files_directory(self, task: FleetTask, place: TaskPlace) -> Path | None:
+        """Return the directory for the files of a record on a server, where the next worker finds
+        them; None for a workspace that stays, so that its user can undo changes.
         """
         return None if task.source.in_place else place.store.parent
 
@@ -211,7 +214,7 @@ class FleetTaskRunner:
         await rt.store.flush()
         calls = await rt.store.calls(session=session, agent=task.agent, limit=MOST_CALLS)
         report, recorded = _report_calls(calls), {one.call_id for one in calls}
-        paths = find_state_paths(workspace, store, self._beside_server(task, place))
+        paths = find_state_paths(workspace, store, self._server_files_directory(task, place))
         changes = await read_changes(rt.store, session, workspace, paths)
         keep = partial(collect_result, task, changes, workspace, place, self._git)
         kept = await asyncio.to_thread(keep)
@@ -220,7 +223,7 @@ class FleetTaskRunner:
             "change_count": len(changes.paths),
             "without_diff": dict(list(changes.without_diff.items())[:_MAX_NAMES]),
             "unknown_calls": list(report.unfinished)[:_MAX_NAMES],
-            # Its process ended before such a call began; the model was told.
+            # The process ended before such a call began; the model was informed.
             "not_run_calls": [one for one in outcome.call_ids if one not in recorded][:_MAX_NAMES],
             "refused": [one._asdict() for one in report.refused][:_MAX_NAMES],
             "disk_bytes": await asyncio.to_thread(measure_tree, [place.directory]),
@@ -228,7 +231,7 @@ class FleetTaskRunner:
         }
 
     async def _quota_watch(self, task: FleetTask, place: TaskPlace) -> Problem:
-        """Return once the task uses more disk than it may."""
+        """Return once the task uses more disk space than allowed."""
         while True:
             began = time.monotonic()
             used = await asyncio.to_thread(measure_tree, [place.directory])
@@ -237,7 +240,7 @@ class FleetTaskRunner:
             took = time.monotonic() - began
             await asyncio.sleep(max(_MEASURE_S, took * _MEASURE_SHARE))
 
-    def _blank(self, order: TaskOrder) -> dict[str, Any]:
+    def _blank_result(self, order: TaskOrder) -> dict[str, Any]:
         task = order.task
         return {
             **blank_result(task.id, task.tenant, order.lost),
@@ -247,14 +250,14 @@ class FleetTaskRunner:
         }
 
     def _record_name(self, number: int) -> str:
-        """Where the record of a task is, without the password of a server."""
+        """Return the location of a task's record, without the password of a server."""
         store = self._settings.store or str(self._state.place(number).store)
         return server_name(store) if is_store_url(store) else store
 
     def _session(self, task: FleetTask) -> str:
         return sha256(f"{self._settings.token}/{task.id}".encode()).hexdigest()[:12]
 
-    def _clean(self, task: FleetTask, place: TaskPlace) -> None:
+    def _remove_files(self, task: FleetTask, place: TaskPlace) -> None:
         if self._settings.keep != "all":
             discard_tree(place.workspace)
         if self._settings.keep == "nothing":
@@ -262,7 +265,7 @@ class FleetTaskRunner:
 
 
 def _report_calls(newest_first: Sequence[CallRecord]) -> AgentReport:
-    """What the calls of a task did, in all of its processes."""
+    """Return what the calls of a task did, in all of its processes."""
     builder = ReportBuilder()
     for record in reversed(newest_first):
         builder.add_recorded(record)
@@ -296,14 +299,16 @@ async def _run_checks(rt: Runtime, task: FleetTask) -> list[dict[str, Any]]:
 
 
 def _exit_code(result: ToolResult) -> int | None:
-    """None for a command that did not run, or was ended."""
+    """Return the exit code; None for a command that did not run, or was ended."""
     data = result.data
     timed_out = result.problem is not None and result.problem.code == "timeout"
     return None if timed_out or not isinstance(data, Mapping) else data.get("exit_code")
 
 
-async def _until(work: Awaitable[T], limit: Awaitable[Problem]) -> tuple[T | None, Problem | None]:
-    """The result of some work; or, if a limit is reached before, None and the problem."""
+async def _run_until(
+    work: Awaitable[T], limit: Awaitable[Problem]
+) -> tuple[T | None, Problem | None]:
+    """Return the result of some work or, if a limit is reached first, None and the problem."""
     working, watching = asyncio.ensure_future(work), asyncio.ensure_future(limit)
     try:
         await asyncio.wait([working, watching], return_when=asyncio.FIRST_COMPLETED)

@@ -36,7 +36,7 @@ _SOURCE_KEYS: Final[Mapping[SourceKind, frozenset[str]]] = {
 
 
 class SourceSpec(NamedTuple):
-    """Where the files of a workspace come from. `in_place`: a directory is used itself."""
+    """The source of a workspace's files. `in_place`: a directory is used itself."""
 
     kind: SourceKind
     place: str
@@ -62,12 +62,12 @@ class FleetTask:
 
     @property
     def workspace_key(self) -> str:
-        """Names the workspace that tasks share; "" for a copy of its own."""
+        """The key of the workspace that tasks share; "" for a copy of its own."""
         return self.source.place if self.source.in_place else ""
 
 
 class TaskLine(NamedTuple):
-    """A valid line: its number, its task, and the text that it is kept by."""
+    """A valid line: its number, its task, and the text under which it is stored."""
 
     number: int
     task: FleetTask
@@ -75,13 +75,13 @@ class TaskLine(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Names what the line says."""
+        """A hash of the task."""
         return sha256(self.text.encode()).hexdigest()
 
 
 def read_tasks(path: Path) -> Iterator[TaskLine]:
-    """The tasks in a file, one after the other; raises `invalid_arguments` with the number of the
-    first line that is wrong. Relative places are relative to the file.
+    """Yield the tasks in a file; raises `invalid_arguments` with the number of the first invalid
+    line. Relative paths are relative to the file.
     """
     try:
         with path.open("rb") as file:
@@ -92,20 +92,20 @@ def read_tasks(path: Path) -> Iterator[TaskLine]:
 
 
 def task_lines(given: Iterable[Mapping[str, Any]], base: Path) -> Iterator[TaskLine]:
-    """Tasks that a program gives as mappings with the keys of a line."""
+    """Yield tasks that a program gives as mappings with the keys of a line."""
     for number, value in enumerate(given, 1):
         yield parse_task(json.dumps(dict(value)), number, base)
 
 
 def parse_task(text: str, number: int, base: Path) -> TaskLine:
-    """The task of one line; raises `invalid_arguments`."""
+    """Return the task of one line; raises `invalid_arguments`."""
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
         task = _read_task(value, number, base)
     except ProblemRaised as raised:
-        raise _wrong(number, raised.problem.message) from raised
+        raise _line_problem(number, raised.problem.message) from raised
     except (ValueError, TypeError, RecursionError) as error:
-        raise _wrong(number, str(error)) from error
+        raise _line_problem(number, str(error)) from error
     return TaskLine(number, task, json.dumps(value, sort_keys=True))
 
 
@@ -115,11 +115,11 @@ def _read_lines(file: Any, base: Path) -> Iterator[TaskLine]:
         if not line:
             return
         if len(line) > _MAX_LINE:
-            raise _wrong(number, f"it is longer than {_MAX_LINE:,} bytes")
+            raise _line_problem(number, f"it is longer than {_MAX_LINE:,} bytes")
         try:
             text = line.decode("utf-8").strip().removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            raise _wrong(number, "it is not UTF-8") from error
+            raise _line_problem(number, "it is not UTF-8") from error
         if text:
             yield parse_task(text, number, base)
 
@@ -145,7 +145,7 @@ def _read_task(value: Any, number: int, base: Path) -> FleetTask:
         _name(value, "id", f"line-{number}"),
         source,
         prompt,
-        _text(value, "model", "") or None,
+        _read_model(value, base),
         _text(value, "agent", "main"),
         _read_budget(value.get("budget")),
         _count(value, "max_steps"),
@@ -154,6 +154,15 @@ def _read_task(value: Any, number: int, base: Path) -> FleetTask:
         cast(Collect, collect),
         _texts(value, "tools"),
     )
+
+
+def _read_model(value: Mapping[str, Any], base: Path) -> str | None:
+    """The model; the file of a script or a recording is relative to the file of tasks."""
+    name = _text(value, "model", "")
+    kind, _, place = name.partition(":")
+    if kind in ("script", "replay") and place:
+        return f"{kind}:{base / place}"
+    return name or None
 
 
 def _read_source(given: Any, base: Path) -> SourceSpec:
@@ -253,5 +262,5 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _wrong(number: int, reason: str) -> ProblemRaised:
+def _line_problem(number: int, reason: str) -> ProblemRaised:
     return messages.INVALID_TASK.error(line=number, reason=reason)

@@ -1,6 +1,4 @@
-"""Shares a fleet between tenants: each gets as many agents as any other that has work, within its
-limits.
-"""
+"""Shares a fleet between tenants: each gets as many agents as any other, within its limits."""
 
 from __future__ import annotations
 
@@ -15,15 +13,15 @@ from handrail.scale.journal import WaitingTask
 
 EVERY_TENANT: Final = "*"
 _WINDOW: Final = 256
-# Less than a request costs: what sums of fractions leave of a limit.
+# Less than any request costs: rounding of sums may leave this much of a limit.
 _LEAST_USD: Final = 1e-6
 _NAMES: Final = ("agents", "processes", "tokens", "usd")
 
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """What the tasks of a tenant may use: agents at a time, worker processes at a time, and tokens and
-    US dollars altogether. None means no limit.
+    """The limits of a tenant's tasks: agents at a time, worker processes at a time, and tokens and
+    US dollars in total. None means no limit.
     """
 
     agents: int | None = None
@@ -33,7 +31,9 @@ class TenantLimits:
 
     @classmethod
     def parse(cls, text: str) -> tuple[str, TenantLimits]:
-        """The name and the limits in "NAME:agents=4,tokens=2m"; raises `invalid_arguments`."""
+        """Return the name and the limits in "NAME:agents=4,tokens=2m"; raises
+        `invalid_arguments`.
+        """
         name, colon, limits = text.partition(":")
         values: dict[str, Any] = {}
         for part in limits.split(","):
@@ -59,7 +59,7 @@ def _amount(text: str, key: str, amount: str) -> float | int:
 
 @dataclass(slots=True)
 class TenantState:
-    """What one tenant has waiting, running and used."""
+    """The waiting and running tasks of one tenant, and what it has used."""
 
     name: str
     limits: TenantLimits
@@ -78,20 +78,14 @@ class TenantState:
         return {worker for _, worker in self.running.values()}
 
     def may_start(self) -> bool:
-        """Whether its limits allow one more agent."""
+        """Return whether the limits allow one more agent."""
         if self.limits.agents is not None and len(self.running) >= self.limits.agents:
             return False
         tokens, usd = self.left()
         return (tokens is None or tokens > 0) and (usd is None or usd >= _LEAST_USD)
 
-    def is_used_up(self) -> bool:
-        """Whether its tokens or its money are used up, whatever still runs."""
-        limits = self.limits
-        spent = limits.tokens is not None and self.tokens >= limits.tokens
-        return spent or (limits.usd is not None and limits.usd - self.usd < _LEAST_USD)
-
     def left(self) -> tuple[int | None, float | None]:
-        """The tokens and the money that are neither used nor reserved."""
+        """Return the tokens and the money that are neither used nor reserved."""
         tokens, usd = self.limits.tokens, self.limits.usd
         for reserved, _ in self.running.values():
             tokens = None if tokens is None else tokens - (reserved.tokens or 0)
@@ -100,8 +94,8 @@ class TenantState:
         return tokens, None if usd is None else usd - self.usd
 
     def reserve(self, asked: Budget, agents: int) -> Budget:
-        """The budget of one more task: what it asks for, or its part of what is left if `agents` run
-        at the same time.
+        """Return the budget of one more task: what it asks for, or its share of what is left if
+        `agents` run at the same time.
         """
         tokens, usd = self.left()
         parts = max(min(agents, self.limits.agents or agents) - len(self.running), 1)
@@ -115,7 +109,7 @@ class TenantState:
 
 
 class TenantQueues:
-    """Chooses the next task. `load` gives the next tasks of a tenant that wait."""
+    """Chooses the next task. `load` returns the next waiting tasks of a tenant."""
 
     def __init__(
         self,
@@ -125,28 +119,28 @@ class TenantQueues:
         self._limits = limits
         self._load = load
         self.states: dict[str, TenantState] = {}
-        # Those that may have tasks waiting: there may be thousands that have none.
+        # The tenants that may have waiting tasks: there may be thousands without any.
         self._waiting: dict[str, TenantState] = {}
 
     def add_tenant(self, name: str, used: tuple[int, float]) -> None:
-        """Take in a tenant with what its tasks have used before."""
+        """Add a tenant with what its tasks have used before."""
         limits = self._limits.get(name) or self._limits.get(EVERY_TENANT) or TenantLimits()
         self.states[name] = self._waiting[name] = TenantState(name, limits, *used)
 
     def in_turn(self) -> list[TenantState]:
-        """The tenants that may start a task: who has the fewest running comes first."""
+        """Yield the tenants that may start a task, those with the fewest running tasks first."""
         able = [one for one in self._waiting.values() if one.may_start()]
         for one in able:
             if not one.queue:
                 one.queue = self._load(one.name, one.loaded, _WINDOW)
                 one.loaded = one.queue[-1].number if one.queue else one.loaded
             if not one.queue:
-                # Nothing is added while a fleet runs, but what is put back.
+                # While a fleet runs, only tasks that are put back are added.
                 del self._waiting[one.name]
         waiting = [one for one in able if one.queue]
         return sorted(waiting, key=lambda one: (len(one.running), one.started, one.name))
 
     def put_back(self, task: WaitingTask) -> None:
-        """A task whose worker has ended is next in turn."""
+        """Make a task whose worker has ended the next one."""
         self._waiting[task.tenant] = self.states[task.tenant]
         self.states[task.tenant].queue.insert(0, task)

@@ -1,5 +1,5 @@
-"""A worker process of a fleet: reads orders from standard input, runs them side by side in one event
-loop and writes their results to standard output. It ends at once when its input ends.
+"""A worker process of a fleet: reads orders from standard input, runs them concurrently in one
+event loop and writes their results to standard output. It ends at once when its input ends.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class FleetWorker:
     async def run(self, reader: asyncio.StreamReader) -> None:
         """Work until the input ends."""
         settings = WorkerSettings.from_dict(json.loads(await reader.readline()))
-        # Held by this process alone, not by what it starts.
+        # The lock is held by this process alone, not by the programs that it starts.
         os.set_inheritable(settings.lock, False)
         runner = FleetTaskRunner(settings)
         self._write({"ready": True})
-        beat = asyncio.create_task(self._beat())
+        beat = asyncio.create_task(self._send_heartbeats())
         while line := await reader.readline():
             task = asyncio.create_task(self._work(runner, json.loads(line)))
             self._tasks.add(task)
@@ -44,7 +44,7 @@ class FleetWorker:
         result = await runner.run(order)
         self._write({"number": order["number"], "result": result})
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
             self._write({"alive": True})
@@ -62,13 +62,13 @@ async def _serve(orders: int, output: int) -> None:
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(orders, "rb")
     )
     await FleetWorker(output).run(reader)
-    # As if killed: what still runs is resumed by the next fleet, from its record.
+    # As if killed: the next fleet continues what still runs, from its record.
     os._exit(0)
 
 
 def main() -> None:
-    """Run as a process of its own."""
-    # What a library prints must not look like a result.
+    """Run the worker as a process."""
+    # Output of a library must not look like a result.
     orders, output = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""Locks of workers in the state directory, which may be shared by machines: which workers live, and
+"""Locks of workers in the state directory, which machines may share: which workers are alive, and
 which of them works on a task. The kernel releases the locks of a process that ends.
 """
 
@@ -19,14 +19,14 @@ from handrail.scale import messages
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MAX_NAME: Final = 4096
-# A worker that the fleet cannot reach ends by itself within minutes, or ends its task.
+# A worker that the fleet cannot reach ends by itself, or ends its task, within minutes.
 _PATIENCE_S: Final = 600.0
 _PAUSE_S: Final = 0.2
 
 
 class WorkerPresence:
-    """Shows that this process lives, by a locked file with its name, and finds out which workers of
-    other machines have ended.
+    """Shows that this process is alive, by a locked file with its name, and finds out which workers
+    of other machines have ended.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -35,23 +35,23 @@ class WorkerPresence:
         self._known: set[str] = set()
         own = sha256(this_process().encode()).hexdigest()[:16]
         self._handle = os.open(directory / own, _FLAGS, 0o600)
-        # Locked before it is named: a file with a name and without a lock is that of a dead process.
+        # Locked before it gets its name: a named file without a lock belongs to a dead process.
         fcntl.flock(self._handle, fcntl.LOCK_SH)
         os.pwrite(self._handle, this_process().encode(), 0)
 
     def note_ended_workers(self) -> None:
-        """Let `may_still_run` know which workers have ended."""
+        """Tell `may_still_run` which workers have ended."""
         for path in self._directory.iterdir():
             if path.name not in self._known:
-                self._look_at(path)
+                self._check_worker(path)
 
     def close(self) -> None:
-        """Say that this process does not work any more; may be called twice."""
+        """Remove the file, because this process works no more; may be called twice."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
 
-    def _look_at(self, path: Path) -> None:
+    def _check_worker(self, path: Path) -> None:
         try:
             handle = os.open(path, _FLAGS & ~os.O_CREAT)
         except FileNotFoundError:
@@ -70,8 +70,8 @@ class WorkerPresence:
 
 @asynccontextmanager
 async def hold_task(path: Path) -> AsyncIterator[None]:
-    """Be the only worker on a task. Waits for one that the fleet has lost and that still works; raises
-    `unavailable` if it does so for long.
+    """Hold the lock of a task, as its only worker. Waits for a worker that the fleet has lost and
+    that still works; raises `unavailable` if that takes too long.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, _FLAGS, 0o600)

@@ -1,1 +1,1 @@
-"""Skills: loading them by the rules of agentskills, trust, and tools from templates."""
+"""Skills by the rules of agentskills: loading, trust, and tools that they define."""

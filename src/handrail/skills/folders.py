@@ -1,4 +1,4 @@
-"""Reads the folder of a skill: every file of it counts for its hash, and nothing outside of it."""
+"""Reads the folder of a skill and hashes all its files; nothing outside the folder is read."""
 
 from __future__ import annotations
 
@@ -52,28 +52,28 @@ def read_folder(folder: Path, max_manifest_bytes: int) -> FolderContent:
 
 
 class FolderCache:
-    """Reads folders, and a folder again only if one of its entries has changed since."""
+    """Reads folders; a folder is read again only if one of its entries has changed."""
 
     def __init__(self, max_manifest_bytes: int) -> None:
         self._max_manifest = max_manifest_bytes
         self._known: dict[Path, tuple[list[Signature], FolderContent]] = {}
 
     def read(self, folder: Path) -> FolderContent:
-        """The content as it is now; raises `InvalidSkill`."""
+        """The current content of a folder; raises `InvalidSkill`."""
         before = _list_signatures(folder)
         known = self._known.get(folder)
         if known is not None and before is not None and known[0] == before:
             return known[1]
         self._known.pop(folder, None)
         content = read_folder(folder, self._max_manifest)
-        # Only times of change that are long ago prove anything.
+        # A recent time of change does not prove that the content stays the same.
         if before is not None and all(map(is_settled, (one[2] for one in before))):
             self._known[folder] = before, content
         return content
 
 
 def _list_signatures(folder: Path) -> list[Signature] | None:
-    """Path, inode, time of change, size and mode of everything in a folder; None if it cannot be told."""
+    """Path, inode, time of change, size and mode of every entry of a folder; None if it cannot be read."""
     found, waiting = [], [str(folder)]
     try:
         while waiting:
@@ -101,7 +101,7 @@ class _FolderReader:
         self.manifest: bytes | None = None
 
     def read(self, folder: int, prefix: str, depth: int) -> None:
-        """Read one directory and everything beneath it."""
+        """Read one directory and everything below it."""
         if depth > _MAX_DEPTH:
             raise InvalidSkill(f"it has more than {_MAX_DEPTH} levels of folders")
         for name in sorted(os.listdir(folder)):

@@ -1,7 +1,7 @@
-"""The skills of a workspace and of the user, found in their folders.
+"""Finds the skills of a workspace and of the user in their folders.
 
-Skills of the user are trusted; a skill of the project counts only while the user trusts exactly the
-files that its folder has. The folder is looked at again at every use.
+Skills of the user are trusted; a skill of the project can be used only while the user trusts exactly the
+files in its folder. The folder is checked again at every use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from handrail.skills import messages
 from handrail.skills.folders import MANIFEST, FolderCache
 from handrail.skills.manifest import InvalidSkill, SkillManifest, parse_manifest
 
-# Names with a meaning of their own in conversations and lists.
+# Names that have another meaning in conversations and lists.
 _RESERVED: Final = frozenset(
     {
         *("help", "model", "mode", "diff", "undo", "redo", "compact", "sessions", "exit", "quit"),
@@ -33,7 +33,7 @@ _MAX_SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class SkillOptions:
-    """How skills are looked for. `reserved` are names that no skill and no tool of one may have."""
+    """Where skills are found. `reserved` are names that neither a skill nor its tools may have."""
 
     folders: Sequence[SkillFolder]
     trusts: Callable[[Path, str], bool]
@@ -56,11 +56,11 @@ class FolderSkills:
         self._reserved = {_folded(one) for one in (*_RESERVED, *options.reserved)}
 
     def list(self) -> Sequence[SkillSummary]:
-        """All skills in a fixed order, with those that cannot be used."""
+        """All skills in a fixed order, including those that cannot be used."""
         return [one.summary for one in self._candidates()]
 
     def load(self, name: str, *, by_user: bool = False) -> LoadedSkill:
-        """A skill as its files are now; raises `not_found` or `untrusted`."""
+        """Load a skill from its files; raises `not_found`, `denied` or `untrusted`."""
         found = [one for one in self._candidates() if one.summary.name == name]
         usable = [one for one in found if one.summary.usable and one.manifest is not None]
         if not usable:
@@ -81,7 +81,7 @@ class FolderSkills:
         ]
 
     def still_has(self, skill: SkillSummary) -> Callable[[], bool]:
-        """A function that says whether a skill is still usable with the same files."""
+        """Return a function that tells whether a skill is still usable and its files are unchanged."""
 
         def unchanged() -> bool:
             now = self._read(Path(skill.path), skill.source).summary
@@ -100,7 +100,7 @@ class FolderSkills:
     def _resolve_clash(
         self, new: _SkillCandidate, found: Sequence[_SkillCandidate]
     ) -> _SkillCandidate:
-        """The candidate, refused if an earlier skill has its name or the name of one of its tools."""
+        """The candidate, marked as unusable if an earlier skill has its name or a tool of the same name."""
         for summary, _ in found:
             if summary.problem is None and new.summary.problem is None:
                 shared = {summary.name, *summary.tools} & {new.summary.name, *new.summary.tools}

@@ -1,4 +1,4 @@
-"""The file SKILL.md: frontmatter by the rules of agentskills, known additions of other programs, and
+"""Parses SKILL.md: frontmatter by the rules of agentskills with known additions of other programs, and
 the instructions below it.
 """
 
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _STANDARD: Final = frozenset(
     {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 )
-# Fields of other programs; those without a meaning here are ignored.
+# Fields of other programs; those that Handrail does not use are ignored.
 _ADDITIONS: Final = frozenset(
     {
         *("argument-hint", "disable-model-invocation", "user-invocable", "model", "context"),
@@ -36,7 +36,7 @@ class InvalidSkill(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SkillManifest:
-    """What SKILL.md says."""
+    """The parsed SKILL.md."""
 
     name: str
     description: str
@@ -48,7 +48,7 @@ class SkillManifest:
 
 
 def parse_manifest(text: str, folder: str) -> SkillManifest:
-    """The manifest of the skill in a folder of this name; raises `InvalidSkill`."""
+    """Parse the manifest of a skill, whose name must be that of its folder; raises `InvalidSkill`."""
     try:
         values, body = split_frontmatter(text, "SKILL.md")
     except InvalidFrontmatter as error:

@@ -1,4 +1,4 @@
-"""A tool that a skill defines: a command, judged, confined and recorded like any other."""
+"""A tool that a skill defines: a command that is checked, confined and recorded like any other."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SKILL_TOOL: Final = "skill"
 
 
 class SkillTool(Tool[Any]):
-    """Runs the command of a template. `unchanged` says whether the skill is still as it was when the
-    tool was made.
+    """Runs the command of a template. `unchanged` tells whether the files of the skill are unchanged
+    since the tool was created.
     """
 
     effects = Effects.OPEN_ENDED
@@ -51,7 +51,7 @@ class SkillTool(Tool[Any]):
         self._folder = folder
         self._commands = commands
         self._unchanged = unchanged
-        # The command of each call, so that all its steps see the same.
+        # The command of each call, so that all steps of the call use the same one.
         self._known: OrderedDict[int, tuple[BaseModel, RunCommandParams]] = OrderedDict()
 
     def enabled(self, session: Session) -> bool:
@@ -63,7 +63,7 @@ class SkillTool(Tool[Any]):
         return self._commands.footprint(self._command(args))
 
     def risk(self, args: BaseModel) -> Risk:
-        """By the class of the expanded command."""
+        """The risk of the expanded command."""
         return self._commands.risk(self._command(args))
 
     def render_call(self, args: BaseModel) -> str:
@@ -71,13 +71,13 @@ class SkillTool(Tool[Any]):
         return self._command(args).command
 
     async def preflight(self, args: BaseModel, ctx: ToolContext) -> None:
-        """Refuse if the files of the skill have changed."""
+        """Raise `untrusted` if the files of the skill have changed; otherwise check the command."""
         if not self._unchanged():
             raise messages.CHANGED_SKILL.error(name=self._skill)
         await self._commands.preflight(self._command(args), ctx)
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> Output:
-        """What the command printed and how it ended."""
+        """Run the command; returns its output and how it ended."""
         return await self._commands.run(self._command(args), ctx)
 
     def _command(self, args: BaseModel) -> RunCommandParams:

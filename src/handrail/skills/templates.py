@@ -1,7 +1,7 @@
-"""Tools of skills: a command with `{{name}}` where the value of an argument becomes one word.
+"""Tools of skills: commands in which `{{name}}` is replaced by the value of an argument as one word.
 
 A placeholder must be a whole word of the command, outside of quotes, here-documents, comments and
-arithmetic, so that a value can never be read as anything but one argument of the program.
+arithmetic, so that the shell always reads a value as one argument of the program.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _TOOL: Final = re.compile(r"[a-z][a-z0-9_]{2,63}")
 _SKILL_DIR: Final = re.compile(r"\$\{?SKILL_DIR\}?(?![A-Za-z0-9_])")
 _INSERTED: Final = re.compile(f"{_PLACEHOLDER.pattern}|{_SKILL_DIR.pattern}")
 _SEPARATOR: Final = re.compile(r"[;&|\n()]")
-# Characters that mean something between double quotes.
+# Characters with a special meaning between double quotes.
 _SPECIAL: Final = re.compile(r"[\\\"$`]")
-# Where a quoted word would be evaluated once more, or not be a word.
+# Constructs in which a quoted word would be evaluated again, or would not be a word.
 _UNSAFE: Final = re.compile(r"<<|\(\(|\[\[|`|\$\[|\$\(|(?:^|[\s;&|(])(?:eval|let|source|\.)\s")
 _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "string": str,
@@ -99,8 +99,8 @@ class ToolTemplate:
 
 
 def _place_folder(folder: str, before: str, name: str) -> str:
-    """What stands for `$SKILL_DIR` after the text `before`: the folder as the shell would read it,
-    inside of quotes or not.
+    """The replacement of `$SKILL_DIR` after the text `before`: the folder, escaped for its position
+    inside or outside of quotes.
     """
     quote, skip = "", False
     for char in before:
@@ -118,7 +118,7 @@ def _place_folder(folder: str, before: str, name: str) -> str:
 
 
 def _ends_options(before: str) -> bool:
-    """Whether `--` stands before, in the same command."""
+    """Whether the same command contains `--` before this position."""
     try:
         return "--" in shlex.split(_SEPARATOR.split(before)[-1])
     except ValueError:
@@ -130,7 +130,7 @@ def _is_number(value: Any) -> bool:
 
 
 def read_templates(given: Any) -> tuple[ToolTemplate, ...]:
-    """The tools that the field `tool_defs` defines; raises ValueError."""
+    """Parse the tools in the field `tool_defs`; raises ValueError."""
     if not isinstance(given, list) or len(given) > _MAX_TOOLS:
         raise ValueError(f"a list of at most {_MAX_TOOLS} tools")
     found = tuple(_template(one) for one in given)
@@ -212,7 +212,7 @@ def _marker(found: re.Match[str]) -> str:
 
 
 def _quoted(command: str) -> bool:
-    """Whether a placeholder has a quote or a backslash directly beside it."""
+    """Whether a placeholder is next to a quote or a backslash."""
     return any(
         command[found.start() - 1 : found.start()] in ("'", '"', "\\")
         or command[found.end() : found.end() + 1] in ("'", '"')

@@ -1,1 +1,1 @@
-"""Where the record of every call is kept: SQLite, hash-chained."""
+"""The store of the record of every call: SQLite or PostgreSQL, hash-chained."""

@@ -1,4 +1,4 @@
-"""Notices that a record has grown: by looking at its files, or because the server says so."""
+"""Notices that a record has grown: from its files, or from notifications of the server."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ChangeWatcher:
         self._changes = 0
 
     def stamp(self) -> tuple[int, ...]:
-        """Values that differ after every write to the record; () if there is none yet."""
+        """Return values that differ after every write to the record; () without a record."""
         if is_store_url(self._location):
-            self._hear(0)
+            self._wait_notification(0)
             return (self._changes,)
         found = []
         for name in (self._location, f"{self._location}-wal"):
@@ -35,18 +35,18 @@ class ChangeWatcher:
         return tuple(found)
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for a change, so long at most."""
+        """Wait for a change, at most this long."""
         if is_store_url(self._location):
-            self._hear(timeout_s)
+            self._wait_notification(timeout_s)
         else:
             time.sleep(timeout_s)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the connection to the store."""
         if self._listener is not None:
             self._listener.close()
 
-    def _hear(self, timeout_s: float) -> None:
+    def _wait_notification(self, timeout_s: float) -> None:
         if self._listener is None:
             from handrail.store.postgres.database import ROWS_CHANNEL
             from handrail.store.postgres.listener import ChannelListener

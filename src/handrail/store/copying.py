@@ -11,12 +11,12 @@ from handrail.core.names.store_location import is_store_url, normalize_location,
 from handrail.core.ports.records import Integrity
 from handrail.core.problems import ProblemRaised
 from handrail.store.chain.verify import check_integrity
-from handrail.store.opening import open_database, open_read_only
+from handrail.store.opening import BUSY_TIMEOUT_S, maintained_database, open_read_only
 from handrail.store.schema.migrations import latest_version
 from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import explain_error, problem_error
 
-# Tables, their keys and their columns; the key gives the order in which rows are read.
+# The tables with their keys and columns; rows are read in the order of the key.
 _TABLES: Final = {
     "ledger": (
         "id",
@@ -39,33 +39,32 @@ _TABLES: Final = {
     "contents": ("id", "id, hash, body"),
     "content_uses": ("row", "row, content"),
 }
-# Numbers that are never given twice, also if their rows are gone.
+# Counters whose numbers are never assigned twice, even if their rows were deleted.
 _COUNTERS: Final = {"leases": "fence", "dead_letters": "id", "contents": "id"}
 _PAGE: Final = 500
 
 
-def copy_store(source: str | Path, target: str | Path, *, busy_timeout_s: float = 5.0) -> Integrity:
+def copy_store(source: str | Path, target: str | Path) -> Integrity:
     """Copy the record of one store into an empty one, in one transaction.
 
-    The chain of the source is checked before, that of the copy before it is committed, and both must
-    have the same head. Raises `store_unavailable` if the source is broken or of an older version, or
-    if one of them cannot be used, and `conflict` if the target holds a record.
+    The chain of the source is checked first, that of the copy before it is committed, and both must
+    have the same head. Raises `store_unavailable` if the source is broken or of an older version,
+    or if one of them cannot be used, and `conflict` if the target contains a record.
     """
     reader = open_read_only(source)
     try:
         found = check_integrity(reader, None)
         _check_source(reader, found, shown_location(normalize_location(source)))
-        database = open_database(target, busy_timeout_s=busy_timeout_s)
-        try:
-            with database.writing("power", busy_timeout_s) as writer:
-                _check_empty(writer, database.location)
-                _copy_tables(reader, writer)
-                _copy_counters(reader, writer, is_store_url(source), is_store_url(target))
-                copied = check_integrity(writer, found.head)
-                if copied._replace(anchored=None) != found:
-                    raise _not_equal(database.location, copied.broken)
-        finally:
-            database.close()
+        with (
+            maintained_database(target) as database,
+            database.writing("power", BUSY_TIMEOUT_S) as writer,
+        ):
+            _check_empty(writer, database.location)
+            _copy_tables(reader, writer)
+            _copy_counters(reader, writer, is_store_url(source), is_store_url(target))
+            copied = check_integrity(writer, found.head)
+            if copied._replace(anchored=None) != found:
+                raise _not_equal(database.location, copied.broken)
     except sqlite3.Error as error:
         raise problem_error(explain_error(error, shown_location(str(target)))) from error
     finally:
@@ -100,7 +99,7 @@ def _read_pages(
             yield page
         if len(page) < _PAGE:
             return
-        # The key stands first among the columns.
+        # The key is the first of the columns.
         last = tuple(page[-1][:width])
 
 
@@ -123,7 +122,7 @@ def _copy_counters(
             name = f"{table}_{column}_seq"
             writer.execute(f"SELECT setval('{name}', ?)", (highest,))
         elif table != "contents":
-            # The numbers of texts may be used again in SQLite.
+            # SQLite may reuse the numbers of texts.
             writer.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
             writer.execute(
                 "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, highest)

@@ -1,4 +1,4 @@
-"""What may have been written already, after the connection was lost while it was committed."""
+"""The items that may already be committed, after the connection was lost during a commit."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 
 class DoubtfulBatch(NamedTuple):
-    """How much of the next transaction may have been committed by the last one already: so many
-    rows, and these values.
+    """The part of the next transaction that the last one may already have committed: a number of
+    rows, and values.
     """
 
     rows: int
     state: dict[tuple[str, str], str]
 
     def leave_out(self, batch: WriteBatch) -> None:
-        """Take out of the next transaction what was committed after all."""
+        """Remove from the next transaction what was already committed."""
         del batch.entries[: self.rows]
         for key, value in self.state.items():
             if batch.state.get(key) == value:

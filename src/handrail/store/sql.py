@@ -1,7 +1,7 @@
-"""What the SQL of the record needs of a connection: the part that SQLite's and our own for
-PostgreSQL have in common.
+"""The interface of a connection that the SQL of the record needs: what SQLite's connection and the
+one for PostgreSQL have in common.
 
-Statements are written once, as SQLite reads them; `postgres/dialect.py` translates them.
+Statements are written once, in SQLite's syntax; `postgres/dialect.py` translates them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ class SqlCursor(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """How many rows it changed."""
+        """The number of rows that the statement changed."""
 
     def fetchone(self) -> Any:
-        """The next row; None behind the last."""
+        """Return the next row; None after the last."""
 
     def fetchall(self) -> list[Any]:
         """The remaining rows."""
 
     def __iter__(self) -> Iterator[Any]:
-        """The remaining rows one after the other."""
+        """Yield the remaining rows one by one."""
 
 
 class SqlConnection(Protocol):
@@ -40,11 +40,11 @@ class SqlConnection(Protocol):
         """Run one statement for each of many parameters."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the connection."""
 
 
 class RecordDatabase(Protocol):
-    """A store that is open for writing. `location` is what messages name, without a password."""
+    """A store that is open for writing. `location` is its name in messages, without a password."""
 
     location: str
     busy_timeout_s: float
@@ -60,24 +60,24 @@ class RecordDatabase(Protocol):
     def writing(
         self, level: Durability, patience_s: float
     ) -> AbstractContextManager[SqlConnection]:
-        """A write transaction, committed at the end; rolled back if anything fails."""
+        """Run a write transaction: committed at the end of the block, rolled back if it fails."""
 
     def attempt(self, action: Callable[[], object], patience_s: float) -> None:
         """Run an action that may write in one transaction. If the connection is lost and the
-        transaction was not committed, it is run again, for so long at most.
+        transaction was not committed, the action runs again, within the patience.
         """
 
     def settle(self, patience_s: float) -> bool:
         """Find out whether the last transaction was committed, if that is in doubt."""
 
     def erase_deleted(self) -> None:
-        """From now on, overwrite what is deleted, where that can be asked for."""
+        """From now on, overwrite deleted data, if the database supports that."""
 
     def shrink(self) -> bool:
-        """Give back unused space; returns whether what was deleted is gone from the disk."""
+        """Return unused space to the system; return whether deleted data is gone from the disk."""
 
     def size_bytes(self) -> int:
         """The bytes that the store takes on disk."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""

@@ -1,4 +1,4 @@
-"""The types of subagents: what each is for, what it may use, and how it is instructed."""
+"""The types of subagents: their purpose, tools and instructions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.policy.agents import AgentAccess
 BUILT_IN: Final = "built-in"
 _SUBAGENT: Final = "subagent"
 _MCP_CALL: Final = "mcp_call"
-# With these, a pattern is not contained in another only because its text matches.
+# Characters of patterns for which matching texts does not prove that one pattern contains another.
 _OTHER_PATTERNS: Final = frozenset("?[]")
 
 _ANSWER: Final = (
@@ -28,8 +28,8 @@ _ANSWER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AgentType:
-    """A kind of subagent. `profile` names a read-only profile or a table of the settings that
-    limits its tools further; `tools` None: what its parent may use.
+    """A type of subagent. `profile` is a read-only profile or a table of the settings that also limits
+    its tools; `tools` None: all tools that its parent may use.
     """
 
     name: str
@@ -41,7 +41,7 @@ class AgentType:
     model: str | None = None
     budget: Mapping[str, Any] | None = None
     source: str = BUILT_IN
-    # What limits it, if no table of the settings says so.
+    # The access of agents of this type, if no table of the settings defines it.
     access: AgentAccess | None = None
 
     @property
@@ -51,8 +51,8 @@ class AgentType:
 
 
 def narrow_tools(*lists: Collection[str] | None) -> tuple[str, ...] | None:
-    """The names that all lists have, None: no list limits them. A pattern with `*` stands for the
-    names of the other lists that it matches, and never widens one; other patterns stand for nothing.
+    """The intersection of lists of names; None if all lists are None (no limit). A pattern with `*`
+    matches names and patterns of the other lists and never adds to them; other patterns are ignored.
     """
     found: tuple[str, ...] | None = None
     for names in lists:
@@ -68,20 +68,20 @@ def narrow_tools(*lists: Collection[str] | None) -> tuple[str, ...] | None:
 
 
 def _is_within(name: str, patterns: Collection[str]) -> bool:
-    """Whether all that a name or a pattern stands for is in one of the patterns."""
-    # The text of a pattern has no `*`: that of the name is matched only by one of the pattern.
+    """Whether everything that a name or pattern matches is also matched by one of the patterns."""
+    # A `*` in the name is a character that only a `*` of a pattern can match.
     return any(fnmatchcase(name, one) for one in patterns)
 
 
 def reachable_tools(shown: Collection[str] | None) -> Collection[str] | None:
-    """The shown tools, and those of MCP servers if the tool that calls them is shown: they are
-    listed only once they have been looked up.
+    """The shown tools, and all tools of MCP servers if the tool that calls them is shown: they are not
+    listed before they have been looked up.
     """
     return shown if shown is None or _MCP_CALL not in shown else {*shown, f"{REMOTE_PREFIX}*"}
 
 
 def offered_tools(rt: Runtime, agent: str) -> list[str] | None:
-    """The default tools of an agent, and the one that starts subagents if it may use that."""
+    """The default tools of an agent and `subagent`; None if the agent may not use `subagent`."""
     access = rt.agents.of(agent)
     if access is not None and not access.may_call(_SUBAGENT, edits_files=False):
         return None
@@ -131,7 +131,7 @@ _TYPES: Final = (
 )
 BUILT_IN_TYPES: Final[Mapping[str, AgentType]] = {one.name: one for one in _TYPES}
 
-# Names of other vocabularies, in lower case.
+# Names of types in other products, in lower case.
 ALIASES: Final[Mapping[str, str]] = {
     "bash": "shell",
     "general-purpose": "general",
@@ -144,6 +144,6 @@ ALIASES: Final[Mapping[str, str]] = {
 
 
 def find_type(name: str, types: Mapping[str, AgentType]) -> AgentType | None:
-    """The type with this name, in any case, or with the name that another vocabulary has for it."""
+    """The type with this name, in any letter case, or with this alias; None if there is none."""
     folded = name.strip().casefold()
     return types.get(name) or types.get(folded) or types.get(ALIASES.get(folded, ""))

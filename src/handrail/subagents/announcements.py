@@ -1,4 +1,4 @@
-"""What an agent is told before its next step: which of its subagents and jobs have ended."""
+"""Messages for an agent about subagents and jobs that have ended."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from handrail.subagents.child import Subagent
 
 
 def ended_agents(children: Iterable[Subagent]) -> list[str]:
-    """A line for each subagent that has ended in the background, once. It has no text of the
-    subagent.
+    """A line for each background subagent that has ended, once. It contains no text of the subagent,
+    which is untrusted.
     """
     found = []
     for child in children:

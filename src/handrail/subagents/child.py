@@ -1,29 +1,35 @@
-"""A subagent at work: its agent, its state, and how the record shows it."""
+"""A subagent: its agent, its state, its jobs and reports, and its form in the store."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from handrail.agent.agent import Agent
 from handrail.agent.budget import Budget, BudgetMeter
 from handrail.agent.conversation import Conversation, load_conversation
+from handrail.agent.report import ReportBuilder
 from handrail.core.agent_results import AgentReport, AgentResult, AgentStatus, Usage
 from handrail.core.events import Listener
 from handrail.core.ports.agents import ResolvedModel
-from handrail.core.ports.records import SUBAGENT_PREFIX
+from handrail.core.ports.processes import JobState
+from handrail.core.ports.records import SUBAGENT_PREFIX, Store
 from handrail.core.ports.subagents import AgentLineage, SubagentState, SubagentStatus
-from handrail.core.problems import Problem
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.engine.runtime import Runtime
 from handrail.subagents import messages
+from handrail.subagents.ids import call_of_prefix
 from handrail.subagents.places import WorkingPlace
+
+# The most calls of an agent that are read from the record.
+_MOST_CALLS: Final = 10_000
 
 
 class ChildAgent(Agent):
-    """An agent that another agent started: it has its place in a chain and a share of a budget."""
+    """An agent that another agent started: it has a position in a chain and shares a budget."""
 
     def __init__(
         self, rt: Runtime, lineage: AgentLineage, parent: BudgetMeter | None, **options: Any
@@ -32,7 +38,7 @@ class ChildAgent(Agent):
         self._lineage = lineage
         self._parent = parent
         self.meter: BudgetMeter | None = None
-        # What the ids of its calls begin with from now on; None: as before.
+        # The prefix of the ids of its calls from the next task on; None: the current one.
         self.call_prefix: str | None = None
 
     @property
@@ -42,11 +48,11 @@ class ChildAgent(Agent):
 
     @property
     def open_jobs(self) -> tuple[str, ...]:
-        """The background jobs that the agent has started and not seen the end of."""
+        """The background jobs of the agent whose end it has not been told."""
         return tuple(self._jobs)
 
     async def has_unfinished_task(self) -> bool:
-        """Whether its conversation has a task to go on with."""
+        """Whether its conversation has an unfinished task."""
         kept = await load_conversation(self.session, self._rt.store)
         return bool(kept.state.get("unfinished"))
 
@@ -63,7 +69,7 @@ class ChildAgent(Agent):
 
     async def _open_conversation(self, model: str, emit: Listener) -> Conversation:
         conversation = await super()._open_conversation(model, emit)
-        # Lists of sessions leave it out: it is a part of another one.
+        # Lists of sessions leave out conversations with a parent.
         conversation.update(parent=self._lineage.parent)
         if self.call_prefix is not None:
             conversation.continue_under(self.call_prefix)
@@ -72,17 +78,17 @@ class ChildAgent(Agent):
 
 @dataclass(slots=True)
 class Subagent:
-    """What is known of one subagent. `agent` and `work` are None if another process started it."""
+    """One subagent. `agent` and `work` are None if another process started it."""
 
     id: str
     lineage: AgentLineage
     task: str
     conversation: str
-    # The agent, the conversation and the call that started it.
+    # The conversation and the call that started it.
     parent_conversation: str
     call_id: str
     background: bool = False
-    # The tools that it was limited to when it was started; None: by its type and its parent alone.
+    # The tools to which its calls have limited it; None: only its type and its parent limit it.
     tools: tuple[str, ...] | None = None
     status: SubagentStatus = "running"
     started: float = 0.0
@@ -93,16 +99,16 @@ class Subagent:
     problem: Problem | None = None
     agent: ChildAgent | None = None
     work: asyncio.Task[None] | None = None
-    # Where it works; None before its first step in this process.
+    # Its slot for work; None before its first step in this process.
     place: WorkingPlace | None = None
-    # Whether its parent knows that it has ended, and has its report.
+    # Whether its parent has been told that it has ended, and whether it has got its report.
     announced: bool = False
     reported: bool = False
-    # Whether it goes on with an earlier conversation.
+    # Whether it continues an earlier conversation.
     resumed: bool = False
-    # What the agent that started it told it beside the task.
+    # What the parent told it in addition to the task.
     context: str | None = None
-    # The session whose record keeps it; empty: that of the process.
+    # The session in which it is stored; empty: the session of this process.
     session: str = ""
 
     @property
@@ -112,7 +118,7 @@ class Subagent:
 
     @property
     def running(self) -> bool:
-        """Whether it is at work in this process."""
+        """Whether it is working in this process."""
         return self.work is not None and not self.work.done()
 
     def belongs_to(self, agent: str, conversation: str) -> bool:
@@ -121,7 +127,7 @@ class Subagent:
 
     @contextmanager
     def abort_if_cancelled(self) -> Iterator[None]:
-        """It has been aborted if its start is cancelled."""
+        """Mark the subagent as aborted if the block is cancelled."""
         try:
             yield
         except asyncio.CancelledError:
@@ -130,13 +136,13 @@ class Subagent:
 
     @property
     def first_message(self) -> str:
-        """What it is told first."""
+        """The first message of its conversation: the task and its context."""
         if not self.context:
             return self.task
         return f"{self.task}\n\nWhat the agent that asks you knows:\n{self.context}"
 
     def continue_under(self, prefix: str) -> None:
-        """Let the ids of its calls begin with `prefix` from its next task on."""
+        """Set the prefix of the ids of its calls, from its next task on."""
         if self.agent is not None:
             self.agent.call_prefix = prefix
 
@@ -146,12 +152,12 @@ class Subagent:
         self.announced = self.reported = False
 
     def finish(self, result: AgentResult) -> None:
-        """Keep what the agent returned."""
+        """Store the result of the agent."""
         self.status, self.text, self.turns = result.status, result.text, result.turns
         self.problem = result.problem
 
     def state(self) -> SubagentState:
-        """The subagent as others see it."""
+        """The public state of the subagent."""
         used = None if self.agent is None else self.agent.meter
         return SubagentState(
             self.id,
@@ -170,7 +176,7 @@ class Subagent:
         )
 
     def result(self) -> AgentResult:
-        """What the subagent returned, for Python."""
+        """The result of the subagent for the Python API."""
         status: AgentStatus = "aborted"
         if self.status != "running" and self.status != "interrupted":
             status = self.status
@@ -185,7 +191,7 @@ class Subagent:
         )
 
     def to_record(self) -> dict[str, Any]:
-        """What the store keeps, as JSON."""
+        """The JSON form in the store."""
         return {
             "type": self.lineage.agent_type,
             "chain": list(self.lineage.chain),
@@ -203,9 +209,54 @@ class Subagent:
             "problem": None if self.problem is None else self.problem.to_dict(),
         }
 
+    @classmethod
+    def from_record(cls, key: str, session: str, kept: Mapping[str, Any]) -> Subagent:
+        """Parse a subagent of another process from the store; one that was running counts as interrupted."""
+        problem = kept["problem"]
+        status = kept["status"]
+        return cls(
+            key.removeprefix(SUBAGENT_PREFIX),
+            AgentLineage(kept["type"], tuple(kept["chain"])),
+            kept["task"],
+            kept["conversation"],
+            kept["parent_conversation"],
+            kept["call_id"],
+            kept["background"],
+            None if kept["tools"] is None else tuple(kept["tools"]),
+            "interrupted" if status == "running" else status,
+            text=kept["text"],
+            turns=kept["turns"],
+            usage=Usage.from_dict(kept["usage"]),
+            problem=None if problem is None else Problem(**problem),
+            announced=True,
+            reported=True,
+            context=kept.get("context"),
+            session=session,
+        )
+
+    async def cut_continued(self, store: Store, is_cut: Callable[[str], bool]) -> bool:
+        """Restore a subagent that has ended as it was before a call for which `is_cut` is true continued
+        it; returns whether there was such a call.
+        """
+        conversation = await load_conversation(self.conversation, store)
+        calls = [(turn, call_of_prefix(prefix, self.id)) for turn, prefix in conversation.prefixes]
+        begun = next((turn for turn, call_id in calls if is_cut(call_id)), None)
+        if begun is None:
+            return False
+        conversation.cut(begun)
+        conversation.update(unfinished=False)
+        await conversation.flush()
+        owner = conversation.prefixes[-1][1] if conversation.prefixes else conversation.id
+        said = [one.text for one in conversation.messages if one.role == "assistant"]
+        self.call_id = call_of_prefix(owner, self.id)
+        self.task, self.context = (conversation.user_texts or (self.task,))[-1], None
+        self.text, self.turns = (said or [""])[-1], conversation.turn_count
+        self.status, self.problem = "done", None
+        return True
+
 
 def select_started(found: Iterable[Subagent], conversation: str) -> list[Subagent]:
-    """Those of the subagents that a conversation has started, and all below them."""
+    """The subagents that a conversation has started, and all subagents below them."""
     conversations, selected = {conversation}, []
     for child in sorted(found, key=lambda one: one.lineage.depth):
         if child.parent_conversation in conversations:
@@ -214,28 +265,28 @@ def select_started(found: Iterable[Subagent], conversation: str) -> list[Subagen
     return selected
 
 
-def read_record(key: str, session: str, kept: Mapping[str, Any]) -> Subagent:
-    """The subagent that another process of a session has left in the store; one that ran is
-    interrupted.
+async def end_jobs(rt: Runtime, agent: str, followed: Collection[str]) -> None:
+    """End the running jobs that the calls of an agent have started, and the jobs `followed`."""
+    # An agent that is ended during a step does not follow the jobs of that step yet.
+    made = await rt.store.calls(session=rt.session.id, agent=agent, limit=_MOST_CALLS)
+    calls = {record.call_id for record in made}
+    if not calls and not followed:
+        return
+    for job in await rt.jobs.list():
+        own = job.session == rt.session.id and (job.call_id in calls or job.id in followed)
+        if own and job.state is JobState.RUNNING:
+            # The job may have ended in the meantime.
+            with suppress(ProblemRaised):
+                await rt.jobs.kill(job.id)
+
+
+async def report_agent(store: Store, agent: str, children: Iterable[AgentReport]) -> AgentReport:
+    """The report of an agent and its subagents, from the record of its calls in all sessions. A call
+    without a result is listed as unfinished.
     """
-    problem = kept["problem"]
-    status = kept["status"]
-    return Subagent(
-        key.removeprefix(SUBAGENT_PREFIX),
-        AgentLineage(kept["type"], tuple(kept["chain"])),
-        kept["task"],
-        kept["conversation"],
-        kept["parent_conversation"],
-        kept["call_id"],
-        kept["background"],
-        None if kept["tools"] is None else tuple(kept["tools"]),
-        "interrupted" if status == "running" else status,
-        text=kept["text"],
-        turns=kept["turns"],
-        usage=Usage.from_dict(kept["usage"]),
-        problem=None if problem is None else Problem(**problem),
-        announced=True,
-        reported=True,
-        context=kept.get("context"),
-        session=session,
-    )
+    builder = ReportBuilder()
+    for record in reversed(await store.calls(agent=agent, limit=_MOST_CALLS)):
+        builder.add_recorded(record)
+    for child in children:
+        builder.add_child(child)
+    return builder.build()

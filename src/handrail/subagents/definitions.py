@@ -1,4 +1,4 @@
-"""Agents that users define: in Markdown files with frontmatter, or in tables of the settings."""
+"""User-defined agents: in Markdown files with frontmatter, or in tables of the settings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MAX_STEPS: Final = 1_000
 SETTINGS: Final = "settings"
 _SHOWN: Final = 200
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-# The ids of running agents end like this.
+# The form of the ids of running agents.
 _LIKE_AN_ID: Final = re.compile(r".*-[0-9a-f]{8}")
 _OWN_KEYS: Final = frozenset({"description", "tools", "model", "mode", "max_steps", "policy"})
-# Fields of `.claude/agents` with a meaning here.
+# Fields of `.claude/agents` that have a counterpart.
 _SAME_MEANING: Final = {"permissionMode": "mode", "maxTurns": "max_steps"}
-# Those without one: they are ignored, and listed.
+# Fields without a counterpart: they are ignored and listed.
 _IGNORED: Final = frozenset(
     {
         *("color", "skills", "hooks", "mcpServers", "memory", "background", "effort"),
@@ -34,7 +34,7 @@ _IGNORED: Final = frozenset(
     }
 )
 _INHERITED: Final = "inherit"
-# Names with a meaning of their own in questions, lists and settings.
+# Names that have another meaning in questions, lists and settings.
 _RESERVED: Final = frozenset(
     {
         *BUILT_IN_TYPES,
@@ -51,8 +51,8 @@ class InvalidDefinition(Exception):
 
 
 class DefinitionFile(NamedTuple):
-    """A Markdown file that defines an agent: its frontmatter and the text below, or why it cannot be
-    used. `source` says whose it is, `digest` is the hash of `text`, which is the whole file.
+    """A Markdown file that defines an agent: its frontmatter (`values`) and the text below, or why it
+    cannot be used. `source` is "user" or "project", `digest` is the hash of `text`, the whole file.
     """
 
     path: str
@@ -71,8 +71,8 @@ class DefinitionFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgentDefinition:
-    """What a file or a table says about an agent. `access` has what limits it: `tools`, `policy`,
-    `mode` and `type`.
+    """The definition of an agent from a file or a table. `access` has the keys that limit it: `tools`,
+    `policy`, `mode` and `type`.
     """
 
     name: str
@@ -82,7 +82,7 @@ class AgentDefinition:
     model: str | None = None
     max_steps: int | None = None
     budget: Mapping[str, Any] | None = None
-    # Fields that have no meaning here.
+    # Fields that Handrail does not use.
     ignored: tuple[str, ...] = ()
 
     @property
@@ -92,7 +92,9 @@ class AgentDefinition:
         return named if named is not None else self.name if self.name in BUILT_IN_TYPES else None
 
     def make_type(self, source: str) -> AgentType:
-        """The type of the agents that this defines; a definition of a built-in type changes it."""
+        """The type of agent that this defines; a definition with the name of a built-in type changes that
+        type.
+        """
         base = None if self.base is None else BUILT_IN_TYPES[self.base]
         shown = safe_text(self.description, one_line=True)[:_SHOWN]
         if base is None:
@@ -112,7 +114,9 @@ class AgentDefinition:
 
 
 def check_name(name: Any) -> str:
-    """The name of an agent; raises `InvalidDefinition` for one that could be taken for another."""
+    """Return the name of an agent; raises `InvalidDefinition` if it is invalid, reserved or looks like
+    an id.
+    """
     if not isinstance(name, str) or len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise InvalidDefinition(
             f"a name has at most {MAX_NAME} lowercase letters, digits and single hyphens between them"
@@ -140,7 +144,7 @@ def read_file(file: DefinitionFile) -> AgentDefinition:
     table = {key: value for key, value in values.items() if key not in _IGNORED}
     unknown = sorted(set(table) - _OWN_KEYS)
     if unknown:
-        # A field that would narrow the agent must not be passed over.
+        # Not ignored: an unknown field may be meant to limit the agent.
         raise InvalidDefinition(f"unknown field in the frontmatter: {unknown[0][:MAX_NAME]!r}")
     for listed in ("tools", "policy"):
         if isinstance(table.get(listed), str):

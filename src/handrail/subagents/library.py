@@ -1,7 +1,7 @@
-"""The types of agents that can be started: built-in, and those that the user defines.
+"""The types of agents that can be started: built-in and user-defined ones.
 
-Tables of the settings and files of the user are trusted; a file of the project counts only while the
-user trusts exactly its bytes. Files are read again at every use.
+Tables of the settings and files of the user are trusted; a file of the project can be used only while
+the user trusts exactly its content. Files are read again at every use.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.text.safe_text import safe_text
 from handrail.policy.agents import AgentAccess, read_access
 from handrail.policy.rules.parse import CanonicalName
-from handrail.subagents.agent_types import BUILT_IN, BUILT_IN_TYPES, AgentType
+from handrail.subagents.agent_types import BUILT_IN_TYPES, AgentType
 from handrail.subagents.definitions import (
     SETTINGS,
     AgentDefinition,
@@ -31,13 +31,13 @@ _SHOWN: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class LibraryOptions:
-    """Where agents are defined. `read_files` reads the files as they are now, by precedence; `tables`
-    are the definitions of the settings; `canonical` knows the names of tools in all vocabularies.
+    """Where agents are defined. `read_files` reads the current files in the order of precedence; `tables`
+    are the definitions of the settings; `canonical` resolves the names of tools in all dialects.
     """
 
     read_files: Callable[[], Sequence[DefinitionFile]]
     tables: Sequence[AgentDefinition] = ()
-    # Whether the user trusts the file of the project at a path while it has a hash.
+    # Whether the user trusts the project file with this path and hash.
     trusts: Callable[[str, str], bool] = lambda path, digest: False
     canonical: CanonicalName = lambda name: None
 
@@ -45,7 +45,7 @@ class LibraryOptions:
 class _LibraryEntry(NamedTuple):
     summary: AgentSummary
     kind: AgentType | None
-    # What describes it: the file, or the prompt.
+    # The text of the definition: the file, or the prompt.
     text: str = ""
 
 
@@ -56,7 +56,7 @@ class AgentLibrary:
         self._options = options
 
     def canonical(self, tool: str) -> str | None:
-        """The own name of a tool, from its name in any vocabulary; None: no vocabulary has it."""
+        """The canonical name of a tool, from its name in any dialect; None if no dialect has it."""
         return self._options.canonical(tool)
 
     def list(self) -> Sequence[AgentSummary]:
@@ -72,23 +72,23 @@ class AgentLibrary:
         }
 
     def find(self, name: str) -> AgentSummary | None:
-        """The definition of this name, also if it cannot be used; the first one if there are several."""
+        """The first definition of this name, even if it cannot be used; None if there is none."""
         return next((one for one in self.list() if one.name == name), None)
 
     def show(self, name: str) -> Sequence[tuple[AgentSummary, str]]:
-        """The definitions of this name, each with the text that its hash is about."""
+        """The definitions of this name, each with the text of which it has the hash."""
         return [(one.summary, one.text) for one in self._entries() if one.summary.name == name]
 
     def _entries(self) -> Sequence[_LibraryEntry]:
-        tables = {one.name: _from_table(one) for one in self._options.tables}
-        built_in = [tables.pop(name, _built_in(kind)) for name, kind in BUILT_IN_TYPES.items()]
+        tables = {one.name: _entry(one.make_type(SETTINGS)) for one in self._options.tables}
+        built_in = [tables.pop(name, _entry(kind)) for name, kind in BUILT_IN_TYPES.items()]
         found = [*built_in, *(tables[name] for name in sorted(tables))]
         for file in self._options.read_files():
             found.append(self._resolve_clash(self._read(file), found))
         return found
 
     def _resolve_clash(self, new: _LibraryEntry, found: Sequence[_LibraryEntry]) -> _LibraryEntry:
-        """The entry, refused if an earlier definition has its name."""
+        """The entry, marked as unusable if an earlier definition has its name."""
         for summary, _, _ in found:
             same = summary.name == new.summary.name
             if same and summary.problem is None and new.summary.problem is None:
@@ -121,7 +121,7 @@ class AgentLibrary:
         return _LibraryEntry(summary, kind, file.text)
 
     def _access(self, defined: AgentDefinition, path: str) -> AgentAccess:
-        """What limits an agent; raises `InvalidDefinition`."""
+        """The access of a defined agent; raises `InvalidDefinition`."""
         table = dict(defined.access or {}) or {"tools": ["*"]}
         try:
             return read_access(defined.name, table, self._options.canonical, lambda key: path)
@@ -129,14 +129,7 @@ class AgentLibrary:
             raise InvalidDefinition(raised.problem.message) from raised
 
 
-def _built_in(kind: AgentType) -> _LibraryEntry:
-    return _LibraryEntry(
-        AgentSummary(kind.name, kind.description, BUILT_IN), kind, kind.instructions
-    )
-
-
-def _from_table(defined: AgentDefinition) -> _LibraryEntry:
-    kind = defined.make_type(SETTINGS)
-    return _LibraryEntry(
-        AgentSummary(kind.name, kind.description, SETTINGS), kind, kind.instructions
-    )
+def _entry(kind: AgentType) -> _LibraryEntry:
+    """The entry of a built-in type or of a table of the settings."""
+    summary = AgentSummary(kind.name, kind.description, kind.source)
+    return _LibraryEntry(summary, kind, kind.instructions)

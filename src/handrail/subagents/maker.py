@@ -1,4 +1,4 @@
-"""Makes the agents of a session: finds their type, and gives them permissions, a model and limits."""
+"""Creates the agents of a session: finds their type, and sets permissions, model and limits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from handrail.agent.budget import Budget, current_meter
 from handrail.core.names.caller_words import arg_value
+from handrail.core.ports.agents import AgentServices
+from handrail.core.ports.models import Model
 from handrail.core.ports.remote_tools import REMOTE_PREFIX
 from handrail.core.ports.subagents import AgentSummary, DefinedAgent, SubagentRequest
 from handrail.core.text.safe_text import safe_text
@@ -23,13 +25,12 @@ from handrail.subagents.agent_types import (
 )
 from handrail.subagents.child import ChildAgent, Subagent
 from handrail.subagents.library import AgentLibrary
-from handrail.subagents.models import check_model, choose_model
 
 _SHOWN: Final = 64
 
 
 class AgentMaker:
-    """Makes agents of the types of a library, which is read again for each of them."""
+    """Creates agents of the types in a library, which is read again for each agent."""
 
     def __init__(self, rt: Runtime, library: AgentLibrary) -> None:
         self._rt = rt
@@ -40,8 +41,8 @@ class AgentMaker:
         return self._library.list()
 
     def find(self, name: str, field: str) -> AgentType:
-        """The type of this name, or of its name in another vocabulary; raises `invalid_arguments`, and
-        `untrusted` if the user does not trust its file.
+        """The type with this name or alias; raises `invalid_arguments`, or `untrusted` if the user does not
+        trust its file.
         """
         types = self._library.types()
         kind = find_type(name, types)
@@ -53,8 +54,8 @@ class AgentMaker:
         raise messages.NO_SUCH_TYPE.error(agent=shown, known=known, field=field)
 
     def _named_tools(self, request: SubagentRequest) -> Sequence[str] | None:
-        """The tools that a call allows its agent, by their own names; raises `invalid_arguments` for
-        one that does not exist. Those of MCP servers may not be known yet.
+        """The canonical names of the tools that a call allows its agent; raises `invalid_arguments` for a
+        tool that does not exist. Tools of MCP servers are not checked, because they may not be known yet.
         """
         if request.tools is None:
             return None
@@ -70,14 +71,14 @@ class AgentMaker:
         """Give a subagent its permissions and its agent; raises `invalid_arguments`."""
         rt, meter = self._rt, current_meter.get()
         model = choose_model(rt.agent_services, request, kind)
-        # What its parent's model was not shown, it is not shown either.
+        # The subagent gets no tools that its parent's model was not shown.
         declared = rt.child_calls.declared_tools(child.parent, child.parent_conversation)
         shown = reachable_tools(declared)
         child.tools = narrow_tools(reachable_tools(self._named_tools(request)), child.tools)
         tools = narrow_tools(kind.tools, child.tools, shown)
         profile = kind.profile
         if kind.access is not None:
-            # By its own id: a changed file changes nothing for agents that are at work.
+            # Defined under its own id, so that a changed file does not affect agents that are working.
             rt.agents.define(child.id, kind.access)
             profile = child.id
         rt.limit_agent(child.id, tools, parent=child.parent, profile=profile)
@@ -106,7 +107,7 @@ class AgentMaker:
         check_model(self._rt.agent_services, kind.model)
         if kind.access is not None:
             self._rt.agents.define(name, kind.access)
-            # A file may only narrow what the main agent may do.
+            # A file can only restrict what the main agent may do.
             self._rt.limit_agent(name, None, parent=MAIN, profile=name)
         defaults = self._rt.agent_services.defaults
         return DefinedAgent(
@@ -131,8 +132,32 @@ def _least(*limits: int | None) -> int | None:
 
 
 def _smaller(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The lower limit of each kind."""
+    """The lower of two limits, for each kind of limit."""
     merged = dict(one)
     for kind, limit in (other or {}).items():
         merged[kind] = limit if merged.get(kind) is None else min(limit, merged[kind])
     return merged
+
+
+def choose_model(
+    services: AgentServices, request: SubagentRequest, kind: AgentType
+) -> str | Model | None:
+    """The model of a subagent: that of the call, of its type, or the default (None). Raises
+    `invalid_arguments` for a name that is not in the user's settings.
+    """
+    name = request.model or kind.model
+    check_model(services, name)
+    if name is not None:
+        return name
+    model: Any = services.resolve_model(None).model
+    # A scripted model has separate answers for each subagent.
+    of_child = getattr(model, "child", None)
+    return of_child(kind.name, request.description) if of_child is not None else None
+
+
+def check_model(services: AgentServices, name: str | None) -> None:
+    """Raise `invalid_arguments` unless the user's settings name the model; None is the default."""
+    known = services.defaults.models
+    if name is not None and name not in known:
+        listed = ", ".join(known) or "none"
+        raise messages.MODEL_NOT_LISTED.error(model=name[:100], names=listed, field="model")

@@ -1,4 +1,4 @@
-"""The place that a subagent occupies at work, and lends while it waits for others."""
+"""The slot that a subagent occupies while it works, and releases while it waits for others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class WorkingPlace:
-    """One of a limited number of places. It is free from the start of the first of several waits
+    """One of a limited number of slots. During overlapping waits it is free from the start of the first
     until the end of the last.
     """
 
@@ -21,7 +21,7 @@ class WorkingPlace:
 
     @asynccontextmanager
     async def occupied(self) -> AsyncIterator[None]:
-        """Wait for a free place, and have it for the work in the block."""
+        """Wait for a free slot and hold it during the block."""
         await self._places.acquire()
         self._at_work = self._held = True
         try:
@@ -32,8 +32,8 @@ class WorkingPlace:
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[None]:
-        """Leave the place to others for the block. A block that is cancelled does not take it back: its
-        agent may end, and others may never return the place. If the agent goes on, it calls `regain`.
+        """Release the slot during the block. A cancelled block does not wait for a slot again: its agent
+        may be ending, and a slot may never become free. If the agent continues, it calls `regain`.
         """
         self._waits += 1
         self._free()
@@ -50,7 +50,7 @@ class WorkingPlace:
         await self._take_back()
 
     async def regain(self) -> None:
-        """Wait for a place again if a cancelled wait has left the work without one."""
+        """Wait for a slot if a cancelled wait has left the agent without one."""
         await self._take_back()
 
     async def _take_back(self) -> None:
@@ -60,7 +60,7 @@ class WorkingPlace:
             await self._places.acquire()
             self._held = True
             if self._waits or not self._at_work:
-                # Meanwhile another wait began, or the work ended.
+                # Another wait has begun, or the work has ended in the meantime.
                 self._free()
 
     def _is_due(self) -> bool:

@@ -1,4 +1,4 @@
-"""The subagents of one runtime: which may start, how long others wait for them, how they end."""
+"""The subagents of one runtime: starting, waiting for them, and ending them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,14 @@ from handrail.policy.agents import AgentAction
 from handrail.subagents import messages
 from handrail.subagents.agent_types import AgentType
 from handrail.subagents.announcements import ended_agents, ended_jobs
-from handrail.subagents.child import ChildAgent, Subagent, read_record, select_started
-from handrail.subagents.child_jobs import end_jobs
-from handrail.subagents.continuation import cut_continued
+from handrail.subagents.child import ChildAgent, Subagent, end_jobs, report_agent, select_started
 from handrail.subagents.ids import call_prefix, new_agent_id
 from handrail.subagents.library import AgentLibrary
 from handrail.subagents.maker import AgentMaker
 from handrail.subagents.places import WorkingPlace
-from handrail.subagents.record_report import report_agent
 from handrail.subagents.similar_tasks import find_duplicate
 
-# A subagent that was ended gets so long to settle its calls.
+# How long a cancelled subagent may take to end its calls.
 _END_S: Final = 30.0
 _LOOK_S: Final = 5.0
 
@@ -59,7 +56,7 @@ class SubagentLimits:
 
 
 class SessionSubagents:
-    """The subagents of one session; those of earlier processes are read from the store."""
+    """The subagents of one session; those of earlier processes are loaded from the store."""
 
     def __init__(
         self, rt: Runtime, library: AgentLibrary, limits: SubagentLimits | None = None
@@ -102,7 +99,7 @@ class SessionSubagents:
         return agent_id in self._known
 
     async def output(self, agent_id: str, call: ToolCall, wait_s: float) -> SubagentState:
-        """The subagent after waiting for its end; raises `not_found`, `denied`."""
+        """The state of a subagent after waiting for its end; raises `not_found`, `denied`."""
         child = self._find_own(agent_id, call)
         if child.running and wait_s > 0:
             self._rt.child_calls.detach_call()
@@ -111,7 +108,7 @@ class SessionSubagents:
         return await self.current(child.id)
 
     async def cancel(self, agent_id: str, call: ToolCall) -> SubagentState:
-        """End a subagent and all below it."""
+        """End a subagent and its subagents; see `Subagents.cancel`."""
         child = self._find_own(agent_id, call)
         if not child.running:
             raise messages.NOT_RUNNING.error(agent_id=agent_id, status=child.status)
@@ -124,14 +121,14 @@ class SessionSubagents:
         return [child.state() for child in self._known.values()]
 
     async def result(self, agent_id: str) -> AgentResult:
-        """What a subagent returned, once it has ended."""
+        """Wait for a subagent to end and return its result."""
         child = self._find(agent_id)
         if child.work is not None:
             await asyncio.wait({child.work})
         return child.result()
 
     async def announcements(self, agent: str, conversation: str, jobs: set[str]) -> list[str]:
-        """What the agent has not been told yet; it is asked before each step."""
+        """Messages for the agent about subagents and jobs that have ended; called before each step."""
         own = self._known.get(agent)
         if own is not None and own.place is not None:
             await own.place.regain()
@@ -139,7 +136,7 @@ class SessionSubagents:
         return [*ended_agents(mine), *await ended_jobs(self._rt, jobs)]
 
     def take_reports(self, agent: str, conversation: str) -> list[AgentReport]:
-        """The reports of subagents of a conversation that have ended, each once."""
+        """The reports of a conversation's subagents that have ended; each is returned once."""
         found = []
         for child in self._known.values():
             ended = not child.running and not child.reported
@@ -158,15 +155,15 @@ class SessionSubagents:
         ]
 
     def list_types(self) -> Sequence[AgentSummary]:
-        """The types of agents in a fixed order, with definitions that cannot be used."""
+        """The types of agents in a fixed order, including definitions that cannot be used."""
         return self._maker.list_types()
 
     def become(self, name: str) -> DefinedAgent | None:
-        """Limit an agent by the user's definition of its name; see `Subagents.become`."""
+        """Apply the user's definition of this name to the agent; see `Subagents.become`."""
         return self._maker.become(name)
 
     async def end_started(self, is_cut: Callable[[str], bool]) -> None:
-        """End the subagents that cut calls have started; those that were interrupted do not go on."""
+        """End the subagents of calls for which `is_cut` is true; see `Subagents.end_started`."""
         for child in list(self._known.values()):
             if not is_cut(child.call_id):
                 continue
@@ -180,7 +177,7 @@ class SessionSubagents:
     async def cut_continued(self, is_cut: Callable[[str], bool]) -> None:
         """See `Subagents.cut_continued`."""
         for child in list(self._known.values()):
-            if not child.running and await cut_continued(child, self._rt.store, is_cut):
+            if not child.running and await child.cut_continued(self._rt.store, is_cut):
                 await self._save(child)
 
     async def aclose(self) -> None:
@@ -189,7 +186,7 @@ class SessionSubagents:
         await asyncio.gather(*map(self._end, running))
 
     def _create(self, request: SubagentRequest, call: ToolCall) -> Subagent:
-        """A new subagent of the caller; raises if it may not start."""
+        """Create a subagent of the caller; raises if it may not start."""
         above, now = self._lineage(call.agent), self._rt.agent_services.clock.monotonic()
         kind = self._check_type(request.agent, call, above)
         siblings = [one for one in self._known.values() if one.parent == call.agent]
@@ -221,7 +218,7 @@ class SessionSubagents:
             return None
         child = self._find_own(request.resume, call, field="resume")
         if child.parent != call.agent:
-            # Only its parent has the limits that bind it too.
+            # Other agents may have wider limits than its parent.
             raise messages.OTHER_CHAIN.error(agent_id=child.id, field="resume")
         if child.running:
             raise messages.STILL_RUNNING.error(agent_id=child.id)
@@ -229,7 +226,7 @@ class SessionSubagents:
         return child
 
     def _goes_on(self, child: Subagent, request: SubagentRequest) -> bool:
-        """Whether a subagent goes on with its unfinished task instead of getting another one."""
+        """Whether a subagent continues its unfinished task instead of getting a new one."""
         same = " ".join(request.task.split()) == " ".join(child.task.split())
         return same and (child.problem is not None or child.status == "interrupted")
 
@@ -241,7 +238,7 @@ class SessionSubagents:
             raise RuntimeError("the subagent has no agent")
         try:
             async with child.place.occupied():
-                # One that was interrupted before its first step has nothing to go on with.
+                # A subagent that was interrupted before its first step has no task to continue.
                 if goes_on and await agent.has_unfinished_task():
                     result = await agent.resume(on_event=listener)
                 else:
@@ -253,16 +250,16 @@ class SessionSubagents:
         except Exception as error:
             problem = messages.FAILED.fill(error=type(error).__name__)
             child.status, child.problem = "failed", problem
-            # A call that waits for it reports the defect.
+            # A call that waits for the subagent reports the defect.
             raise
         finally:
             ending = asyncio.ensure_future(self._finish(child, agent, result))
-            # However often it is cancelled: one that is kept as running goes on in a resumed task.
+            # Not cancellable: a subagent that stays stored as running would continue in a resumed task.
             await wait_uncancellable(ending)
             ending.result()
 
     async def _finish(self, child: Subagent, agent: ChildAgent, result: AgentResult | None) -> None:
-        """End what belongs to a subagent, and keep its report."""
+        """End the subagents, jobs and hooks of a subagent, and store its report."""
         below = [one for one in self._known.values() if one.parent == child.id]
         for one in below:
             if one.running:
@@ -274,7 +271,7 @@ class SessionSubagents:
             child.finish(result)
         report = AgentReport() if result is None else result.report
         if result is None or child.resumed:
-            # Also what calls in flight and an earlier process did.
+            # From the record, to include calls in flight and those of an earlier process.
             report = replace(await self._recorded_report(child), verified=report.verified)
         child.turns = agent.turn_count
         if agent.meter is not None:
@@ -287,7 +284,7 @@ class SessionSubagents:
         waiter = self._known.get(call.agent)
         place = None if waiter is None else waiter.place
         try:
-            # An agent that waits leaves its place to the one that it waits for.
+            # A waiting agent releases its slot, so that the subagent can get one.
             async with nullcontext() if place is None else place.lent():
                 await release_slot_while(self._wait(child, wait_s))
         except asyncio.CancelledError:
@@ -298,12 +295,12 @@ class SessionSubagents:
         if child.running:
             child.background = True
         elif child.work is not None:
-            # A defect of ours is reported as one.
+            # Raises the exception of a defect in Handrail.
             child.work.result()
             child.announced = True
 
     async def _wait(self, child: Subagent, wait_s: float) -> None:
-        """Wait until the subagent has ended; time in which the user is asked does not count."""
+        """Wait until the subagent has ended; the time in which the user is asked does not count."""
         clock, calls = self._rt.agent_services.clock, self._rt.model_calls
         end = clock.monotonic() - calls.user_wait_s + wait_s
         while child.running and child.work is not None:
@@ -324,7 +321,7 @@ class SessionSubagents:
         with anyio.CancelScope(shield=True):
             await asyncio.wait({child.work}, timeout=_END_S)
             if child.status == "running":
-                # It was cancelled before its first step, or does not end.
+                # The subagent was cancelled before its first step, or does not end in time.
                 child.status, child.problem = "aborted", messages.STOPPED.fill()
                 await self._save(child)
 
@@ -340,7 +337,7 @@ class SessionSubagents:
         return child
 
     def _find_own(self, agent_id: str, call: ToolCall, field: str = "job") -> Subagent:
-        """A subagent that the caller may use: its own, or one below those."""
+        """A subagent below the caller; raises `not_found`, or `denied` for any other."""
         child = self._find(agent_id, field)
         below = call.agent in child.lineage.chain[:-1]
         same = child.parent != call.agent or child.parent_conversation == call.conversation
@@ -349,14 +346,14 @@ class SessionSubagents:
         return child
 
     async def current(self, agent_id: str) -> SubagentState:
-        """The state; of a subagent at work with the report so far."""
+        """The state of a subagent, with its report so far if it is working."""
         child = self._find(agent_id)
         if child.running or child.work is None:
             child.report = await self._recorded_report(child)
         return child.state()
 
     async def find_reported(self, calls: Collection[str]) -> Sequence[AgentReport]:
-        """The reports that `take_reports` has given, or has given to an earlier process."""
+        """The reports that `take_reports` has returned to this or an earlier process."""
         started = [child for child in self._known.values() if child.call_id in calls]
         ended = [one for one in started if one.reported and one.status != "interrupted"]
         return [(await self.current(one.id)).report for one in ended]
@@ -368,7 +365,7 @@ class SessionSubagents:
         return replace(report, agent=child.id, status=child.status, answer=child.text)
 
     async def load(self) -> None:
-        """Read the subagents that earlier processes of the session have left."""
+        """Load the subagents of earlier processes of the session; a second call does nothing."""
         async with self._loading:
             if self._loaded:
                 return
@@ -377,7 +374,7 @@ class SessionSubagents:
             self._loaded = True
 
     async def adopt(self, conversation: str, sessions: Collection[str]) -> None:
-        """Read the subagents that a conversation has started in other sessions."""
+        """Load the subagents that a conversation has started in other sessions."""
         await self.load()
         for session in sessions:
             if session != self._rt.session.id:
@@ -389,8 +386,10 @@ class SessionSubagents:
         kept = await self._rt.store.load_state(session)
         found = [(key, value) for key, value in kept.items() if key.startswith(SUBAGENT_PREFIX)]
         decoded = [(key, json.loads(value)) for key, value in found]
-        # One that was deleted is null.
-        return [read_record(key, session, value) for key, value in decoded if value is not None]
+        # A deleted subagent is stored as null.
+        return [
+            Subagent.from_record(key, session, value) for key, value in decoded if value is not None
+        ]
 
     async def _save(self, child: Subagent) -> None:
         value = json.dumps(child.to_record(), ensure_ascii=True)

@@ -1,4 +1,4 @@
-"""Finds a task that another subagent got a moment ago."""
+"""Detects a task that another subagent has got recently."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_duplicate(
     task = _normalized(request.task)
     for one in siblings:
         counts = one.status in ("running", "done")
-        # One of an earlier process has no time.
+        # The start of a subagent of an earlier process is unknown (0).
         recent = one.started > 0 and now - one.started < DUPLICATE_S
         if not (counts and recent and one.lineage.agent_type == kind):
             continue

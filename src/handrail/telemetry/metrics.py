@@ -13,7 +13,7 @@ from handrail.core.events import Event
 
 
 class WaitingCalls(Protocol):
-    """Knows how many calls wait for an answer of the user."""
+    """Returns how many calls wait for an answer of the user."""
 
     waiting: int
 
@@ -43,7 +43,7 @@ class CallMetrics:
         )
 
     def watch(self, approval: WaitingCalls) -> None:
-        """Include the questions of a runtime, for as long as it exists."""
+        """Include the questions of a runtime, as long as it exists."""
         self._approvals.add(approval)
 
     def on_event(self, event: Event) -> None:
@@ -69,5 +69,5 @@ class CallMetrics:
 
 @cache
 def process_metrics(version: str) -> CallMetrics:
-    """The instruments of this process, from the meter provider of the program."""
+    """Return the instruments of this process, from the meter provider of the program."""
     return CallMetrics(get_meter("handrail", version))

@@ -1,7 +1,7 @@
-"""Spans from events: one per task of an agent, request to a model and call of a tool.
+"""Makes spans from events: one per task of an agent, request to a model and call of a tool.
 
-Names and attributes follow the semantic conventions of OpenTelemetry for generative AI; what they
-have no name for begins with `handrail.`.
+Names and attributes follow the semantic conventions of OpenTelemetry for generative AI; others
+begin with `handrail.`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class _OpenSpans(NamedTuple):
     request: Span | None = None
 
 
-# Tasks that an agent starts inherit it, so that spans find what they are below without names.
+# Tasks that an agent starts inherit this variable, so that spans find their parents without names.
 _current: ContextVar[_OpenSpans | None] = ContextVar("handrail_spans", default=None)
 
 
 class SpanListener:
-    """Turns the events of one runtime into spans. A span of a call is below that of its agent, or
-    below the span that was active when the call was made.
+    """Turns the events of one runtime into spans. The parent of a call's span is that of its agent,
+    or the span that was active when the call was made.
     """
 
     def __init__(self, tracer: Tracer) -> None:
@@ -61,7 +61,7 @@ class SpanListener:
             handler(event.to_dict())
 
     def close(self) -> None:
-        """End what is still open: tasks that were interrupted have no other end."""
+        """End the open spans: interrupted tasks have no other end."""
         for span in tuple(self._open):
             with suppress(Exception):
                 span.end()
@@ -71,7 +71,7 @@ class SpanListener:
     def _begin_agent(self, given: Mapping[str, Any]) -> None:
         key, above = (given["agent"], given["session"]), _current.get()
         if above is not None and above.key == key:
-            # The task before it was interrupted.
+            # The previous task was interrupted.
             self._end(above.agent, {}, failed=True)
             above = above.above
             _current.set(above)
@@ -149,7 +149,7 @@ class SpanListener:
             "handrail.footprint": list(given["footprint"][:_MAX_TOUCHES]),
         }
         if given["rule"] is not None:
-            # What follows is the pattern of a rule, which may be a whole command line.
+            # The rest is the pattern of a rule, which may be a whole command line.
             attributes["handrail.rule"] = given["rule"].partition("(")[0]
         named = {"verdict": "handrail.verdict", "code": "error.type"}
         attributes |= {name: given[key] for key, name in named.items() if given[key] is not None}
@@ -176,7 +176,7 @@ class SpanListener:
 
 
 def _short(name: str) -> str:
-    """A name that a model may have invented, as a label."""
+    """Return a name that a model may have invented, as a label."""
     return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
 
 

@@ -1,5 +1,5 @@
-"""Fakes for tests of what is built on Handrail: a scripted model, a provider on loopback, a scripted
-user, and a disk that fails. Everything else in a test can be real.
+"""Fakes for tests of programs built on Handrail: a scripted model, a provider on loopback, a
+scripted user, and a failing disk. Everything else in a test can be real.
 """
 
 from handrail.models.scripted.replies import ProviderFault

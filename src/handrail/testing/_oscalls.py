@@ -1,5 +1,5 @@
-"""The calls to the operating system that touch files, and where each of them does. They are
-exchanged one by one for ones that ask first, and put back.
+"""Intercepts the calls to the operating system that touch files, and finds which paths each of them
+touches. The original functions are restored afterwards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.host.files.roots import Roots
 
 Function = Callable[..., Any]
 
-# Ours must go on working while the ones in `os` are exchanged.
+# The originals, which this module needs while those in `os` are replaced.
 _readlink: Final = os.readlink
 _write: Final = os.write
 _pwrite: Final = os.pwrite
@@ -33,7 +33,7 @@ _WRITABLE: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class OsCall(NamedTuple):
-    """A call that is about to be made: its name, the absolute paths it touches, whether it
+    """A call that is about to be made: its name, the absolute paths that it touches, whether it
     changes something, and how many bytes it would write.
     """
 
@@ -43,13 +43,13 @@ class OsCall(NamedTuple):
     size: int = 0
 
 
-# Makes the call, or something else instead; `cut` makes it write so many bytes only.
+# Makes the call, or something else instead; `cut` makes it write only this many bytes.
 Meet = Callable[[OsCall, Callable[[], Any], Callable[[int], int]], Any]
 
 
 @contextmanager
 def exchanged(meet: Meet) -> Iterator[None]:
-    """Let `meet` see every call on files, in all threads, and decide what becomes of it."""
+    """Pass every call on files, in all threads, to `meet`, which decides what happens to it."""
     with ExitStack() as back:
         for name, wrap in _wrappers():
             function = getattr(os, name, None)
@@ -90,7 +90,7 @@ def _set(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def _watched_openers(meet: Meet) -> Iterator[None]:
-    """openat2 is kept by each `Roots` as its `opener`: stand before that attribute."""
+    """Intercept openat2, the `opener` of each `Roots`: a property replaces that attribute."""
 
     def get(roots: Roots) -> Function:
         opener = vars(roots)["opener"]
@@ -105,7 +105,7 @@ def _watched_openers(meet: Meet) -> Iterator[None]:
     def keep(roots: Roots, opener: Function) -> None:
         vars(roots)["opener"] = opener
 
-    # A property of the class is found before what its instances hold.
+    # A property of the class takes precedence over attributes of its instances.
     owner: Any = Roots
     owner.opener = property(get, keep)
     try:
@@ -155,7 +155,7 @@ def _close(name: str, function: Function, meet: Meet) -> Function:
         if not _writable(descriptor):
             return function(descriptor)
         seen = OsCall(name, (_join(None, descriptor),), changes=True)
-        # Whatever close says, the descriptor is gone afterwards.
+        # Whatever close reports, the descriptor is closed afterwards.
         function(descriptor)
         return meet(seen, lambda: None, _whole)
 
@@ -229,7 +229,7 @@ def _join(directory: int | None, path: Any) -> str:
 
 
 def _handle_path(descriptor: int) -> str:
-    """Where an open descriptor lies; of a file without a name, its directory and a number."""
+    """The path of an open descriptor; for a file without a name, its directory and a number."""
     ask: int | None = getattr(fcntl, "F_GETPATH", None)
     try:
         if ask is not None:

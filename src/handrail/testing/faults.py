@@ -1,7 +1,7 @@
-"""A disk that fails at a moment of your choice, beneath directories of your choice.
+"""A disk that fails at a chosen moment, beneath chosen directories.
 
-It fails what this process asks of the system through `os`, `pathlib` and Handrail's own calls,
-in every thread; not what other processes do, nor SQLite, which speaks to the system itself.
+It fails what this process requests through `os`, `pathlib` and Handrail's own calls, in every
+thread; not what other processes do, nor SQLite, which makes its own system calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 
 from handrail.testing._oscalls import OsCall, exchanged
 
-# A write that takes half of what it was given, which the system may do at any time.
+# A write that writes only half of its data, as the system may do at any time.
 SHORT: Final = "short"
 Failure = int | Literal["short"]
 Beneath = str | Path | Sequence[str | Path]
@@ -28,7 +28,7 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 class Fault:
     """Fails the call of one number; use it with `with`, once, from one thread at a time.
 
-    `calls` are the calls that counted, as text; `reached` says whether the number came.
+    `calls` are the calls that counted, as text; `reached` says whether that number was reached.
     """
 
     def __init__(self, beneath: Beneath, failure: Failure, call: int, *, lasting: bool) -> None:
@@ -91,9 +91,9 @@ def failing(
 ) -> Iterator[Fault]:
     """Fail the call of this number with an error of the system (`errno.ENOSPC`, …) or `SHORT`.
 
-    Only calls on files beneath the directories are counted, and of those only what the failure
-    can come from: a full disk fails what changes something, `SHORT` what writes at least two
-    bytes, anything else every call. `lasting`: all calls after it fail as well.
+    Only calls on files beneath the directories are counted, and of those only calls that can fail
+    so: a full disk fails what changes something, `SHORT` what writes at least two bytes, any other
+    error every call. With `lasting`, all later calls fail as well.
     """
     with Fault(beneath, failure, call, lasting=lasting) as fault:
         yield fault
@@ -102,8 +102,8 @@ def failing(
 def each_call(
     beneath: Beneath, failure: Failure = errno.ENOSPC, *, lasting: bool = False
 ) -> Iterator[Fault]:
-    """A fault for every call that something makes: the first, the second, … Ends after one
-    that was not reached. Do the same thing from the same start inside each of them.
+    """Yield a fault for every call that a piece of code makes: the first, the second, … Ends after
+    a fault that was not reached. Run the same code from the same initial state inside each of them.
     """
     number = 0
     while True:

@@ -31,16 +31,16 @@ def calls(name: str, /, **arguments: Any) -> ScriptedResponse:
 
 
 def together(*said: ScriptedResponse) -> ScriptedResponse:
-    """One response of several: their texts, and all their calls."""
+    """Join several responses into one: their texts, and all their calls."""
     text = "\n".join(one.text for one in said if one.text)
     return ScriptedResponse(text, tuple(call for one in said for call in one.calls))
 
 
 class ScriptedModel:
-    """Says its script, one response per question, in the shape of `provider` ("openai",
-    "openai-responses" or "anthropic"); raises `unavailable` once it has nothing more to say.
+    """Gives its script, one response per request, in the shape of `provider` ("openai",
+    "openai-responses" or "anthropic"); raises `unavailable` when the script has ended.
 
-    `asked` holds what it was sent each time, as it was then.
+    `asked` has the messages of each request, as they were then.
     """
 
     def __init__(self, script: Iterable[ScriptedResponse], provider: Provider = "openai") -> None:
@@ -52,7 +52,7 @@ class ScriptedModel:
         self.asked: list[Sequence[Any]] = []
 
     async def respond(self, messages: Sequence[Any]) -> dict[str, Any]:
-        """The next response, for `Runtime.answer` and for your loop."""
+        """Return the next response, for `Runtime.answer` and for your loop."""
         self.asked.append(copy.deepcopy(messages))
         if len(self.asked) > len(self._script):
             raise ProblemRaised(
@@ -69,8 +69,8 @@ class ScriptedModel:
 def shape_response(
     provider: str, said: ScriptedResponse, ids: Sequence[str], id: str
 ) -> dict[str, Any]:
-    """A whole response in the shape of a provider ("openai", "openai-responses", "anthropic",
-    "gemini").
+    """Return a whole response in the shape of a provider ("openai", "openai-responses",
+    "anthropic", "gemini").
     """
     return {_ID_FIELDS.get(provider, "id"): id, **_SHAPES[provider](said, ids)}
 
@@ -139,8 +139,8 @@ _SHAPES: Final[Mapping[str, Callable[[ScriptedResponse, Sequence[str]], dict[str
 
 class ScriptedUser:
     """An approver for `handrail.open` that gives its answers in order, one per question (`True`,
-    `False` or an `Answer`; for `ask_user` a mapping from questions to answers), and then says no.
-    `asked` holds the questions.
+    `False` or an `Answer`; for `ask_user` a mapping from questions to answers), and then answers
+    no. `asked` has the questions.
     """
 
     via = "script"
@@ -151,7 +151,7 @@ class ScriptedUser:
 
     @property
     def left(self) -> int:
-        """How many answers are left."""
+        """The number of answers that are left."""
         return len(self._answers)
 
     async def ask(self, request: ApprovalRequest) -> Reply:
@@ -165,7 +165,7 @@ class ScriptedUser:
         return Reply(answer, self.via)
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """The next answer; anything but a mapping declines."""
+        """Return the next answer; anything but a mapping declines."""
         self.asked.append(request)
         answer = self._answers.pop(0) if self._answers else None
         return QuestionReply(answer if isinstance(answer, Mapping) else None, self.via)

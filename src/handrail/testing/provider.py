@@ -1,4 +1,4 @@
-"""A model provider on loopback that says what a test tells it, in four wire formats."""
+"""A model provider on loopback that gives the replies of a test, in four wire formats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PINGS: Final[Mapping[str, bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request as it came: its wire format, path, headers (lower case) and body."""
+    """A request as it arrived: its wire format, path, headers (lower case) and body."""
 
     wire: str
     path: str
@@ -56,9 +56,10 @@ class FakeProvider:
     """A server on loopback that streams these replies, one per request, and then "done".
 
     A reply is what `says`, `calls` and `together` make, a `ScriptedMessage`, or a `ProviderFault`,
-    which the next request meets once. `requests` holds what was asked, `tokens` the tokens that
-    were reported. `chunk` is the number of characters in a delta, `pace_s` the time between two
-    events. With `chop` the stream is sent in pieces of so many bytes. With `key`, requests without that key get 401.
+    which fails the next request once. `requests` has the requests, `tokens` the tokens that were
+    reported. `chunk` is the number of characters in a delta, `pace_s` the time between two events.
+    With `chop` the stream is sent in pieces of this many bytes. With `key`, requests without that
+    key get 401.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class FakeProvider:
         return [data[at : at + self._chop] for at in range(0, len(data), self._chop)]
 
     def _whole_reply(self, wire: str) -> ScriptedReply:
-        """The next message as one response, for requests that do not ask for a stream."""
+        """Return the next message as one response, for requests that do not ask for a stream."""
         message, number = self._queue.take_message(), len(self.requests)
         calls = tuple((one.name, json.loads(one.arguments_json)) for one in message.calls)
         said = ScriptedResponse(message.text, calls)
@@ -199,7 +200,7 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
 def to_entry(
     reply: ScriptedResponse | ScriptedMessage | ProviderFault,
 ) -> ScriptedMessage | ProviderFault:
-    """The reply as an entry of the queue."""
+    """Return the reply as an entry of the queue."""
     if not isinstance(reply, ScriptedResponse):
         return reply
     return ScriptedMessage(reply.text, tuple(ScriptedCall(*call) for call in reply.calls))

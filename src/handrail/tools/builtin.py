@@ -80,6 +80,8 @@ _TABLE: Final = (
     BuiltinTool("remote.tool_search", "ToolSearch", lambda tool, s: tool(s.remote_tools)),
     BuiltinTool("remote.mcp_call", "McpCall", lambda tool, s: tool(s.remote_tools)),
 )
+# Notes take up to 1,500 characters of a page; a smaller result is cut by the engine.
+_LEAST_PAGE: Final = 2_000
 _BY_NAME: Final = {row.module.rpartition(".")[2]: row for row in _TABLE}
 
 BUILTIN_NAMES: Final = tuple(_BY_NAME)
@@ -87,7 +89,10 @@ BUILTIN_NAMES: Final = tuple(_BY_NAME)
 
 def build_tool(name: str, services: Services) -> Tool[Any]:
     """Return the built-in tool of a name; raises KeyError if there is none."""
-    return _BY_NAME[name].build(_tool_class(name), services)
+    tool = _BY_NAME[name].build(_tool_class(name), services)
+    if services.max_chars < tool.max_chars:
+        tool.max_chars = max(services.max_chars, _LEAST_PAGE)
+    return tool
 
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:

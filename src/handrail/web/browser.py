@@ -1,8 +1,8 @@
-"""Pictures of pages, by a headless Chromium whose only network is the proxy of its sandbox.
+"""Takes pictures of pages with a headless Chromium whose only network is the proxy of its sandbox.
 
-It is controlled through a pipe (the DevTools protocol). The proxy is the boundary: it connects to the
-host of the page alone, because a call is allowed for one host, and by checked addresses. What is
-refused here first is refused to be reported.
+Chromium is controlled through a pipe (the DevTools protocol). The proxy is the security boundary:
+it connects only to the host of the page, because a call is allowed for one host, and only to
+checked addresses. Requests are also refused here, so that they can be reported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OpenBrowser = Callable[[tuple[str, ...]], Awaitable[ProcessChannel]]
 
 ARGUMENTS: Final = (
     "--remote-debugging-pipe",
-    # Handrail's own sandbox confines it; Chromium's cannot be built inside.
+    # Handrail's own sandbox confines the browser; Chromium's cannot be set up inside.
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -75,9 +75,10 @@ class ChromiumCamera:
         self._media = media
 
     async def capture(self, url: WebUrl, options: ScreenshotOptions) -> Screenshot:
-        """A picture of a page, encoded anew; raises `denied`, `timeout`, `unavailable`."""
+        """Return a picture of a page, encoded again; raises `denied`, `timeout`, `unavailable`."""
         hosts = self._hosts_of(url)
-        # The proxy checks each connection again; this tells why before a browser is started.
+        # The proxy checks each connection again; this check reports the reason before a browser is
+        # started.
         addresses = await self._resolve(url.host, url.port)
         if not addresses:
             raise messages.NOT_REACHED.error(host=url.host, reason="it has no address")
@@ -93,7 +94,7 @@ class ChromiumCamera:
         except TimeoutError:
             raise messages.BROWSER_TOO_SLOW.error(url=url.text, seconds=limit_s) from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            # The browser may have been taken over by the page.
+            # The page may have taken over the browser.
             reason = "its answer is invalid"
             raise messages.BROWSER_FAILED.error(url=url.text, reason=reason) from None
         finally:
@@ -105,7 +106,7 @@ class ChromiumCamera:
         return shot if view is None else shot._replace(image=view.images[0])
 
     def _hosts_of(self, url: WebUrl) -> tuple[str, ...]:
-        """The host of a page as entries for the proxy; raises `denied`.
+        """Return the host of a page as entries for the proxy; raises `denied`.
 
         An entry with a port may be local: only the user can name one.
         """
@@ -145,14 +146,14 @@ class BrowserPage:
         self._refused: dict[str, None] = {}
 
     async def capture(self, options: ScreenshotOptions) -> tuple[Screenshot, bytes | None]:
-        """The page after it was loaded, and its picture as PNG."""
+        """Return the page after it was loaded, and its picture as PNG."""
         await self._prepare(options)
         answer = await self._call("Page.navigate", url=self._url.text)
         self._failure = self._failure or answer.get("errorText", "")
         with anyio.move_on_after(_LOAD_S):
             while not (self._loaded or self._redirect or self._failure):
                 await self._receive()
-        if (left := self._leaving()) is not None:
+        if (left := self._redirect_result()) is not None:
             return left, None
         if self._failure:
             raise messages.BROWSER_FAILED.error(url=self._url.text, reason=self._failure[:200])
@@ -161,18 +162,18 @@ class BrowserPage:
                 await self._receive()
         png = await self._picture(options)
         history = await self._call("Page.getNavigationHistory")
-        if (left := self._leaving()) is not None:
-            # After it was loaded: the picture may show nothing of it.
+        if (left := self._redirect_result()) is not None:
+            # After the page was loaded: the picture may show nothing of it.
             return left, None
         final = history["entries"][history["currentIndex"]]["url"]
         # Last: after an answer that is too long nothing more can be read.
         outline, more = await self._outline()
-        if (left := self._leaving()) is not None:
+        if (left := self._redirect_result()) is not None:
             return left, None
         return Screenshot(final, None, outline, tuple(self._refused), outline_cut=more), png
 
-    def _leaving(self) -> Screenshot | None:
-        """The result if the page leads to another host."""
+    def _redirect_result(self) -> Screenshot | None:
+        """Return the result if the page leads to another host."""
         if self._redirect is None:
             return None
         return Screenshot(self._url.text, redirect=self._redirect)
@@ -207,9 +208,7 @@ class BrowserPage:
         return base64.b64decode(found["data"])
 
     async def _outline(self) -> tuple[tuple[str, ...], bool]:
-        """The headings that a reader of the page has, from the accessibility tree; and whether there
-        are more.
-        """
+        """The headings that the accessibility tree of the page has, and whether there are more."""
         document = await self._call("DOM.getDocument", depth=0)
         asked = {"nodeId": document["root"]["nodeId"], "role": "heading"}
         try:
@@ -259,11 +258,11 @@ class BrowserPage:
         params = message.get("params", {})
         match message.get("method"):
             case "Fetch.requestPaused":
-                await self._decide(params)
+                await self._decide_request(params)
             case "Page.loadEventFired":
                 self._loaded = True
             case "Page.javascriptDialogOpening":
-                # The page waits for an answer, and nobody reads the dialog.
+                # The page waits for an answer to the dialog, which no user sees.
                 await self._send("Page.handleJavaScriptDialog", accept=False)
             case "Network.webSocketCreated":
                 self._allows(params["url"].replace("ws", "http", 1))
@@ -271,7 +270,7 @@ class BrowserPage:
                 self._failure = "the page crashed the browser"
         return message
 
-    async def _decide(self, params: dict[str, Any]) -> None:
+    async def _decide_request(self, params: dict[str, Any]) -> None:
         url, request = params["request"]["url"], params["requestId"]
         if self._allows(url):
             await self._send("Fetch.continueRequest", requestId=request)
@@ -281,7 +280,7 @@ class BrowserPage:
         await self._send("Fetch.failRequest", requestId=request, errorReason="BlockedByClient")
 
     def _allows(self, text: str) -> bool:
-        """Whether a request of the page may be sent; records the host of one that may not."""
+        """Return whether a request of the page may be sent; record the host of a refused one."""
         if text.startswith(_OWN_SCHEMES):
             return True
         try:

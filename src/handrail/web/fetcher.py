@@ -1,4 +1,4 @@
-"""GET requests within limits: bytes, time, redirects, decompression."""
+"""Makes GET requests within limits: bytes, time, redirects, decompression."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ _MAX_ROBOTS: Final = 500_000
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Limits of a request: seconds until the first byte and for the body, and the pace per host."""
+    """The limits of a request: seconds to the first byte and for the body, and the pace per
+    host.
+    """
 
     first_byte_s: float = 10.0
     body_s: float = 30.0
     per_host_s: float = 0.0
-    # Whether robots.txt of the host decides which pages are requested.
+    # Whether the host's robots.txt decides which pages are requested.
     robots: bool = False
 
 
@@ -42,7 +44,7 @@ class FetchLimits:
 class HttpPage:
     """The answer to a request. `cut` says why the body is incomplete, "" if it is complete.
 
-    `redirect` is where the server redirects to, if that is another host; the body is empty then.
+    `redirect` is the target of a redirect to another host; the body is empty then.
     """
 
     url: WebUrl
@@ -72,11 +74,11 @@ class HttpFetcher:
             follow_redirects=False,
             timeout=httpx2.Timeout(max(self._limits.first_byte_s, self._limits.body_s)),
             headers=_HEADERS,
-            event_hooks={"response": [_take_location]},
+            event_hooks={"response": [_extract_location]},
         )
 
     async def get(self, url: WebUrl, max_bytes: int) -> HttpPage:
-        """Request a page and follow redirects that stay at its host. Raises `denied`, `timeout`,
+        """Request a page; follow redirects at its host. Raises `denied`, `timeout`,
         `unavailable`.
         """
         for _ in range(_MAX_REDIRECTS + 1):
@@ -85,7 +87,7 @@ class HttpFetcher:
             page = await self._get_once(url, max_bytes)
             if page.redirect is None:
                 return page
-            target = _same_host(url, page.redirect)
+            target = _same_host_target(url, page.redirect)
             if target is None:
                 return page
             url = target
@@ -140,7 +142,7 @@ class HttpFetcher:
             raise messages.REFUSED.error(url=url.text, reason=reason)
 
 
-# Window sizes of zlib; 0: the body is not compressed.
+# Window sizes of zlib; 0 means that the body is not compressed.
 _GZIP_WINDOW: Final = 31
 _DECODERS: Final = {
     **dict.fromkeys(("", "identity"), 0),
@@ -148,7 +150,7 @@ _DECODERS: Final = {
     "deflate": 15,
 }
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-# Compressed files in one body; more are a way to keep us busy.
+# The number of compressed files in one body; more would only keep the reader busy.
 _MOST_MEMBERS: Final = 1_000
 _MAX_REASON: Final = 300
 
@@ -164,7 +166,7 @@ class BodyReader:
         self._members = 1
 
     async def read(self, chunks: AsyncIterator[bytes]) -> str:
-        """Read to the end; returns why the body is incomplete, "" if it is complete."""
+        """Read to the end; return why the body is incomplete, "" if it is complete."""
         limit, received = f"the first {self._max_bytes:,} bytes of the answer", 0
         try:
             async for chunk in chunks:
@@ -179,13 +181,13 @@ class BodyReader:
         return "" if whole else "the answer up to where its compression breaks off"
 
     def _add(self, chunk: bytes) -> bool:
-        """Add a piece; whether all of it fits."""
+        """Add a piece; return whether all of it fits."""
         while True:
             room = self._max_bytes - len(self.data)
             if self._decoder is None:
                 self.data += chunk[:room]
                 return len(chunk) <= room
-            # One byte more than fits tells a full body from one that goes on.
+            # One byte more than fits distinguishes a full body from a longer one.
             plain = self._decoder.decompress(chunk, room + 1)
             self.data += plain[:room]
             if len(plain) > room:
@@ -200,8 +202,8 @@ class BodyReader:
             self._decoder = zlib.decompressobj(self._window)
 
 
-async def _take_location(response: httpx2.Response) -> None:
-    """Keep the target of a redirect from the client, which refuses an answer with an invalid one."""
+async def _extract_location(response: httpx2.Response) -> None:
+    """Remove the target of a redirect: the client would refuse an answer with an invalid one."""
     response.extensions["location"] = response.headers.pop("location", None)
 
 
@@ -214,12 +216,12 @@ def _join(base: str, location: str) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, httpx2.RemoteProtocolError):
-        # The error quotes the server, whose words must not be taken for ours.
+        # The error quotes the server, whose text must not be mistaken for Handrail's.
         return "its answer is not valid HTTP"
     return f"{type(error).__name__}: {error}"[:_MAX_REASON]
 
 
-def _same_host(url: WebUrl, target: str) -> WebUrl | None:
+def _same_host_target(url: WebUrl, target: str) -> WebUrl | None:
     """The URL of a redirect that stays at its host; None if it leads elsewhere or is invalid."""
     try:
         found = parse_web_url(target)

@@ -1,7 +1,7 @@
 """Splits a page into tags and text as browsers do, in linear time. Part of `html_worker`.
 
-A reader that finds the end of a comment or a script elsewhere than a browser would show text that
-nobody sees. Imports nothing of Handrail.
+If the end of a comment or a script was found elsewhere than a browser finds it, text that no user
+sees would be shown. Imports nothing of Handrail.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _IN_SCRIPT: Final = re.compile(r"<!--|-->|</?script(?=[\t\n\f\r />])", re.IGNORE
 
 
 class StartTag(NamedTuple):
-    """A start tag. Of an attribute that is there twice, the first counts."""
+    """A start tag. If an attribute occurs twice, the first one counts."""
 
     name: str
     attributes: dict[str, str]
-    # Whether it ends with a slash, which closes elements of SVG and MathML.
+    # Whether the tag ends with a slash, which closes elements of SVG and MathML.
     closed: bool
 
     def get(self, name: str) -> str | None:
-        """The value of an attribute, without character references; None if it has none."""
+        """Return the value of an attribute, without character references; None if it is missing."""
         value = self.attributes.get(name)
         return None if value is None else html.unescape(value)
 
     def write(self) -> str:
-        """The tag in a form that every reader takes for the same."""
+        """Return the tag in a form that every parser reads in the same way."""
         written = [
             f' {name}="{_quote(value)}"'
             for name, value in self.attributes.items()
@@ -54,7 +54,7 @@ class StartTag(NamedTuple):
 
 
 class TokenHandler(NamedTuple):
-    """Takes the parts of a page in order. `start` answers whether the element is one of HTML."""
+    """Receives the parts of a page in order. `start` returns whether the element is one of HTML."""
 
     start: Callable[[StartTag], bool]
     end: Callable[[str], None]
@@ -62,7 +62,7 @@ class TokenHandler(NamedTuple):
 
 
 def read_tokens(page: str, handler: TokenHandler) -> None:
-    """Hand over every tag and text of a page; comments are left out, as is a tag without end."""
+    """Pass on every tag and text of a page, without comments and a tag that does not end."""
     at = 0
     while (found := _MARKUP.search(page, at)) is not None:
         if found.start() > at:
@@ -84,7 +84,7 @@ def read_tokens(page: str, handler: TokenHandler) -> None:
 
 
 def _read_raw(page: str, at: int, tag: str, handler: TokenHandler) -> int:
-    """Hand over the content of an element that holds only text; returns where it ends."""
+    """Pass on the content of an element that contains only text; return where it ends."""
     if tag == "plaintext":
         end = len(page)
     elif tag not in _RAW:
@@ -99,15 +99,13 @@ def _read_raw(page: str, at: int, tag: str, handler: TokenHandler) -> int:
 
 
 def _script_end(page: str, at: int) -> int:
-    """Where a script ends: an end tag does not count inside of a comment that
-    began a script of its own.
-    """
+    """Return where a script ends: not at an end tag in a comment that began another script."""
     commented = nested = False
     while (found := _IN_SCRIPT.search(page, at)) is not None:
         at = found.end()
         match found[0].lower():
             case "<!--":
-                # Its dashes may be those of its end.
+                # The dashes may also be those of the comment's end.
                 commented, at = True, at - 2
             case "-->":
                 commented = nested = False
@@ -122,7 +120,7 @@ def _script_end(page: str, at: int) -> int:
 
 def _skip_comment(page: str, at: int) -> int:
     if not page.startswith("<!--", at):
-        # Declarations, instructions and what begins like an end tag.
+        # Declarations, instructions, and text that begins like an end tag.
         end = page.find(">", at + 2)
         return end + 1 if end >= 0 else len(page)
     for short in ("<!-->", "<!--->"):
@@ -133,7 +131,7 @@ def _skip_comment(page: str, at: int) -> int:
 
 
 def _read_attributes(page: str, at: int) -> tuple[dict[str, str], int]:
-    """The attributes of a tag and where it ends; -1 if the page ends before."""
+    """Return the attributes of a tag and where it ends; -1 if the page ends before."""
     found: dict[str, str] = {}
     while True:
         at = _skip(_BETWEEN, page, at)

@@ -30,18 +30,19 @@ from handrail.web.css.style_sheets import StyleCollector, StyleSheets
 from handrail.web.html_tokens import StartTag, TokenHandler, read_tokens
 
 _MAX_TEXT: Final = 2_000_000
-# The converter leaves out what is nested deeper; only the text of such elements is kept.
+# The converter drops what is nested deeper; only the text of such elements is kept.
 _MAX_DEPTH: Final = 200
 _VOID: Final = frozenset(
     "area base br col embed hr img input link meta param source track wbr".split()  # noqa: SIM905 - a list of words
 )
 _DROPPED: Final = frozenset({"script", "style", "template", "svg", "iframe", "object"})
-# Elements whose content no browser of today shows.
+# Elements whose content no current browser shows.
 _NEVER_SHOWN: Final = frozenset({"template", "datalist", "noframes", "noembed", "annotation"})
 # Elements whose content is for browsers that do not know them.
 _FALLBACK: Final = frozenset({"canvas", "video", "audio", "progress", "meter"})
 _FOREIGN: Final = ("svg", "math")
-# Elements that add to the begin of each line inside, and how many of them are kept around one line.
+# Elements that add to the beginning of each line inside, and how many of them are kept around one
+# line.
 _INDENTED: Final = frozenset({"blockquote", "ul", "ol", "dl"})
 _MAX_INDENT: Final = 20
 # Start tags that end an open paragraph.
@@ -74,7 +75,7 @@ def _bare_element(tag: str) -> PageElement:
 
 class OpenElement(NamedTuple):
     """An element that has not ended: its style, and the number of the element that hides its text;
-    0 if it is shown.
+    0 if the text is shown.
     """
 
     element: PageElement
@@ -97,12 +98,12 @@ class HiddenElementFilter:
         self._elements: list[PageElement] = []
         self._veils = 0
         self._counted: set[int] = set()
-        # The depth of the element that hides what is inside; None if everything is shown.
+        # The depth of the element that hides its content; None if everything is shown.
         self._hidden_at: int | None = None
-        # Whether what is inside is only for browsers that do not know the element.
+        # Whether the content is only for browsers that do not know the element.
         self._in_fallback = False
         self._in_title = False
-        # The tags of these two may be left out of a page.
+        # Pages may omit the tags of these two.
         background = None if sheets.imports else _WHITE
         self._implied = [OpenElement(_bare_element(""), InheritedStyle(background=background), 0)]
         for name in ("html", "body"):
@@ -116,7 +117,7 @@ class HiddenElementFilter:
         read_tokens(page, TokenHandler(self._start, self._end, self._text))
 
     def _start(self, tag: StartTag) -> bool:
-        """Open an element; whether it is one of HTML."""
+        """Open an element; return whether it is one of HTML."""
         name = tag.name
         self._close_implied(name)
         foreign = name in _FOREIGN or any(self._counts[one] for one in _FOREIGN)
@@ -136,7 +137,7 @@ class HiddenElementFilter:
     def _show(self, tag: StartTag, *, empty: bool) -> None:
         """Copy a start tag, unless its element is hidden."""
         name = tag.name
-        opened = None if name in _DROPPED or name in _NEVER_SHOWN else self._judge(tag)
+        opened = None if name in _DROPPED or name in _NEVER_SHOWN else self._styled_element(tag)
         if opened is None:
             self.hidden += name not in _DROPPED or name in _NEVER_SHOWN
             self._hidden_at = None if empty else len(self._open)
@@ -146,14 +147,14 @@ class HiddenElementFilter:
         elif empty:
             self._count(opened.veil, "alt" in tag.attributes)
         elif self._is_copied(name):
-            # What is inside may be shown; its attributes are not.
+            # The content may be shown, but not the attributes.
             self.kept.append(StartTag(name, {}, tag.closed).write())
         if not empty:
             self._around.append(opened)
             self._elements.append(opened.element)
 
-    def _judge(self, tag: StartTag) -> OpenElement | None:
-        """An element with its style; None if nothing inside of it is shown."""
+    def _styled_element(self, tag: StartTag) -> OpenElement | None:
+        """Return an element with its style; None if nothing inside it is shown."""
         has, name = tag.attributes, tag.name
         parent = self._around[-1] if self._around else self._implied[-1]
         if not has and not self._sheets.count and name != "dialog":
@@ -174,8 +175,8 @@ class HiddenElementFilter:
     def _style(
         self, element: PageElement, parent: InheritedStyle, own: str | None, *, hidden: bool
     ) -> InheritedStyle | None:
-        """The style of an element; None if nothing inside of it is shown. `hidden`: a browser hides it
-        unless a style shows it.
+        """Return the style of an element; None if nothing inside it is shown. `hidden`: a browser
+        hides it unless a style shows it.
         """
         styles = self._sheets.cascade(element, self._elements, own)
         if not styles and not hidden:
@@ -222,7 +223,7 @@ class HiddenElementFilter:
             self._in_fallback = False
 
     def _is_copied(self, tag: str) -> bool:
-        """Whether the converter gets to see an element that opens here, or only its content."""
+        """Return whether the converter sees an element that opens here, or only its content."""
         return len(self._open) < _MAX_DEPTH and (
             tag not in _INDENTED or sum(self._counts[one] for one in _INDENTED) < _MAX_INDENT
         )
@@ -244,20 +245,20 @@ class HiddenElementFilter:
 
 
 def decode_page(data: bytes, declared: str) -> tuple[str, str, str]:
-    """The text, the encoding that was used, and the one that was declared. A declaration that the
-    bytes contradict is not followed.
+    """Return the text, the encoding that was used, and the one that was declared. A declaration
+    that the bytes contradict is ignored.
     """
     for bom, name in ((codecs.BOM_UTF8, "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(bom):
             return data.decode(name, "replace").lstrip("\ufeff"), name, name
     meta = _META.search(data[:4096])
     stated = declared or (meta[1].decode("ascii") if meta else "")
-    for name in ("utf-8", _usable(stated)):
+    for name in ("utf-8", _usable_encoding(stated)):
         try:
             if name:
                 return data.decode(name), name, stated or name
         except (UnicodeError, LookupError):
-            # The end may be cut inside of a character.
+            # The end may be cut inside a character.
             if name == "utf-8" and _is_cut_utf8(data):
                 return data.decode(name, "ignore"), name, stated or name
     return data.decode("cp1252", "replace"), "windows-1252", stated or "windows-1252"
@@ -265,13 +266,13 @@ def decode_page(data: bytes, declared: str) -> tuple[str, str, str]:
 
 def _is_cut_utf8(data: bytes) -> bool:
     try:
-        # A last byte of another encoding looks like the beginning of a character, too.
+        # A last byte of another encoding can look like the beginning of a character too.
         return not codecs.getincrementaldecoder("utf-8")().decode(data).isascii()
     except UnicodeError:
         return False
 
 
-def _usable(name: str) -> str:
+def _usable_encoding(name: str) -> str:
     try:
         found = codecs.lookup(name).name
     except LookupError:
@@ -282,7 +283,7 @@ def _usable(name: str) -> str:
 
 
 def convert_page(text: str, base_url: str) -> dict[str, Any]:
-    """The page as Markdown, with its title and the number of hidden elements."""
+    """Return the page as Markdown, with its title and the number of hidden elements."""
     import html_to_markdown  # noqa: PLC0415 - found only after the path is set
 
     page = HiddenElementFilter(StyleCollector(text).sheets)

@@ -1,4 +1,4 @@
-"""Pages as text: requested within limits, converted by a worker that may be killed, cached."""
+"""Pages as text: requested within limits, converted by a worker that may be killed, and cached."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handrail.web.fetcher import HttpFetcher, HttpPage
 _WORKER: Final = str(Path(__file__).with_name("html_worker.py"))
 _CONVERT_S: Final = 10.0
 _MAX_ANSWER: Final = 16_000_000
-# What is converted of a page whose conversion fails, and for how long it is tried each time.
+# How much of a page is converted if its conversion fails, and for how long each attempt may take.
 _SMALL_PAGES: Final = (300_000, 60_000, 12_000)
 _SMALL_CONVERT_S: Final = 4.0
 _TRIED_AGAIN: Final = frozenset(
@@ -32,16 +32,16 @@ _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT: Final = re.compile(
     r"text/.+|application/(?:.+\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-ndjson)|image/svg\+xml"
 )
-# Also between the pages of a text that is meant for printers.
+# Form feeds separate the pages of a text that is meant for printers.
 _LINE_END: Final = re.compile(r"\r\n?|\f")
-# What a type or a charset may consist of: it is shown in a remark of ours.
+# The characters of a type or a charset, because these are shown in a note of Handrail.
 _CHARS: Final = r"[a-z0-9!#$&^_.+:-]"
 _MEDIA_TYPE: Final = re.compile(rf"{_CHARS}{{1,60}}/{_CHARS}{{1,80}}")
 _CHARSET: Final = re.compile(rf"{_CHARS}{{1,40}}")
 
 
 class WebPages:
-    """Reads pages for one runtime; pages that were read lately are not requested again."""
+    """Reads pages for one runtime; recently read pages are not requested again."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class WebPages:
         self._cache: OrderedDict[tuple[str, int], tuple[float, WebPage]] = OrderedDict()
 
     async def read(self, url: WebUrl, max_bytes: int) -> WebPage:
-        """The page as text; raises `denied`, `timeout`, `unavailable`, `not_text`."""
+        """Return the page as text; raises `denied`, `timeout`, `unavailable`, `not_text`."""
         key = (url.text, max_bytes)
         kept = self._cache.get(key)
         if kept is not None and self._now() - kept[0] < self._cache_s:
@@ -102,19 +102,19 @@ class WebPages:
                 notes=(*notes, *_notes(result, invisible)),
             )
         except (KeyError, TypeError, AttributeError, ValueError):
-            # The worker may have been taken over by the page.
+            # The page may have taken over the worker.
             raise messages.NOT_CONVERTED.error(reason=WorkerFailure.CRASHED.value) from None
 
 
 def html_task(kind: str, body: bytes, charset: str = "", base_url: str = "") -> WorkerTask:
-    """The work of converting a page."""
+    """Return the task of converting a page, for the worker."""
     modules = ("html_to_markdown",) if kind == "html" else ()
     arguments = (kind, charset, base_url)
     return WorkerTask(_WORKER, modules, arguments, body, _CONVERT_S, _MAX_ANSWER)
 
 
 def read_answer(answer: WorkerAnswer) -> dict[str, Any]:
-    """The worker's answer; raises `unavailable` if there is none."""
+    """Return the worker's answer; raises `unavailable` if there is none."""
     if answer.failure is WorkerFailure.MISSING:
         raise messages.EXTRA_MISSING.error(
             what="web_fetch", package="html-to-markdown", extra="web"
@@ -129,8 +129,8 @@ def read_answer(answer: WorkerAnswer) -> dict[str, Any]:
 
 
 def _media_type(header: str, body: bytes) -> tuple[str, str]:
-    """The media type and the charset of an answer; a type that is missing or invalid is guessed from
-    the body.
+    """Return the media type and the charset of an answer; a type that is missing or invalid is
+    guessed from the body.
     """
     parsed = Message()
     parsed["content-type"] = header[:500]
@@ -160,7 +160,7 @@ def _notes(result: dict[str, Any], invisible: int) -> list[str]:
 
 
 def _names(charset: str) -> tuple[str, ...]:
-    """Names under which an encoding is declared."""
+    """Return the names under which an encoding is declared."""
     same = {
         "cp1252": ("windows-1252", "iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"),
         "windows-1252": ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"),

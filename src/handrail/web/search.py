@@ -35,7 +35,7 @@ class DuckDuckGo:
         self._url = url
 
     async def search(self, query: str, max_results: int) -> list[SearchHit]:
-        """The results, without advertisements."""
+        """Return the results, without advertisements."""
         body = await _get(self._fetcher, f"{self._url}?q={quote_plus(query)}", self.name)
         answer = read_answer(await self._run_worker(html_task("search", body)))
         try:
@@ -55,7 +55,7 @@ class SearxNg:
         self._url = url.rstrip("/")
 
     async def search(self, query: str, max_results: int) -> list[SearchHit]:
-        """The results of all engines that the server asks."""
+        """Return the results of all engines that the server queries."""
         url = f"{self._url}/search?format=json&q={quote_plus(query)}"
         body = await _get(self._fetcher, url, self.name)
         try:
@@ -75,7 +75,7 @@ class FunctionSearch:
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
 
     async def search(self, query: str, max_results: int) -> list[SearchHit]:
-        """What the function answers."""
+        """Return the results of the function."""
         answer: Any = self._function(query, max_results)
         found = await answer if inspect.isawaitable(answer) else answer
         try:
@@ -86,7 +86,7 @@ class FunctionSearch:
 
 
 async def search_ddgs(query: str, max_results: int) -> list[Mapping[str, Any]]:
-    """Search with the package ddgs, which asks several engines with its own HTTP client."""
+    """Search with the package ddgs, which queries several engines with its own HTTP client."""
     try:
         ddgs = importlib.import_module("ddgs")
     except ImportError:
@@ -110,7 +110,7 @@ async def search_ddgs(query: str, max_results: int) -> list[Mapping[str, Any]]:
 
 
 def read_hits(found: Iterable[Mapping[str, Any]], max_results: int) -> list[SearchHit]:
-    """Results as values: those with a web address, each address once, texts cut."""
+    """Return results as values: those with a web address, each address once, texts shortened."""
     hits: dict[str, SearchHit] = {}
     for one in found:
         url = str(one.get("url") or "")
@@ -138,7 +138,7 @@ async def _get(fetcher: HttpFetcher, text: str, engine: str) -> bytes:
 
 
 def _direct_url(text: str) -> str:
-    """The address that a result leads to; DuckDuckGo wraps it into one of its own."""
+    """Return the address that a result leads to; DuckDuckGo wraps it in one of its own."""
     url = f"https:{text}" if text.startswith("//") else text
     try:
         parts = urlsplit(url)

@@ -1,7 +1,8 @@
-"""The safe transport: no request leaves unless its URL and every address of its host may be reached.
+"""The safe transport: a request is sent only if its URL and every address of its host may be
+reached.
 
-A host is resolved once for each connection, and the connection goes to an address that was checked:
-a name whose address changes meanwhile leads nowhere else.
+A host is resolved once for each connection, and the connection goes to an address that was checked,
+so a name whose address changes meanwhile has no effect.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from handrail.core.names.hosts import is_address
 from handrail.core.names.web_urls import WebReach, WebUrl, parse_web_url
 from handrail.web import messages
 
-# Answers every address of a host at a port; empty if it has none.
+# Returns every address of a host at a port; empty if it has none.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
-# Further addresses of a host that does not answer at the first.
+# The number of further addresses that are tried if a host does not answer at the first.
 _MOST_ADDRESSES: Final = 4
 
 
 class PinningTransport(httpx2.AsyncBaseTransport):
-    """A transport for any `httpx2.AsyncClient`. Reads nothing of the environment.
+    """A transport for any `httpx2.AsyncClient`. It ignores the environment.
 
     Raises `denied` for what must not be reached, before it is resolved or connected to.
     """
@@ -34,8 +35,8 @@ class PinningTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         self._reach = reach
         self._resolve = resolve
-        # Connections are not reused: a pool knows them by address, and a certificate that was
-        # checked for one name must not serve another.
+        # Connections are not reused: a pool identifies them by address, and a certificate that was
+        # checked for one name must not be used for another.
         self._inner = inner or httpx2.AsyncHTTPTransport(
             trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0)
         )
@@ -81,7 +82,7 @@ class PinningTransport(httpx2.AsyncBaseTransport):
     async def _send(self, request: httpx2.Request, url: WebUrl, address: str) -> httpx2.Response:
         extensions = dict(request.extensions)
         if not is_address(url.host):
-            # The certificate must be the one of the name.
+            # The certificate must match the host name.
             extensions["sni_hostname"] = url.host
         pinned = httpx2.Request(
             request.method,
@@ -94,7 +95,7 @@ class PinningTransport(httpx2.AsyncBaseTransport):
 
 
 class HostPacer:
-    """Keeps the requests to one host apart in time."""
+    """Spaces the requests to one host in time."""
 
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s

@@ -61,6 +61,38 @@ def test_the_last_line_of_json_output_is_the_result(handrail, script):
     }
 
 
+def test_a_finished_session_that_is_resumed_waits_for_the_next_task(terminal, handrail, script):
+    handrail("run", "--once", "--session", "s1", "--model", script({"text": "Done."}), TASK)
+    model = script({"text": "Here again."})
+    screen = terminal(["run", "--plain", "--resume", "s1", "--model", model])
+    screen.wait_for_prompt()
+    before = screen.screen
+    screen.type("Go on\n")
+    screen.wait_for("│ Here again.")
+    screen.type("/exit\n")
+
+    assert screen.end() == 0
+    assert b"not_found" not in before
+
+
+@pytest.mark.parametrize("words", [["--once"], ["--json"]])
+def test_an_interrupted_task_ends_with_what_it_did(terminal, workspace, script, words):
+    command = {"command": "echo x > c.txt; echo started; sleep 60"}
+    model = script({"calls": [{"name": "run_command", "arguments": command}]})
+    screen = terminal(["run", *words, "--model", model, TASK])
+    screen.wait_for("started")
+    screen.wait_until(lambda _: (workspace / "c.txt").exists())
+    screen.type("\x03")
+
+    assert screen.end() == 130
+    lines = screen.screen.decode().splitlines()
+    if "--json" in words:
+        result = json.loads(next(line for line in lines if '"aborted"' in line).removeprefix("^C"))
+        assert (result["status"], result["report"]["changes"]) == ("aborted", ["c.txt"])
+    else:
+        assert "changed   c.txt" in lines
+
+
 def test_quiet_output_is_the_answer_alone(handrail, script):
     done = handrail("run", "--quiet", "--model", script(READ, {"text": "fine"}), TASK)
 
@@ -358,6 +390,23 @@ def test_the_receipt_undoes_its_own_task_alone(handrail, workspace, script):
     assert undone.code == 0, undone.err
     assert workspace.joinpath("a.txt").read_text() == "one\ntwo\n"
     assert workspace.joinpath("b.txt").exists()
+
+
+def test_the_receipt_leaves_what_other_sessions_did_meanwhile(handrail, workspace, script):
+    model = script(EDIT, {"text": "Done."})
+    receipt = handrail("run", "--once", "--model", model, "--session", "s1", TASK).out
+    other = {"path": "b.txt", "content": "another session's\n"}
+    model = script({"calls": [{"name": "write_file", "arguments": other}]}, {"text": "Done."})
+    handrail("run", "--once", "--model", model, "--session", "s2", "Write it")
+
+    undone = handrail(*receipt.partition("undo      handrail ")[2].split())
+    unchanged = handrail("undo", "--since", "start", "--session", "s1")
+    left = workspace.joinpath("b.txt").exists()
+    handrail("undo", "--since", "start", "--session", "s2")
+
+    assert (undone.code, unchanged.code, left) == (0, 1, True)
+    assert workspace.joinpath("a.txt").read_text() == "one\ntwo\n"
+    assert not workspace.joinpath("b.txt").exists()
 
 
 def test_the_receipt_undoes_parallel_changes_whichever_ended_first(handrail, workspace, script):

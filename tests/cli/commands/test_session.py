@@ -67,6 +67,17 @@ def test_the_list_has_start_files_and_model_at_any_width(handrail, kept, monkeyp
     assert max(map(len, listed.out.splitlines())) <= int(columns)
 
 
+def test_a_session_takes_one_line_of_a_usual_terminal(handrail, workspace, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    workspace.joinpath("a-task-of-two.jsonl").write_text('{"text": "Done."}\n')
+    handrail("run", "--once", "--model", "script:a-task-of-two.jsonl", "A task with a long title")
+
+    heads, line = handrail("session", "list").out.splitlines()
+
+    assert heads.startswith("session")
+    assert "A task" in line
+
+
 def test_the_start_of_a_session_is_not_that_of_its_last_task(handrail, kept, workspace):
     [before] = handrail("session", "list", "--json").lines
     workspace.joinpath("task.jsonl").write_text('{"text": "More."}\n')
@@ -83,6 +94,10 @@ def test_the_start_of_a_session_is_not_that_of_its_last_task(handrail, kept, wor
         ("diff", "--session", "nosuch"),
         ("diff", "--stat", "--session", "nosuch"),
         ("tasks", "--session", "nosuch"),
+        ("log", "--session", "nosuch"),
+        ("log", "--turn", "nosuch:1"),
+        ("undo", "--session", "nosuch"),
+        ("redo", "--session", "nosuch"),
         ("session", "show", "nosuch"),
         ("run", "--once", "--resume", "nosuch", "Go on"),
     ],
@@ -338,3 +353,58 @@ def test_the_receipt_after_a_rewind_undoes_the_last_task_alone(handrail, workspa
 
     assert workspace.joinpath("first.txt").exists()
     assert not workspace.joinpath("second.txt").exists()
+
+
+def test_a_title_is_the_first_line_of_the_first_task_that_stands(handrail, workspace):
+    workspace.joinpath("task.jsonl").write_text('{"text": "Done."}\n')
+    run = ("run", "--once", "--model", "script:task.jsonl", "--session", "s1")
+    handrail(*run, "\nLook at @a.txt\nand at nothing else")
+    titles = [handrail("session", "list", "--json").json["title"]]
+    handrail("session", "fork", "s1", "0")
+    titles.append(handrail("session", "list", "--json").lines[0]["title"])
+    handrail("session", "rewind", "s1", "0")
+    emptied = handrail("session", "list")
+    handrail(*run, "Another task")
+    titles.append(handrail("session", "list", "--json").lines[0]["title"])
+
+    assert titles == ["Look at @a.txt", "", "Another task"]
+    assert "Look at" not in emptied.out
+
+
+def test_a_session_with_a_dot_of_an_earlier_version_is_rewound_and_deleted_with_its_calls(
+    handrail, workspace, monkeypatch
+):
+    for name in ("v1", "v1.2"):
+        write = {"name": "write_file", "arguments": {"path": f"{name}.txt", "content": "x\n"}}
+        lines = ({"calls": [write]}, {"text": "Done."})
+        workspace.joinpath("task.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        with monkeypatch.context() as earlier:
+            earlier.setattr("handrail.agent.conversation.call_owner", lambda one: one)
+            handrail("run", "--once", "--model", "script:task.jsonl", "--session", name, "Write")
+    ids = [one["call_id"] for one in handrail("log", "--json").lines]
+
+    handrail("session", "rewind", "v1", "0")
+    after_first = sorted(path.name for path in workspace.glob("v*"))
+    handrail("session", "rewind", "v1.2", "0")
+    deleted = handrail("session", "delete", "v1.2")
+
+    assert ids == ["v1.2.1.1", "v1.1.1"]
+    assert after_first == ["v1.2.txt"]
+    assert not workspace.joinpath("v1.2.txt").exists()
+    assert deleted.code == 0
+    kept = {one["call_id"]: one["requested"] for one in handrail("log", "--json").lines}
+    assert ("arguments" in kept["v1.1.1"], "arguments" in kept["v1.2.1.1"]) == (True, False)
+
+
+def test_deleting_a_session_leaves_calls_of_programs_whose_ids_begin_alike(handrail, kept):
+    for given in ("s1.mine", "s1.2.1.mine", "s1"):
+        handrail("call", "read_file", "path=a.txt", "--id", given, "--session", "other")
+
+    handrail("session", "delete", "s1")
+
+    logged = handrail("log", "--session", "other", "--json").lines
+    assert [one["requested"]["arguments"] for one in logged] == [{"path": "a.txt"}] * 3
+    assert all(
+        "arguments" not in one["requested"]
+        for one in handrail("log", "--session", "s1", "--json").lines
+    )

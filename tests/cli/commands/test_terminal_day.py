@@ -152,6 +152,32 @@ def test_lines_for_a_task_that_is_stopped_do_not_begin_another_one(day, handrail
     assert "use the other file" not in handrail("session", "show").out
 
 
+def test_a_stopped_task_has_a_receipt_whose_undo_reverts_it(day, workspace, handrail):
+    screen = day(
+        call("write_file", path="b.txt", content="made"),
+        call("run_command", command="echo by command > c.txt; echo started; sleep 60"),
+        {"fault": "hang", "after": 600},
+        {"text": "These are words of the next task, which is stopped too."},
+        task="write two files",
+    )
+    screen.wait_for("┆ started")
+    interrupt(screen)
+    screen.type("the next task\n")
+    screen.wait_for("│ These")
+    interrupt(screen)
+    screen.type("/exit\n")
+    screen.end()
+    shown = [line for line in shown_lines(screen) if line[:10].strip() in ("changed", "undo")]
+    handrail(*" ".join(shown_lines(screen)).partition("undo      handrail ")[2].split()[:5])
+
+    assert [line.split()[:3] for line in shown if line.startswith("changed")] == [
+        ["changed", "b.txt,", "c.txt"],
+        ["changed", "nothing"],
+    ]
+    assert not (workspace / "b.txt").exists()
+    assert not (workspace / "c.txt").exists()
+
+
 def test_a_refusal_with_a_reason_reaches_the_model_and_typed_ahead_text_answers_nothing(
     day, workspace
 ):
@@ -222,6 +248,7 @@ def test_slash_commands_mentioned_files_and_a_continued_session(day, workspace, 
     screen.type("/help\n")
     screen.wait_for("/exit")
     screen.type("/exit\n")
+    screen.wait_for("to go on later: ")
     assert screen.end() == 0
     [session] = [one["session"] for one in handrail("session", "list", "--json").lines]
 

@@ -3,11 +3,13 @@
 import json
 import os
 import stat
+import subprocess
 import sys
 
 import pytest
-from tests.support.confined import USERS, confined, folder_of, python_of
+from tests.support.confined import USERS, as_user, confined, folder_of, python_of
 from tests.support.scenes import scenery
+from tests.support.waiting import wait_exit
 
 pytestmark = [pytest.mark.needs_landlock, pytest.mark.finding("F32")]
 
@@ -222,6 +224,51 @@ def test_a_command_has_shared_memory_of_its_own(uid):
         os.unlink(outside)
 
     assert told == [42, True, False, "Bad file descriptor", False, False, False, [1, 2]]
+
+
+HOLDER = """
+import os, sys
+held = os.memfd_create("held")
+os.fchmod(held, 0o700)
+print(os.getpid(), held, flush=True)
+sys.stdin.readline()
+print(oct(os.fstat(held).st_mode & 0o777), os.fstat(held).st_mtime == 1)
+"""
+OTHER_MEMORY = """
+import os, sys
+held = f"/proc/{sys.argv[1]}/fd/{sys.argv[2]}"
+os.symlink(held, "way")
+own = os.memfd_create("own")
+for path in (held, "way", f"/proc/self/fd/{own}"):
+    for change in (lambda: os.chmod(path, 0o500), lambda: os.utime(path, (1, 1))):
+        try:
+            change()
+            print("changed")
+        except OSError as error:
+            print(error.strerror)
+"""
+
+
+def test_memory_files_of_other_programs_of_the_user_keep_their_attributes():
+    uid = USERS[-1]
+    holder = subprocess.Popen(
+        [python_of(uid), "-c", HOLDER],
+        **as_user(uid),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd="/",
+    )
+    try:
+        told = run(uid, OTHER_MEMORY, *holder.stdout.readline().split())
+        after, _ = holder.communicate("\n", timeout=20)
+    finally:
+        holder.kill()
+        wait_exit(holder)
+
+    assert told.split("\n")[-3:] == ["changed", "changed", ""]
+    assert "changed" not in told.split("\n")[:4]
+    assert after == "0o700 False\n"
 
 
 NAMES = """

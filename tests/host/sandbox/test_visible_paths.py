@@ -111,7 +111,7 @@ def test_root_hides_what_other_users_may_not_read(monkeypatch, tmp_path):
     (tmp_path / "folder" / "inner").chmod(0o600)
     (tmp_path / "private").chmod(0o700)
 
-    assert set(visible_paths._private_to_root(str(tmp_path))) == {
+    assert set(visible_paths._root_only_files(str(tmp_path))) == {
         str(tmp_path / name) for name in ("closed", "folder/inner", "private")
     }
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.policy.rule_support import DENY, GROUNDS, CommandClass, call, command, effect, rules
+from tests.policy.rule_support import DENY, CommandClass, call, command, effect, rules
 
 from handrail.core.problems import ProblemRaised
 from handrail.policy.denials.read_denials import ReadDenyPattern, build_read_denials
@@ -129,9 +129,3 @@ def test_a_walk_that_asks_from_the_top_down_finds_everything_withheld(patterns, 
             return
         folder = below
     assert not asked.hides(path)
-
-
-def test_the_grounds_can_be_given():
-    path_base = GROUNDS._replace(roots=("/elsewhere",))
-
-    assert build_read_denials(rules("deny read_file(a/b)"), (), path_base).hides("/elsewhere/a/b")

@@ -71,7 +71,7 @@ def test_the_trimmed_middle_and_the_ends_are_the_whole(seed):
         other[at : at + chance.randrange(3)] = chance.choice([[], ["c"], ["\n"], ["a\n", "c"]])
     old, new = "".join(text).encode(), "".join(other).encode()
 
-    middle_old, middle_new = (b"".join(one) for one in changed_middle(old, new))
+    middle_old, middle_new = changed_middle(old, new)
 
     head = len(old) - len(old.removeprefix(new[: new.find(middle_new)])) if middle_new else 0
     assert middle_old in old

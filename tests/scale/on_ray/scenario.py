@@ -77,8 +77,9 @@ def run_with_kills(tasks, cluster, last_node, count):
             host, pid = next(one for one in workers(fleet.state) if one[0] != last_node)
             os.kill(pid, signal.SIGKILL)
             killed.append(host)
-        if len(ended) == count // 3:
-            assert any(host == last_node for host, _ in workers(fleet.state))
+        # An actor of the last node may need longer to start than the others to end their first tasks.
+        lives = any(host == last_node for host, _ in workers(fleet.state))
+        if len(ended) >= count // 3 and lives and last_node not in killed:
             cluster.kill_node(last_node)
             killed.append(last_node)
 

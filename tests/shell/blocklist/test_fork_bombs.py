@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.shell.blocklist.inline_code import forks_without_end
+from handrail.shell.blocklist.forking_code import forks_without_end
 
 PYTHON = "import os, sys, time\n"
 DAEMONS = [

@@ -1,15 +1,15 @@
-"""The agents that users define, and which files of projects they trust for it."""
+"""Loads user-defined agents, and records which agent files of projects the user trusts."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.assembly.settings_files import add_trust, is_inside, trust_book
 from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.problems import ProblemRaised
-from handrail.host.state.directories import config_home, private_directory, state_home
+from handrail.host.state.directories import config_home
 from handrail.policy.agents import DEFAULT, MAIN, OPTIONS
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 PROJECT_FOLDER: Final = (".handrail", "agents")
 _TRUST: Final = "agents"
 _MAX_PROMPT_BYTES: Final = 64_000
-# Names of tables that describe no agent that could be started.
+# Names of tables that do not define an agent that can be started.
 _TABLES_ONLY: Final = frozenset({MAIN, DEFAULT, *OPTIONS})
 
 
 def find_agents(loaded: LoadedSettings, root: Path, canonical: CanonicalName) -> AgentLibrary:
-    """The types of agents of a workspace; files are read when the library is asked."""
+    """The types of agents of a workspace; the library reads files when it is used."""
     from handrail.assembly.extras.definition_files import DefinitionFolder, read_folder
     from handrail.subagents.library import PROJECT, USER, AgentLibrary, LibraryOptions
 
     folders = [DefinitionFolder(root, PROJECT_FOLDER, PROJECT)]
-    # A configuration inside of the workspace is not the user's own.
-    if not _is_inside(config_home(), root):
+    # A configuration folder inside the workspace does not count as the user's.
+    if not is_inside(config_home(), root):
         folders.insert(0, DefinitionFolder(config_home(), (_TRUST,), USER))
 
     def read_files() -> list[DefinitionFile]:
@@ -46,14 +46,14 @@ def find_agents(loaded: LoadedSettings, root: Path, canonical: CanonicalName) ->
 
 
 def has_definitions(loaded: LoadedSettings, root: Path) -> bool:
-    """Whether agents may be defined here, without reading anything."""
+    """Whether agents may be defined in this workspace; reads no files."""
     folders = (root.joinpath(*PROJECT_FOLDER), config_home() / _TRUST)
     named = set(loaded.settings.agents) - _TABLES_ONLY
     return bool(named) or any(one.is_dir() for one in folders)
 
 
 def read_tables(loaded: LoadedSettings, root: Path) -> list[AgentDefinition]:
-    """The agents that the settings define; raises `invalid_arguments`, naming the place."""
+    """The agents that the settings define; raises `invalid_arguments` with the place of the error."""
     found = []
     for name, table in loaded.settings.agents.items():
         if name not in _TABLES_ONLY and isinstance(table, Mapping):
@@ -88,8 +88,8 @@ def _prompt(loaded: LoadedSettings, root: Path, name: str, file: str) -> str:
 
     source = loaded.sources.get(f"agents.{name}.prompt_file")
     path = config_home() / Path(file).expanduser()
-    if (source is not None and source.layer in PROJECT_LAYERS) or _is_inside(path, root):
-        # Trust in settings covers no other file.
+    if (source is not None and source.layer in PROJECT_LAYERS) or is_inside(path, root):
+        # Trusting settings does not include other files.
         where = "/".join(PROJECT_FOLDER)
         raise InvalidDefinition(
             f"prompt_file may not lie in the workspace or be named by it; use {where}/{name}.md"
@@ -121,17 +121,9 @@ def read_at_once(section: Mapping[str, Any]) -> int | None:
 
 def agent_trust() -> TrustBook:
     """The user's record of which agent files of projects are trusted."""
-    from handrail.config.trust import TrustBook
-
-    return TrustBook(state_home() / _TRUST)
+    return trust_book(_TRUST)
 
 
 def trust_agent(path: Path, digest: str) -> None:
-    """Record that the user trusts the agent file while it has this hash."""
-    private_directory(state_home())
-    private_directory(state_home() / _TRUST)
-    agent_trust().add(path, digest)
-
-
-def _is_inside(path: Path, root: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    """Record that the user trusts the agent file with this hash."""
+    add_trust(_TRUST, path, digest)

@@ -18,7 +18,7 @@ from handrail.media.reader import WorkerMediaReader
 from handrail.web import messages
 
 if TYPE_CHECKING:
-    from handrail.core.context import Whereabouts
+    from handrail.core.context import WorkingDirectory
 
 _NAMES: Final = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
 _CACHED: Final = "ms-playwright/chromium_headless_shell-*/chrome-*/*headless*shell"
@@ -28,15 +28,15 @@ _START: Final = (
     'exec "$@" --user-data-dir="$d" --proxy-server="$HTTP_PROXY" about:blank '
     "3<&0 4>&1 </dev/null >/dev/null"
 )
-# What the sandbox must enforce here.
+# The properties of the sandbox that must be enforced for the browser.
 _REQUIRED: Final = ("fs_write", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract")
 _LIFE_S: Final = 150.0
 
 
 def open_camera(
-    settings: Settings, reach: WebReach, machine: Machine, where: Whereabouts
+    settings: Settings, reach: WebReach, machine: Machine, where: WorkingDirectory
 ) -> PageCamera:
-    """What takes pictures of pages; raises `unavailable` if something is missing for it."""
+    """The camera for screenshots of pages; raises `unavailable` if a requirement is missing."""
     from handrail.web.browser import ARGUMENTS, ChromiumCamera
 
     if package_directories(("PIL",)) is None:
@@ -64,7 +64,7 @@ def open_camera(
 
 
 def _find_browser(roots: tuple[str, ...]) -> str | None:
-    """The program of a headless Chromium; None if there is no trusted one outside of the roots."""
+    """The program of a headless Chromium; None if there is no trusted one outside the roots."""
     for name in _NAMES:
         program = find_binary(name, roots)
         if program is not None:

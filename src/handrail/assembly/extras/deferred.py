@@ -1,4 +1,4 @@
-"""Services of tools that few sessions use: nothing of them is loaded before their first use."""
+"""Defers services that few sessions use: nothing of them is loaded before their first use."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def defer_agents(
     remote: RemoteTools | None,
     open_fork: OpenFork,
 ) -> Lazy[AgentServices]:
-    """What agents of a runtime share."""
+    """The services that the agents of a runtime share."""
 
     def build() -> AgentServices:
         from handrail.assembly.agent_services import open_agent_services
@@ -83,7 +83,7 @@ def defer_fork(
     begun: SessionParts,
     denials: ReadDenyPatterns | None,
 ) -> OpenFork:
-    """What copies the workspace as it was at an earlier turn."""
+    """The function that copies the workspace as it was at an earlier turn."""
 
     async def open_fork(
         directory: str | PathLike[str], since: str, session: str
@@ -114,7 +114,9 @@ def open_remote(
 def add_resolved(
     registry: Registry, remote: RemoteToolSet | None, resolve: ToolResolver | None
 ) -> None:
-    """Add the tools that are found when they are called: of MCP servers, and of the host program."""
+    """Add the resolvers for tools that are found when they are called: those of MCP servers and of the
+    host program.
+    """
     if remote is not None:
         from handrail.assembly.extras.remote_servers import register_remote_tools
 
@@ -124,7 +126,7 @@ def add_resolved(
 
 
 def defer_media() -> Lazy[MediaReader]:
-    """What decodes pictures, PDF files and notebooks."""
+    """The reader of pictures, PDF files and notebooks."""
 
     def build() -> MediaReader:
         from handrail.host.processes.python_worker import run_python_worker
@@ -136,7 +138,7 @@ def defer_media() -> Lazy[MediaReader]:
 
 
 class AgentDefinitions(Mapping[str, "AgentSummary"]):
-    """The types of agents by name, read when they are looked at."""
+    """The types of agents by name; read at every access."""
 
     def __init__(self, subagents: Lazy[Subagents]) -> None:
         self._subagents = subagents
@@ -155,17 +157,17 @@ class AgentDefinitions(Mapping[str, "AgentSummary"]):
 
 
 def defer_subagents(
-    meant: ResolvedSettings, session: Session, runtime: Callable[[], Runtime]
+    resolved: ResolvedSettings, session: Session, runtime: Callable[[], Runtime]
 ) -> Lazy[Subagents]:
-    """The subagents of a runtime, which is asked for when the first call uses them."""
+    """The subagents of a runtime; `runtime` is called when they are first used."""
 
     def build() -> Subagents:
         from handrail.assembly.extras.agent_definitions import find_agents, read_at_once
         from handrail.core.ports.subagents import AT_ONCE
         from handrail.subagents.service import SessionSubagents, SubagentLimits
 
-        library = find_agents(meant.loaded, Path(meant.roots[0]), meant.canonical)
-        at_once = read_at_once(meant.loaded.settings.agents) or AT_ONCE
+        library = find_agents(resolved.loaded, Path(resolved.roots[0]), resolved.canonical)
+        at_once = read_at_once(resolved.loaded.settings.agents) or AT_ONCE
         return SessionSubagents(runtime(), library, SubagentLimits(at_once))
 
     subagents = Lazy(build)

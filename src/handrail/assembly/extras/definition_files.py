@@ -21,8 +21,8 @@ _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class DefinitionFolder(NamedTuple):
-    """A folder with definitions: `inner` beneath `base`, reached without following links. `source`
-    says whose it is.
+    """A folder with definitions: `inner` below `base`, opened without following links. `source` is "user"
+    or "project".
     """
 
     base: Path
@@ -48,7 +48,7 @@ def read_folder(folder: DefinitionFolder) -> list[DefinitionFile]:
 
 @contextmanager
 def _entered(folder: DefinitionFolder) -> Iterator[int]:
-    # The base is the workspace or the user's own folder, which may be reached through links.
+    # The base is the workspace or the user's folder, whose path may contain links.
     descriptor = os.open(os.path.realpath(folder.base), _ENTER)
     try:
         for name in folder.inner:

@@ -1,4 +1,4 @@
-"""A copy of the workspace as it was at an earlier turn, in a directory of its own."""
+"""Copies the workspace, as it was at an earlier turn, to another directory."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class WorkspaceFork:
     async def open(
         self, directory: str | os.PathLike[str], since: str, session: str
     ) -> ForkedWorkspace:
-        """Make the copy without the changes `since` a point, and open it for a session. The runtime
-        closes with the one of the workspace. Raises `exists`, `invalid_arguments`, `unavailable`;
-        nothing is written to the directory then. If only its runtime cannot open, the whole copy stays.
+        """Create the copy without the changes `since` a point, and open it for a session. Its runtime is
+        closed with that of the workspace. Raises `exists`, `invalid_arguments`, `unavailable`; then
+        nothing is written to the directory. If only the runtime cannot be opened, the copy is kept.
         """
         made: list[StagedCopy] = []
 
@@ -75,7 +75,7 @@ class WorkspaceFork:
         return ForkedWorkspace(runtime, str(roots[0]), tuple(left), tuple(notes))
 
     def _copies(self, made: Path) -> dict[str, Path]:
-        """Where each root goes: one root is the directory itself, several lie in it by their names."""
+        """Root → its copy: a single root is copied to the directory itself, several to folders in it."""
         roots = self.machine.files.roots
         if len(roots) == 1:
             return {roots[0]: made}
@@ -99,8 +99,8 @@ class WorkspaceFork:
         staged.publish()
 
     def _leaves_out(self, path: str) -> bool:
-        """Whether a path is our own state, or denied by a rule that names its place: the rule would
-        not hold for the copy.
+        """Whether a path is Handrail's state, or denied by a rule with an absolute path: such a rule would
+        not match the copy.
         """
         if path in self.machine.places.hidden:
             return True
@@ -108,7 +108,7 @@ class WorkspaceFork:
         return fixed is not None and fixed.hides(path)
 
     async def _revert(self, copies: Mapping[str, Path], since: str) -> list[str]:
-        """Revert in the copy what was changed since then; returns what could not be reverted."""
+        """Revert the changes since a point in the copy; returns what could not be reverted."""
         notes: list[str] = []
         files = LocalFiles([str(copy) for copy in copies.values()])
         try:
@@ -128,8 +128,8 @@ class WorkspaceFork:
         return notes
 
     async def _plans(self, since: str) -> AsyncIterator[Plan]:
-        """The plans that revert everything since then. What others have written since is no conflict:
-        it is overwritten in the copy only.
+        """Yield the plans that revert all changes since a point. Later changes by others are no conflict:
+        they are overwritten only in the copy.
         """
         past, first = self.past.value, f"fork.{os.urandom(8).hex()}"
         wanted = UndoRequest("since", since, force=True)
@@ -150,7 +150,7 @@ class WorkspaceFork:
 
 
 def _move_change(change: Change, copies: Mapping[str, Path], files: LocalFiles) -> Change | None:
-    """The same change in the copy; None if nothing is to be done there."""
+    """The change for the copy; None if the copy is already in the final state."""
     now = read_current_file(_moved_path(change.place, copies), files)
     if now.strange:
         raise messages.COPY_FAILED.error(path=change.path, reason="it was replaced meanwhile")
@@ -169,5 +169,5 @@ def _move_change(change: Change, copies: Mapping[str, Path], files: LocalFiles) 
 
 
 def _moved_path(place: Place, copies: Mapping[str, Path]) -> str:
-    """How the copy of a place is shown: relative to the workspace, absolute in other roots."""
+    """The path of the copy of a place: relative for the workspace, absolute for other roots."""
     return place.rel if place.root == 0 else str(list(copies.values())[place.root] / place.rel)

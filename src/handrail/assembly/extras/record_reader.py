@@ -1,4 +1,4 @@
-"""Reads the record of a workspace for people; opens no session and writes nothing."""
+"""Reads the record of a workspace for display; opens no session and writes nothing."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ T = TypeVar("T")
 PAGE_CALLS: Final = 50
 _MAX_SESSIONS: Final = 200
 _MAX_DIFFS: Final = 50
-# More than the turns of one page of calls have.
+# More messages than the turns of one page of calls have.
 _MAX_MESSAGES: Final = 4 * PAGE_CALLS
 
 
 class SessionList(NamedTuple):
-    """What the first page lists: conversations, and sessions without one."""
+    """The conversations, and the sessions without a conversation."""
 
     conversations: list[ConversationSummary]
     others: list[SessionRecord]
 
 
 class SessionView(NamedTuple):
-    """One session: its conversation, if it has one, and some of its calls, oldest first. `older` is
-    where the calls before these end, None if there are none.
+    """One session: its conversation, if it has one, and one page of its calls, oldest first. `older` is
+    the time before which the earlier calls were made, None if there are none.
     """
 
     session: str
@@ -64,8 +64,8 @@ class SessionView(NamedTuple):
 
 
 class CallView(NamedTuple):
-    """One call with the first files that it changed; `full_text` if its result was truncated and is
-    kept in full.
+    """One call with the diffs of the first files that it changed; `full_text` is the full result, if it
+    was truncated and is stored.
     """
 
     call: CallRecord
@@ -81,7 +81,7 @@ class EndedCall(NamedTuple):
 
 
 class RecordReader:
-    """Each method opens the record anew in a thread; it may not exist yet."""
+    """Reads the record, which may not exist yet. Each method opens it in a thread."""
 
     def __init__(self, root: Path, directories: Sequence[str], home: StatePaths) -> None:
         self._root = root
@@ -99,15 +99,15 @@ class RecordReader:
         try:
             return self._watcher.stamp()
         except ProblemRaised:
-            # A database that cannot be reached; its pages say so.
+            # The database cannot be reached; the pages report that.
             return ()
 
     def close(self) -> None:
-        """Let go of what the store is watched with."""
+        """Stop watching the store."""
         self._watcher.close()
 
     async def list_sessions(self) -> SessionList:
-        """The newest sessions first."""
+        """The sessions, newest first."""
         if not self.recorded:
             return SessionList([], [])
         return await self._read(_list_sessions)
@@ -119,7 +119,7 @@ class RecordReader:
         return await self._read(lambda db: _load_session(db, session, before_ns))
 
     async def check_session(self, session: str) -> None:
-        """Raise `not_found` if nothing was recorded of a session."""
+        """Raise `not_found` if a session is not in the record."""
         if not self.recorded or not await self._read(lambda db: _is_known(db, session)):
             raise messages.NO_SUCH_SESSION.error(session=session)
 
@@ -186,7 +186,7 @@ class RecordReader:
         try:
             found = assemble_output(call.call_id, done, meta, artifacts)
         except ProblemRaised:
-            # Deleted to make room, or never kept.
+            # The text was deleted to make room, or was never stored.
             return None
         if not found.streams:
             return found.text
@@ -235,12 +235,12 @@ def _load_session(db: SqlConnection, session: str, before_ns: int | None) -> Ses
 
 
 def _is_known(db: SqlConnection, name: str) -> bool:
-    """Whether it is the name of a session or of a conversation."""
+    """Whether a session or a conversation has this name."""
     return is_recorded(db, name) or _find_summary(db, name) is not None
 
 
 def _find_summary(db: SqlConnection, name: str) -> ConversationSummary | None:
-    """The conversation of that name; that of a subagent is a part of another one."""
+    """The conversation with this name, None if there is none; those of subagents are not listed."""
     return next((one for one in list_conversations(db) if one.session == name), None)
 
 

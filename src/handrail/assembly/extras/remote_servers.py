@@ -1,17 +1,20 @@
-"""The MCP servers of the settings: which are approved, and their tools in a runtime."""
+"""The MCP servers of the settings and of project files, their approvals, and their tools."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Mapping, Sequence
+import os
+import stat
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from handrail.assembly.extras.project_servers import read_project_servers
+from handrail.assembly.extras.deferred import SERVER_FILES
 from handrail.assembly.extras.server_records import server_records
 from handrail.config.model import Settings
-from handrail.config.remote_server_tables import RemoteServerTable
+from handrail.config.remote_server_tables import RemoteServerTable, check_server_name
 from handrail.core.ports.processes import Strength
 from handrail.core.problems import ProblemRaised
 from handrail.core.text.safe_text import safe_text
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from handrail.tools._lib.services import Services
 
 _log = logging.getLogger("handrail")
+# The key of the table of servers, for each of `SERVER_FILES`.
+_SERVER_KEYS: Final = ("mcpServers", "servers")
+_MAX_BYTES: Final = 1 << 20
 
 
 def check_client_extra() -> None:
@@ -39,11 +45,62 @@ def server_specs(settings: Settings, root: Path) -> dict[str, RemoteServerSpec]:
     """The servers of the settings, and those that files of the workspace name, by name."""
     tables = settings.mcp.servers
     project = read_project_servers(root)
-    own = {name: _spec(name, one) for name, one in tables.items() if one.enabled}
+    own = {name: _settings_spec(name, one) for name, one in tables.items() if one.enabled}
     return {**{name: one for name, one in project.items() if name not in tables}, **own}
 
 
-def _spec(name: str, table: RemoteServerTable) -> RemoteServerSpec:
+def read_project_servers(root: Path) -> dict[str, RemoteServerSpec]:
+    """The MCP servers that files of a workspace name, in the forms of Claude Code and VS Code. Invalid
+    entries are left out. None of them is started before the user has approved it.
+    """
+    found: dict[str, RemoteServerSpec] = {}
+    for file, key in zip(SERVER_FILES, _SERVER_KEYS, strict=True):
+        given = _read_object(root / file).get(key)
+        if not isinstance(given, dict):
+            continue
+        for name, entry in given.items():
+            spec = _project_spec(str(name), entry, str(root))
+            if spec is not None:
+                found.setdefault(spec.name, spec)
+    return found
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return {}
+            given = json.loads(file.read(_MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _project_spec(name: str, entry: Any, root: str) -> RemoteServerSpec | None:
+    from handrail.mcp.client.server_spec import RemoteServerSpec
+
+    if not isinstance(entry, dict):
+        return None
+    command, url, args = entry.get("command"), entry.get("url"), entry.get("args", [])
+    try:
+        check_server_name(name)
+    except ValueError:
+        return None
+    if isinstance(url, str) and url.startswith(("https://", "http://")) and command is None:
+        return RemoteServerSpec(name, url=url, project=root)
+    if not isinstance(command, str) or not command or url is not None:
+        return None
+    if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
+        return None
+    given = entry.get("env")
+    given = given if isinstance(given, dict) else {}
+    # References to the user's variables are left out: a project must not get the user's secrets.
+    env = {key: one for key, one in given.items() if isinstance(one, str) and "${" not in one}
+    return RemoteServerSpec(name, (command, *args), env, project=root)
+
+
+def _settings_spec(name: str, table: RemoteServerTable) -> RemoteServerSpec:
     from handrail.mcp.client.server_spec import RemoteServerSpec
 
     command = () if table.command is None else (table.command, *table.args)
@@ -67,7 +124,7 @@ def _spec(name: str, table: RemoteServerTable) -> RemoteServerSpec:
 
 
 def server_host(machine: Machine, settings: Settings) -> RemoteServerHost:
-    """What servers of a machine are started with."""
+    """The services with which MCP servers are started."""
     check_client_extra()
     from handrail.assembly.extras.server_http import open_http
     from handrail.host.processes.binaries import find_binary
@@ -77,7 +134,10 @@ def server_host(machine: Machine, settings: Settings) -> RemoteServerHost:
     roots = machine.files.roots
     return RemoteServerHost(
         None if commands is None else commands.processes,
-        lambda: commands is not None and _confines(commands.parts.sandbox.measured),
+        lambda: (
+            commands is not None
+            and commands.parts.sandbox.measured["fs_write"] is Strength.ENFORCED
+        ),
         lambda: {} if commands is None else commands.parts.environment,
         places.environment,
         ServerPlaces(roots, tuple(map(str, places.own)), tuple(map(str, places.hidden))),
@@ -89,8 +149,8 @@ def server_host(machine: Machine, settings: Settings) -> RemoteServerHost:
 
 
 def find_change(spec: RemoteServerSpec, approved: ServerManifest, roots: Sequence[str]) -> str:
-    """How a server differs from what was approved, as far as that is known without starting it; ""
-    if nothing is known.
+    """How a server differs from its approved state, judged without starting it; "" if no difference is
+    known.
     """
     from handrail.host.processes.binaries import find_binary
     from handrail.mcp.client.manifest import OTHER_PROGRAM
@@ -110,23 +170,19 @@ def find_change(spec: RemoteServerSpec, approved: ServerManifest, roots: Sequenc
     return server_records().load_change(spec.pin_name)
 
 
-def _confines(measured: Mapping[str, Strength]) -> bool:
-    return measured["fs_write"] is Strength.ENFORCED
-
-
 def open_remote_tools(
     settings: Settings, machine: Machine, services: Services
 ) -> RemoteToolSet | None:
-    """The approved tools of all servers; no server is started. A server that cannot be used is
-    reported in the log and leaves the others alone. Raises `unavailable` without the extra. None
-    if no server is approved.
+    """The approved tools of all servers; None if no server is approved. No server is started. A server
+    that cannot be used is logged and does not affect the others. Raises `unavailable` if the packages
+    of the extra `mcp` are missing.
     """
     records, specs = server_records(), server_specs(settings, Path(machine.files.roots[0]))
     approvals = {name: records.load(spec.pin_name) for name, spec in specs.items()}
     if not settings.mcp.servers and not any(approvals.values()):
         return None
     check_client_extra()
-    from handrail.mcp.client.service import RemoteServer, ResultServices, SessionRemoteServers
+    from handrail.mcp.client.service import RemoteServer, ResultServices
     from handrail.mcp.client.tool_set import RemoteToolSet
     from handrail.tools._lib.running_commands import quote_imitations
 
@@ -139,8 +195,11 @@ def open_remote_tools(
                 _warn(f"the MCP server {name} is not approved: see `handrail mcp approve {name}`")
             continue
         used[name] = RemoteServer(spec, host, approved, results)
-    machine.ends.push_async_callback(SessionRemoteServers(used).aclose)
-    return RemoteToolSet(used) if used else None
+    if not used:
+        return None
+    tools = RemoteToolSet(used)
+    machine.ends.push_async_callback(tools.aclose)
+    return tools
 
 
 def register_remote_tools(registry: Registry, tools: RemoteToolSet) -> None:

@@ -1,5 +1,5 @@
-"""The streams of MCP servers behind URLs: requests reach only the server's host and port, and with
-OAuth its authorization server; answers are limited in size.
+"""Connections to MCP servers behind URLs: requests reach only the server's host and port and, with
+OAuth, its authorization server; answers are limited in size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from handrail.web.transport import PinningTransport
 
 _REFUSALS: Final = (401, 403)
 _SESSION: Final = "Mcp-Session-Id"
-# Shorter ones may be words of an answer.
+# Shorter tokens could be ordinary words of an answer.
 _MIN_TOKEN: Final = 8
 _HIDDEN: Final = b"[token]"
 _LOCK_S: Final = 30.0
@@ -37,10 +37,12 @@ _LOCK_PAUSE_S: Final = 0.02
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """Limits each message of an answer: the whole of one, or one event of a stream. Compressed
-    answers are refused, since their size is known too late. The token of a request is left out of its
-    answer, which becomes part of the record. A request that is marked with a problem is not sent. `note` gets what `explain` makes of the status of an answer that refuses the token or
-    the session, and None after an answer that does not.
+    """Limits the size of each message: a whole answer, or one event of a stream.
+
+    Compressed answers are refused, because their size is known too late. The token of a request is
+    removed from its answer, which becomes part of the record. A request that is marked with a problem is
+    not sent. If an answer refuses the token or the session, `note` is called with the problem that
+    `explain` returns for its status; after other answers it is called with None.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of an answer; `events`: each blank line begins a new message."""
+    """Limits the bytes of an answer; `events`: each blank line begins a new message."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int, *, events: bool) -> None:
         self._inner = inner
@@ -116,7 +118,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 class _TokenFilter(httpx2.AsyncByteStream):
-    """The bytes of an answer without a token, for servers that return what was sent to them."""
+    """Removes a token from the bytes of an answer, for servers that return what was sent to them."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, token: bytes) -> None:
         self._inner = inner
@@ -134,7 +136,7 @@ class _TokenFilter(httpx2.AsyncByteStream):
             yield held
 
     def _find_begin(self, seen: bytes) -> int:
-        """Where bytes begin that may be the first of a token whose others follow."""
+        """The position of bytes at the end that may be the beginning of the token."""
         first = self._token[:1]
         at = seen.find(first, max(0, len(seen) - len(self._token) + 1))
         while at >= 0 and not self._token.startswith(seen[at:]):
@@ -146,8 +148,8 @@ class _TokenFilter(httpx2.AsyncByteStream):
 
 
 class _LoginTransport(httpx2.AsyncBaseTransport):
-    """Reaches exactly the origin that the user named, and others as the web tools do; there is no
-    other way to an address of this machine or its network.
+    """Reaches the origin that the user named, and other hosts under the rules of the web tools; addresses
+    of this machine or its network are otherwise not reachable.
     """
 
     def __init__(self, own: WebUrl, reach: WebReach) -> None:
@@ -157,7 +159,7 @@ class _LoginTransport(httpx2.AsyncBaseTransport):
         self._others = PinningTransport(reach, resolve_addresses)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; raises `denied` for what must not be reached."""
+        """Send a request; raises `denied` for a host that must not be reached."""
         url = self.check(str(request.url))
         if url.origin == self._own.origin:
             return await self._named.handle_async_request(request)
@@ -167,7 +169,7 @@ class _LoginTransport(httpx2.AsyncBaseTransport):
         return await self._others.handle_async_request(request)
 
     def check(self, text: str) -> WebUrl:
-        """A URL that may be used for a login, as far as it alone shows that; raises `denied`."""
+        """Parse a URL and check whether it may be used for a login; raises `denied`."""
         try:
             url = parse_web_url(text)
         except ValueError as error:
@@ -204,14 +206,14 @@ class _LoginFile:
         return login if login is not None and login.url == self._spec.url else None
 
     def save(self, login: StoredLogin) -> None:
-        """Keep a login."""
+        """Store a login."""
         data = login.model_dump_json(exclude_none=True).encode()
         server_records().save_tokens(self._spec.name, self._resource, data)
 
     @asynccontextmanager
     async def lock(self) -> AsyncGenerator[None]:
-        """Keep other sessions and processes from changing it meanwhile. One that does not let go in
-        time is not waited for any longer: what it does can only cost another login.
+        """Prevent other sessions and processes from changing the login during the block. If another one
+        holds the lock too long, the block runs without it: the worst case is another login.
         """
         handle = server_records().open_token_lock(self._spec.name)
         try:
@@ -233,13 +235,13 @@ def _take_lock(handle: int) -> bool:
 
 
 def _named_transport(url: WebUrl) -> PinningTransport:
-    """Reaches only the host and port of a URL that the user named, wherever they are."""
+    """A transport that reaches only the host and port of a URL that the user named, at any address."""
     host = f"[{url.host}]" if ":" in url.host else url.host
     return PinningTransport(WebReach([f"{host}:{url.port}"]), resolve_addresses)
 
 
 def _explain_status(spec: RemoteServerSpec, status: int) -> ProblemRaised:
-    """What the status of an answer means that refuses the token or the session."""
+    """The problem for the status of an answer that refuses the token or the session."""
     if status == 404:
         return messages.SESSION_LOST.error(server=spec.name)
     if spec.oauth:
@@ -252,8 +254,8 @@ def _explain_status(spec: RemoteServerSpec, status: int) -> ProblemRaised:
 async def open_http(
     spec: RemoteServerSpec, variables: Mapping[str, str], web: WebTable, note: NoteRefusal
 ) -> AsyncGenerator[Any, None]:
-    """The streams of a server behind a URL. Raises `unavailable` if its token is missing or refused;
-    `note` gets later refusals.
+    """Open the streams of a server behind a URL. Raises `unavailable` if its token is missing or refused;
+    `note` is called with later refusals.
     """
     text = spec.url or ""
     url = parse_web_url(text)
@@ -291,8 +293,8 @@ async def open_http(
 async def log_in_to_server(
     spec: RemoteServerSpec, web: WebTable, show: Callable[[str, str], None]
 ) -> None:
-    """Log in to a server and keep its tokens; `show` gets the host and the URL of the page that the
-    user opens. Raises `unavailable`, `timeout` or `denied`.
+    """Log in to a server and store its tokens; `show` is called with the host and the URL of the page
+    that the user has to open. Raises `unavailable`, `timeout` or `denied`.
     """
     text = spec.url or ""
     url = parse_web_url(text)

@@ -1,5 +1,5 @@
-"""What is kept about MCP servers in the state directory: the approved tools, what has changed since
-then, the end of what each program wrote to stderr, and the tokens of logins.
+"""Records about MCP servers in the state directory: the approved tools, later changes, the end of each
+program's stderr, and the tokens of logins.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ class ServerRecords(NamedTuple):
     folder: Path
 
     def load(self, server: str) -> ServerManifest | None:
-        """The manifest of a server that the user has approved; None if there is none that can be
-        read.
-        """
+        """The approved manifest of a server; None if there is none, or it cannot be read."""
         from handrail.mcp.client.manifest import ServerManifest
 
         data = self._read(server, _PIN, _MAX_PIN)
@@ -50,11 +48,11 @@ class ServerRecords(NamedTuple):
         self.note_change(server, "")
 
     def load_change(self, server: str) -> str:
-        """How a server differed from what was approved when it was last started; "" if it did not."""
+        """How a server differed from its approved manifest at its last start; "" if it did not."""
         return (self._read(server, _CHANGE, _MAX_NOTE) or b"").decode("utf-8", "replace")
 
     def note_change(self, server: str, differences: str) -> None:
-        """Record how a server differs from what was approved; "": it does not."""
+        """Record how a server differs from its approved manifest; "" if it does not."""
         with suppress(OSError):
             if differences:
                 self._write(server, _CHANGE, differences[: _MAX_NOTE // 4].encode())
@@ -62,12 +60,12 @@ class ServerRecords(NamedTuple):
                 self._file(server, _CHANGE).unlink()
 
     def load_log(self, server: str) -> str | None:
-        """The end of what the program of a server wrote to stderr; None if nothing was kept."""
+        """The end of the stderr of a server's program; None if it is not stored."""
         data = self._read(server, _LOG, _MAX_LOG)
         return None if data is None else data.decode("utf-8", "replace")
 
     def save_log(self, server: str, log: bytes) -> None:
-        """Keep the end of what the program of a server wrote to stderr."""
+        """Store the end of the stderr of a server's program."""
         with suppress(OSError):
             self._write(server, _LOG, log[-_MAX_LOG:])
 
@@ -92,11 +90,11 @@ class ServerRecords(NamedTuple):
         raise messages.TOKENS_UNSAFE.error(server=server, file=str(path))
 
     def save_tokens(self, server: str, resource: str, data: bytes) -> None:
-        """Keep the tokens of a login to a URL, in a file that only this user can read."""
+        """Store the tokens of a login to a URL, in a file that only this user can read."""
         self._write(server, _token_ending(resource), data, durable=True)
 
     def open_token_lock(self, server: str) -> int:
-        """A handle of the file that is locked while the tokens of a server change."""
+        """Open the file that is locked while the tokens of a server change; returns its handle."""
         self._make_folder()
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(self._file(server, _LOCK), flags, 0o600)
@@ -118,7 +116,7 @@ class ServerRecords(NamedTuple):
         return True
 
     def forget(self, server: str) -> None:
-        """Delete everything that is kept about a server."""
+        """Delete all records of a server."""
         self.remove(server)
         self.remove_tokens(server)
         for ending in (_LOG, _LOCK):
@@ -160,5 +158,5 @@ def _token_ending(resource: str) -> str:
 
 
 def server_records() -> ServerRecords:
-    """What this user's state directory has about MCP servers."""
+    """The records in the user's state directory."""
     return ServerRecords(state_home() / _FOLDER)

@@ -1,4 +1,4 @@
-"""The web of a runtime. Nothing of it is loaded before a web tool is used."""
+"""Builds the services of the web tools; loaded when a web tool is first used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from handrail.core.ports.web import (
 )
 from handrail.web import messages
 
-# What a search may reach where the engine is a function or brings its own client.
+# The footprint key of a search engine that is a function or has its own HTTP client.
 _SEVERAL_HOSTS: Final = "net:search"
 _DUCKDUCKGO: Final = "duckduckgo"
 _DDGS: Final = "ddgs"
@@ -55,7 +55,7 @@ def open_web(
     clock: Clock,
     search: SearchBackend | None,
 ) -> WebServices:
-    """The services of the web tools; raises `invalid_arguments` for an unusable setting."""
+    """The services of the web tools; raises `invalid_arguments` for an invalid setting."""
     table = settings.web
     chosen: str | SearchBackend = table.search if search is None else search
     reach = WebReach(table.allow, table.deny)
@@ -89,7 +89,7 @@ def _open_camera(
 ) -> PageCamera:
     from handrail.assembly.extras.browser import open_camera
 
-    return open_camera(settings, reach, machine, session.whereabouts)
+    return open_camera(settings, reach, machine, session.working_directory)
 
 
 def _open_pages(fetcher: Any, cache_s: float, now: Callable[[], float]) -> Any:
@@ -110,7 +110,7 @@ def _open_search(
         return searching.FunctionSearch(searching.search_ddgs, _DDGS)
     if chosen == _DUCKDUCKGO:
         return searching.DuckDuckGo(fetcher.value, run_python_worker)
-    # The user named this server: it may be one of this machine or its network.
+    # The user named this server, so it may be on this machine or its network.
     url = parse_web_url(chosen)
     host = f"[{url.host}]" if ":" in url.host else url.host
     own = _open_fetcher(settings, WebReach([f"{host}:{url.port}"]), machine)
@@ -118,7 +118,7 @@ def _open_search(
 
 
 def _search_key(chosen: str | SearchBackend) -> str:
-    """The host that searches ask, as in footprints."""
+    """The footprint key of the search engine's host."""
     if not isinstance(chosen, str) or chosen == _DDGS:
         return _SEVERAL_HOSTS
     try:
@@ -146,7 +146,7 @@ def _has_read_secrets(session: Session) -> bool:
 
 
 def _fence(text: str) -> str:
-    """The text of a page between marks that it cannot contain."""
+    """The text of a page between tags that it cannot contain, because they have its hash."""
     label = f"page-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
     return f"<{label}>\n{text}\n</{label}>"
 

@@ -84,15 +84,15 @@ def _yaml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
 def _json(file: FileText) -> tuple[Any, Mapping[Key, int]]:
     import json
 
-    # JSON is a part of YAML except for tabs, which no string of JSON contains. The parser of YAML
-    # knows the lines and refuses keys that are set twice; the parser of JSON reads its escapes.
+    # JSON is valid YAML except for tabs, which JSON strings cannot contain. The YAML parser reports the
+    # lines and refuses duplicate keys; the JSON parser reads the escapes.
     _, lines = _yaml(file._replace(text=file.text.replace("\t", " ")))
     try:
         values = json.loads(file.text)
     except json.JSONDecodeError as error:
         raise _invalid_file(file, error.lineno, error.msg) from error
     if isinstance(values, dict):
-        # For editors; it sets nothing.
+        # A key for editors, not a setting.
         values.pop("$schema", None)
     return values, lines
 
@@ -125,7 +125,7 @@ def _lines(text: str) -> Mapping[Key, int]:
     try:
         return toml_lines.key_lines(text)
     except (ValueError, IndexError, RecursionError):
-        # Better an error message without line numbers than none.
+        # Messages then have no line numbers.
         return {}
 
 

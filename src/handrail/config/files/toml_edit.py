@@ -9,13 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
-_HEADER: Final = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]\s*(#.*)?")
+# Quoted names may contain brackets and number signs.
+_HEADER: Final = re.compile(
+    r"""\s*\[\s*((?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[^\[\]#"'])+?)\s*\]\s*(#.*)?"""
+)
+# Lines end at line feeds only: `splitlines` knows more line breaks than TOML.
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _REMARK: Final = re.compile(r"\s*(#.*)?")
 
 
 def append_table(text: str, key: Sequence[str], values: Mapping[str, Any]) -> str:
-    """The text with a table of strings, truth values, lists of strings and tables of strings at its
-    end. Raises ValueError if the text cannot have that table.
+    """The text with a table appended; values are strings, booleans, lists of strings and tables of
+    strings. Raises ValueError if the table cannot be added.
     """
     lines = [f"[{'.'.join(map(_write, key))}]"]
     lines += [f"{name} = {_write_value(value)}" for name, value in values.items()]
@@ -29,12 +34,12 @@ def append_table(text: str, key: Sequence[str], values: Mapping[str, Any]) -> st
 
 
 def remove_table(text: str, key: Sequence[str]) -> str:
-    """The text without a table and the tables inside of it; remarks above the next table stay. Raises
-    KeyError if there is no such table, ValueError if it is not written as one.
+    """The text without a table and the tables inside it; comments above the next table are kept. Raises
+    KeyError if there is no such table, ValueError if it is not written under a header.
     """
     expected = tomllib.loads(text)
     del _parent(expected, key, create=False)[key[-1]]
-    kept = "".join(_kept_lines(text.splitlines(keepends=True), tuple(key)))
+    kept = "".join(_kept_lines(_LINE.findall(text), tuple(key)))
     found = tomllib.loads(kept)
     _drop_empty(expected, key[:-1])
     _drop_empty(found, key[:-1])
@@ -61,7 +66,7 @@ def _kept_lines(lines: Sequence[str], key: tuple[str, ...]) -> Iterator[str]:
 
 
 def _parse_header(line: str) -> tuple[str, ...] | None:
-    """The key of a line that may be the header of a table; None if it is none."""
+    """The key of a line that is the header of a table; None if it is not."""
     found = _HEADER.fullmatch(line.rstrip("\r\n"))
     if found is None:
         return None

@@ -65,7 +65,7 @@ class _Scanner:
         return key
 
     def _inside(self, parts: tuple[str, ...]) -> Key:
-        """A dotted name, where a list of tables means its last one."""
+        """The key of a dotted name; a list of tables stands for its last table."""
         key: Key = ()
         for number, part in enumerate(parts, 1):
             key = (*key, part)
@@ -124,7 +124,7 @@ class _Scanner:
             self._pair(key)
 
     def _ends(self, bracket: str) -> bool:
-        """Step over a comma, or over the bracket."""
+        """Skip a comma; return whether the bracket follows, and skip it too."""
         self._skip()
         if self._text[self._at] == ",":
             self._at += 1

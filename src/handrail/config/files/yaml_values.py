@@ -59,13 +59,13 @@ def parse(text: str) -> tuple[Any, dict[Key, int]]:
         why = "a character that YAML does not allow"
         raise UnsupportedYaml(text.count("\n", 0, position) + 1, why) from error
     except (ValueError, OverflowError) as error:
-        # An escape for a character that Unicode does not have, a version of many digits.
+        # An escape of a character that does not exist in Unicode, or a version with too many digits.
         raise UnsupportedYaml(None, str(error)) from error
     return builder.value, builder.lines
 
 
 class _Builder:
-    """Puts containers together from events, on a stack of its own."""
+    """Builds the value from parser events, with an explicit stack."""
 
     def __init__(self) -> None:
         self.value: Any = None
@@ -117,7 +117,7 @@ class _Builder:
         self._key.append(None)
 
     def _place(self, value: Any, line: int) -> Key:
-        """Put a value where the next one belongs; returns its path."""
+        """Add a value to the innermost open container; returns its path."""
         if not self._open:
             self.value = value
             return ()

@@ -1,1 +1,1 @@
-"""Merging the layers of settings: who may set what, and which value wins."""
+"""Merging the layers of settings: which layer may set what, and which value takes precedence."""

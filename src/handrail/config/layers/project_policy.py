@@ -21,20 +21,14 @@ class ProjectSettingPolicy(StrEnum):
     NEVER = "never"  # never applies, and neither does a stricter value
 
 
-def _nothing(base: Any, value: Any) -> bool:
-    return False
-
-
-def _no(value: Any) -> bool:
-    return False
-
-
 class SettingRule(NamedTuple):
     """The rule for one setting."""
 
     policy: ProjectSettingPolicy
-    narrows: Callable[[Any, Any], bool] = _nothing  # (base, value): value is stricter than base
-    reserved: Callable[[Any], bool] = _no  # values that only the user can set, trusted or not
+    # Whether a value is stricter than the base.
+    narrows: Callable[[Any, Any], bool] = lambda base, value: False
+    # Whether only the user can set a value, even if the file is trusted.
+    reserved: Callable[[Any], bool] = lambda value: False
 
     def applies_untrusted(self, base: Any, value: Any) -> bool:
         """Return whether the value applies without trust."""
@@ -74,14 +68,14 @@ def _subset(base: Any, value: Any) -> bool:
 
 
 def _fewer_hosts(base: Any, value: Any) -> bool:
-    """Whether commands reach no more of the network: nothing, or fewer hosts of a list."""
+    """Whether the value gives commands no more network access than the base."""
     if isinstance(value, bool):
         return not value
     return base is True or (not isinstance(base, bool) and _subset(base, value))
 
 
 def _narrower_web(base: Any, value: Any) -> bool:
-    """Whether the web tools reach fewer hosts, within limits that are not wider."""
+    """Whether the value lets the web tools reach no more hosts, within the limits of the base."""
     hosts = _subset(base.allow, value.allow) and _subset(value.deny, base.deny)
     limits = all(
         getattr(value, name) <= getattr(base, name)
@@ -93,7 +87,7 @@ def _narrower_web(base: Any, value: Any) -> bool:
 
 
 def join_web(base: Any, value: Any, written: Collection[str]) -> Any:
-    """The user's table with what a project file writes; hosts that it denies are added."""
+    """The user's table with the values that a project file writes; denied hosts are added."""
     given = {name: getattr(value, name) for name in vars(value) if name in written}
     if "deny" in given:
         given["deny"] = tuple(dict.fromkeys((*base.deny, *given["deny"])))

@@ -1,7 +1,7 @@
-"""Reads `mcpServers`, the table of MCP servers in files such as `.mcp.json`, as `mcp.servers`.
+"""Converts `mcpServers`, the table of MCP servers in files such as `.mcp.json`, to `mcp.servers`.
 
-A variable in the environment or in the token of a server becomes the name of the variable, so that its
-value is never part of the settings. What cannot be expressed so is refused.
+A variable in the environment or in the token of a server is stored by its name, so that its value is
+never part of the settings. Other uses of variables are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_server_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unused_variables(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Each key whose text has a variable that would not be replaced, with the reason."""
+    """Yield each key whose text has a variable that would not be replaced, with the reason."""
     why = (
         "variables are not replaced here; in `env` write NAME as the value of NAME with ${}, "
         "and as a header only `Authorization: Bearer ${NAME}`"

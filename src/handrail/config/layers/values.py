@@ -145,7 +145,7 @@ def _validate(
         raw["directories"] = [_resolve_from(root, one) for one in raw["directories"]]
     if not raw:
         return bare
-    # Pydantic, which a runtime with the defaults does not need.
+    # Imported here because it loads pydantic, which a runtime with the defaults does not need.
     from handrail.config.validation import ValidationError, validate_settings
 
     try:
@@ -161,7 +161,7 @@ def _entries(values: Mapping[str, Any]) -> Iterator[_SettingEntry]:
         if name == SERVER_TABLE and isinstance(value, dict):
             yield _SettingEntry("mcp", (name,), read_server_table(value))
         elif inner is not None and isinstance(value, dict):
-            # Of this section only some keys are aliases; the others are the setting itself.
+            # Some keys of this section are aliases of other settings; the others belong to the section.
             own = {part: one for part, one in value.items() if name == _RULES and part not in inner}
             if own or (name == _RULES and not value):
                 yield _SettingEntry(name, (name,), own)
@@ -228,7 +228,7 @@ def _validation_faults(
     for one in error.errors(include_url=False):
         key, *below = one["loc"]
         path = written[str(key)]
-        # This table has no key `servers`: the servers stand in it.
+        # The servers are directly in this table, without the key `servers`.
         below = below[1:] if path == (SERVER_TABLE,) else below
         yield (*path, *below), format_validation_error(one)
 

@@ -1,7 +1,7 @@
-"""Where annotations name path types, to be compared with where validation leaves them.
+"""Finds path types in annotations, to detect those that validation does not check.
 
-A plain validator or `SkipValidation` replaces the check of what it stands on, and with it the
-mark by which a path is found. Only the annotation still says that there was to be a path.
+A plain validator or `SkipValidation` replaces the schema of the type that it annotates, and with it
+the mark by which paths are found. Then only the annotation shows that the value is a path.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pydantic import PlainValidator, SkipValidation
 
 from handrail.core.paths import PathUse
 
-# What is no value that a call could hold, although its annotation may name a path type.
+# Types whose values no call can contain, although their annotations may name a path type.
 _NO_VALUES: Final = (type, collections.abc.Callable)
 _WITHOUT_PARTS: Final = (None, str, int, float, bool, type(None))
 _REPLACES_CHECK: Final = (PlainValidator, SkipValidation)
 
 
 def names_path(annotation: Any) -> bool:
-    """Whether a path type stands anywhere in an annotation or in the classes that it names."""
+    """Whether an annotation, or a class that it names, contains a path type."""
     return any(isinstance(one, PathUse) for part in _parts(annotation) for one in _metadata(part))
 
 
@@ -54,7 +54,7 @@ def field_annotations(cls: Any) -> Mapping[str, Any] | None:
 
 
 def _has_fields(cls: Any) -> bool:
-    """Whether it is a dataclass, a named tuple, or a TypedDict of either module that has them."""
+    """Whether the class is a dataclass, a named tuple or a TypedDict (of typing or typing_extensions)."""
     if not isinstance(cls, type):
         return False
     named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
@@ -62,7 +62,7 @@ def _has_fields(cls: Any) -> bool:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """An annotation and everything that it is made of, each part once."""
+    """Yield an annotation and all annotations inside it, each once."""
     waiting, seen = [annotation], list[Any]()
     while waiting:
         part = waiting.pop()

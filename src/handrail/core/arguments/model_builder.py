@@ -1,8 +1,8 @@
-"""From JSON Schema to a model that checks arguments against it; pure.
+"""Builds pydantic models that validate arguments against a JSON Schema; pure.
 
-Schemas come from outside (servers, users) and may hold anything: a construct that is not
-understood, or that leads back to itself, accepts every value. Reading one fails only for a
-path that could not be found in a call.
+Schemas come from MCP servers and users and may contain anything: an unknown construct, or one that
+refers to itself, accepts every value. Building a model fails only for a path that could not be found
+in a call.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _RANGE: Final = {
     "exclusiveMinimum": "gt",
     "exclusiveMaximum": "lt",
 }
-# Limits beyond this are no limits, and pydantic holds them in 64 bits.
+# Larger limits are ignored: they limit nothing, and pydantic stores limits in 64 bits.
 _MAX_LIMIT: Final = 2**53
 
 
 def model_from_schema(name: str, schema: Mapping[str, Any]) -> type[BaseModel]:
-    """A model that accepts what the JSON Schema accepts, or somewhat more.
+    """A model that accepts at least what the JSON Schema accepts.
 
     An argument that is not required may be left out; `dump_given` then leaves it out too. A
-    string with the keyword `x-handrail-path` is a path; raises TypeError where it could not be
-    found in a call.
+    string with the keyword `x-handrail-path` is a path; raises TypeError if the keyword stands where
+    a path could not be found in a call.
     """
     marked = has_path_keyword(schema)
     if marked:
@@ -97,8 +97,8 @@ class _SchemaTypeReader:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        # Each reference is read once, so that a document cannot make the work explode; one
-        # that is met again while it is being read is recursive and accepts anything.
+        # Each reference is resolved once, so that the work does not grow exponentially; one that
+        # occurs inside itself is recursive and accepts anything.
         self._references: dict[str, Any] = {}
         self._reading: set[str] = set()
         self._recursive: set[str] = set()
@@ -115,7 +115,7 @@ class _SchemaTypeReader:
         }
 
     def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The schema itself, or what its reference leads to."""
+        """The schema, or the schema that its reference leads to."""
         seen: set[str] = set()
         while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
             seen.add(reference)
@@ -233,7 +233,7 @@ class _SchemaTypeReader:
 
 
 def _number(_name: str, schema: Mapping[str, Any], _depth: int) -> Any:
-    # Kept as given: a 5 must not reach a server as 5.0.
+    # Checked but not converted: 5 must not reach a server as 5.0.
     return Annotated[_limited(float, schema, _RANGE), WrapValidator(_checked)]
 
 
@@ -269,7 +269,7 @@ def _union(kinds: Iterable[Any]) -> Any:
 def _choice(values: list[Any]) -> Any:
     if all(isinstance(value, str) or value is None for value in values):
         return Literal[tuple(values)]
-    # Compared as JSON: Literal takes no floats, and takes True for 1.
+    # Compared as JSON: Literal does not accept floats, and treats True and 1 as equal.
     accepted = {_to_json(value): None for value in values}
 
     def check(value: Any) -> Any:
@@ -282,7 +282,7 @@ def _choice(values: list[Any]) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    # Pydantic looks for references inside whatever stands in a schema, so no containers.
+    # No containers: pydantic would look for references inside them.
     return value if isinstance(value, str | int | float) else None
 
 

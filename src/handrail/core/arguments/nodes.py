@@ -1,4 +1,4 @@
-"""The parts of an argument in which paths are found: containers, models and the paths themselves.
+"""Nodes that find the paths in an argument: one class per kind of container, and one for a path.
 
 `core/arguments/path_arguments.py` builds these nodes once per tool; a call only walks them.
 """
@@ -14,12 +14,12 @@ from handrail.core.problems import ProblemRaised
 
 # A call that names more paths than this is refused: each of them is resolved.
 MAX_PATHS: Final = 10_000
-# What an alternative without a path type may leave in a union.
+# The types of values that an alternative of a union without path types may produce.
 _PLAIN: Final = (str, int, float, bool, list, tuple, dict)
 
 
 class PathValue(NamedTuple):
-    """One path that a call was given: where it stands, its text, and what is done with it."""
+    """One path in the arguments of a call: its name there, its text, and what the call does with it."""
 
     name: str
     given: str
@@ -27,7 +27,7 @@ class PathValue(NamedTuple):
 
 
 class PathValues:
-    """The paths of one call by name, collected by the nodes."""
+    """Collects the paths of one call by name."""
 
     def __init__(self) -> None:
         self._found: dict[str, PathValue] = {}
@@ -46,21 +46,21 @@ class PathValues:
 
 
 class PathNode(Protocol):
-    """A part of an argument that is a path or holds paths."""
+    """Finds the paths in one part of an argument."""
 
     def fits(self, value: Any) -> bool:
-        """Whether the value has the shape that this node knows."""
+        """Whether the value has the shape that this node handles."""
 
     def collect(self, value: Any, name: str, found: PathValues) -> None:
-        """Add every path in the value, which fits."""
+        """Add every path in the value; `fits` has returned True for it."""
 
     def rebuild(self, value: Any, name: str, paths: Mapping[str, str]) -> Any:
-        """The value with each path replaced by the one of its name."""
+        """The value with each path replaced by the entry of its name in `paths`."""
 
 
 def collect_from(node: PathNode, value: Any, name: str, found: PathValues) -> None:
-    """Add every path in the value; None holds none. Raises TypeError for a value in which
-    paths cannot be found: a default or a validator made it.
+    """Add every path in the value; None contains none. Raises TypeError if the value does not have the
+    shape that the type promises, which happens if a default or a validator made it.
     """
     if value is None:
         return
@@ -70,7 +70,7 @@ def collect_from(node: PathNode, value: Any, name: str, found: PathValues) -> No
 
 
 def rebuild_in(node: PathNode, value: Any, name: str, paths: Mapping[str, str]) -> Any:
-    """The value with its paths replaced; None, and what holds no path of the node, as it is."""
+    """The value with its paths replaced; None and a value that does not fit the node are unchanged."""
     return node.rebuild(value, name, paths) if value is not None and node.fits(value) else value
 
 
@@ -93,7 +93,7 @@ class PathLeaf(NamedTuple):
 
 
 class ItemsNode(NamedTuple):
-    """A list, or a tuple of any length, whose items hold paths."""
+    """A list, or a tuple of any length, whose items contain paths."""
 
     item: PathNode
 
@@ -121,20 +121,20 @@ class SlotsNode(NamedTuple):
     variadic: int | None
 
     def fits(self, value: Any) -> bool:
-        """Whether it is a tuple or a list of so many items."""
+        """Whether it is a tuple or a list with as many items as there are positions."""
         if not isinstance(value, list | tuple):
             return False
         extra = len(value) - len(self.slots)
         return extra == 0 if self.variadic is None else extra >= -1
 
     def collect(self, value: Any, name: str, found: PathValues) -> None:
-        """Add the paths of the positions that hold some."""
+        """Add the paths of the positions that contain paths."""
         for index, (slot, item) in enumerate(self._pairs(value)):
             if slot is not None:
                 collect_from(slot, item, f"{name}[{index}]", found)
 
     def rebuild(self, value: Any, name: str, paths: Mapping[str, str]) -> Any:
-        """The same positions, rebuilt where they hold paths."""
+        """The items, rebuilt in the positions that contain paths."""
         return type(value)(
             item if slot is None else rebuild_in(slot, item, f"{name}[{index}]", paths)
             for index, (slot, item) in enumerate(self._pairs(value))
@@ -149,7 +149,7 @@ class SlotsNode(NamedTuple):
 
 
 class ValuesNode(NamedTuple):
-    """A dict whose values hold paths."""
+    """A dict whose values contain paths."""
 
     value: PathNode
 
@@ -171,7 +171,7 @@ class ValuesNode(NamedTuple):
 
 
 class KeysNode(NamedTuple):
-    """A dict with named keys (a TypedDict), some of which hold paths."""
+    """A dict with named keys (a TypedDict), some of whose values contain paths."""
 
     keys: tuple[tuple[str, PathNode], ...]
 
@@ -196,8 +196,8 @@ class KeysNode(NamedTuple):
 
 
 class FieldsNode(NamedTuple):
-    """A model or dataclass; each field with the name under which it is given. `extras` is for
-    the values of a model that takes further arguments.
+    """A model or dataclass. `fields` are attribute, name in a call, and node; `extras` is the node for
+    the values of further arguments, if the model accepts any.
     """
 
     cls: type[Any]
@@ -232,8 +232,8 @@ class FieldsNode(NamedTuple):
 
 
 class ChoiceNode(NamedTuple):
-    """A union: every alternative whose shape fits counts, because nothing tells which of them
-    validation chose. `closed`: each alternative holds paths, so one of them must fit.
+    """A union. Every alternative that fits is used, because the value does not show which of them
+    validation chose. `closed`: each alternative contains paths, so one of them must fit.
     """
 
     choices: tuple[PathNode, ...]
@@ -247,9 +247,7 @@ class ChoiceNode(NamedTuple):
         return not self.closed and known
 
     def collect(self, value: Any, name: str, found: PathValues) -> None:
-        """Add the paths of every alternative that fits, in all that is inside the value for at
-        least one of them.
-        """
+        """Add the paths of every alternative that fits; raises TypeError only if all of them fail."""
         fitting = [one for one in self.choices if one.fits(value)]
         failures: list[TypeError] = []
         for one in fitting:
@@ -269,7 +267,7 @@ class ChoiceNode(NamedTuple):
 
 
 class RootNode(NamedTuple):
-    """A model that is only its root value, so that it adds no name."""
+    """A root model: its value has the name of the model itself."""
 
     cls: type[Any]
     root: PathNode
@@ -308,7 +306,7 @@ class ReferenceNode:
 
 
 def _join(name: str, key: str) -> str:
-    """The name of a field; quoted where a plain one could be taken for something else."""
+    """The name of a field below `name`; quoted if the key is not an identifier."""
     if not name:
         return key
     return f"{name}.{key}" if key.isidentifier() else f"{name}[{key!r}]"

@@ -11,7 +11,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,
 
 
 def read_number(text: str) -> int | float | None:
-    """The number that a text is; a whole one as an int. None: it is no finite number."""
+    """Parse a number, a whole one as an int; None if the text is not a finite number."""
     text = text.strip()
     if _INTEGER.fullmatch(text):
         return int(text.partition(".")[0])

@@ -1,8 +1,8 @@
 """Finds every path type in the arguments of a tool, once, when the tool is registered.
 
-Reads the schema that pydantic made of the arguments, so that aliases, forward references,
-generics and nested models look like what they stand for. A path type that cannot be found in
-a call is an error here: it would look contained and not be.
+Reads the core schema that pydantic builds, in which aliases, forward references, generics and nested
+models are resolved. A path type that could not be found in a call is an error here: the path would
+look confined to the workspace without being so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from handrail.core.arguments.nodes import (
 from handrail.core.paths import PATH_MARK, PathUse
 
 _Schema = dict[str, Any]
-# Keys of a schema that hold no schema of a value, and keys that hold a table of schemas.
+# Keys of a core schema whose value is not a schema, and keys whose value is a table of schemas.
 _OPAQUE: Final = frozenset(
     ("metadata", "serialization", "default", "config", "expected", "cls", "computed_fields")
 )
@@ -43,9 +43,8 @@ _FIND: Final = "use it as it is, or in Optional, list, tuple, dict values or a m
 
 
 class PathArguments(NamedTuple):
-    """The path arguments of a tool. `direct` are plain arguments by attribute, the common case;
-    `nested` finds those inside other values, None if there are none. `uses` is what is done
-    with any of them.
+    """The path arguments of a tool. `direct` are arguments that are themselves paths, by attribute;
+    `nested` finds the paths inside other values, None if there are none. `uses` are all uses of paths.
     """
 
     direct: tuple[tuple[str, PathUse], ...] = ()
@@ -53,14 +52,14 @@ class PathArguments(NamedTuple):
     uses: frozenset[PathUse] = frozenset()
 
     def collect(self, args: BaseModel) -> Iterable[PathValue]:
-        """The paths inside other values; raises TypeError if one cannot be found."""
+        """The nested paths of a call; raises TypeError for a value in which paths cannot be found."""
         found = PathValues()
         if self.nested is not None:
             self.nested.collect(args, "", found)
         return found
 
     def resolved(self, args: BaseModel, paths: Mapping[str, str]) -> dict[str, Any]:
-        """The arguments that hold paths, by attribute, with the paths of these names."""
+        """The arguments with paths, by attribute, each path replaced by the entry of its name."""
         found: dict[str, Any] = {
             attribute: paths[attribute] for attribute, _ in self.direct if attribute in paths
         }
@@ -123,8 +122,8 @@ class _SchemaReader:
             "list": self._list,
             "tuple": self._tuple,
             "dict": self._dict,
-            "union": self._union,
-            "tagged-union": self._tagged_union,
+            "union": lambda one, at: self._choice(_choices(one), at),
+            "tagged-union": lambda one, at: self._choice(list(one["choices"].values()), at),
             "chain": lambda one, at: self._same(one["steps"], at),
             "lax-or-strict": lambda one, at: self._same(
                 [one["lax_schema"], one["strict_schema"]], at
@@ -147,8 +146,8 @@ class _SchemaReader:
         return make(schema, where)
 
     def check_none_hidden(self, schema: _Schema) -> None:
-        """Raise TypeError for a validator that replaces the check of a path type, and with it
-        the mark by which the path is found.
+        """Raise TypeError for a validator that replaces the schema of a path type, and with it the
+        mark by which the path is found.
         """
         for one in _walk(schema):
             cls, fields = _class_and_fields(one)
@@ -172,7 +171,7 @@ class _SchemaReader:
     # --- which parts hold path types ------------------------------------------------------
 
     def _find_definitions(self) -> None:
-        """Work out which shared types hold path types, through each other as well."""
+        """Find the shared types that contain path types, directly or through other shared types."""
         grown = True
         while grown:
             found = {
@@ -285,19 +284,13 @@ class _SchemaReader:
         value = self.build(schema["values_schema"], f"{where}[]")
         return None if value is None else ValuesNode(value)
 
-    def _union(self, schema: _Schema, where: str) -> PathNode:
-        return self._choice(_choices(schema), where)
-
-    def _tagged_union(self, schema: _Schema, where: str) -> PathNode:
-        return self._choice(list(schema["choices"].values()), where)
-
     def _choice(self, schemas: list[_Schema], where: str) -> PathNode:
         schemas = [one for one in schemas if one["type"] != "none"]
         nodes = [node for one in schemas if (node := self.build(one, where)) is not None]
         return ChoiceNode(tuple(nodes), closed=len(nodes) == len(schemas))
 
     def _same(self, schemas: Iterable[_Schema], where: str) -> PathNode:
-        """Several ways to validate one value, which always leave something with paths."""
+        """The node of schemas that are several ways to validate one value, all with path types."""
         nodes = [node for one in schemas if (node := self.build(one, where)) is not None]
         return ChoiceNode(tuple(nodes), closed=True)
 
@@ -318,7 +311,7 @@ def _all_marks(schema: Any) -> Iterator[PathUse]:
 
 
 def _children(schema: _Schema) -> Iterator[Any]:
-    """The schemas inside a schema; the names in its tables may be any."""
+    """Yield the schemas directly inside a schema."""
     for key, value in schema.items():
         if key in _TABLES and isinstance(value, dict):
             yield from value.values()
@@ -331,7 +324,7 @@ def _choices(schema: _Schema) -> list[_Schema]:
 
 
 def _walk(schema: Any) -> Iterator[_Schema]:
-    """A schema and every schema inside it."""
+    """Yield a schema and every schema inside it."""
     if isinstance(schema, list | tuple):
         for one in schema:
             yield from _walk(one)
@@ -354,7 +347,7 @@ def _check_no_os_path(fields: Iterable[tuple[str, _Schema]]) -> None:
 
 
 def _top_fields(schema: _Schema) -> list[tuple[str, _Schema]]:
-    """The arguments by name, then what several of them share."""
+    """The arguments by name, then the definitions that several of them share."""
     shared = [(_title(one), one) for one in schema.get("definitions", ())]
     inner = schema
     while "fields" not in inner and isinstance(inner.get("schema"), dict):
@@ -368,7 +361,7 @@ def _title(schema: _Schema) -> str:
 
 
 def _class_and_fields(schema: _Schema) -> tuple[Any, dict[str, _Schema]]:
-    """The class that a schema makes its value of, and its fields; None if it makes none."""
+    """The class whose instances a schema produces, and its fields; None if there is no class."""
     kind = schema.get("type")
     if kind in ("model", "typed-dict"):
         return schema.get("cls"), dict(_top_fields({"schema": schema}))
@@ -384,7 +377,7 @@ def _class_and_fields(schema: _Schema) -> tuple[Any, dict[str, _Schema]]:
 
 
 def _given_name(cls: Any, attribute: str, field: _Schema, where: str) -> str:
-    """The one name under which a caller gives the field."""
+    """The name of the field in a call; raises TypeError if it has several."""
     alias = field.get("validation_alias")
     if alias is None:
         return attribute

@@ -1,7 +1,7 @@
 """Arguments as a model and as JSON Schema; pure.
 
-What a language model is shown is kept short: every token of it is paid for in every turn.
-The other direction, from a schema to a model, lives in `schema_types`.
+Schemas for language models are kept short: every token of them is paid for in every turn.
+`model_builder` has the other direction, from a schema to a model.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ _MANY: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _TABLE: Final = frozenset({"properties", "patternProperties"})
 _NOISE: Final = frozenset({"title", "discriminator", "$defs"})
 _NULL: Final[Schema] = {"type": "null"}
-# References that lead to references multiply; beyond this many a reference shows nothing.
+# References inside references multiply; beyond this number a reference is replaced by nothing.
 _MAX_REFERENCES: Final = 500
-# Every runtime of a process shows the same tools, and pydantic takes a millisecond for each. Kept with
-# the core schema that it was made from: a model that is rebuilt is shown as it is then.
+# Cached, because every runtime of a process declares the same tools and pydantic needs a millisecond
+# for each. The core schema is part of the entry, so that a rebuilt model is not shown as it was before.
 _KNOWN: Final[WeakKeyDictionary[type[BaseModel], tuple[object, Schema]]] = WeakKeyDictionary()
 
 
 def json_schema(model: type[BaseModel]) -> Schema:
     """The JSON Schema of a tool's arguments as a language model should see it.
 
-    No titles and no `$defs`; an argument that may be left out shows only the type it has
-    when given; defaults that say nothing are dropped; unknown arguments are forbidden
-    unless the model takes them.
+    Without titles and `$defs`; an optional argument has only its type, without `null`; uninformative
+    defaults are left out; unknown arguments are forbidden unless the model accepts them.
     """
     schema: Schema = _compact(full_schema(model))
     schema.pop("description", None)
@@ -47,8 +46,8 @@ def json_schema(model: type[BaseModel]) -> Schema:
 
 
 def full_schema(model: type[BaseModel]) -> Schema:
-    """The JSON Schema with its references put in place, `null` and all defaults kept. The caller's own
-    to change.
+    """The JSON Schema with its references inlined, with `null` and all defaults. The caller may change
+    the returned copy.
     """
     built = model.__pydantic_core_schema__
     known = _KNOWN.get(model)
@@ -66,7 +65,7 @@ def _copied(value: Any) -> Any:
 
 
 def dump_given(model: BaseModel) -> dict[str, Any]:
-    """Only the arguments that were given, under the names they were given by."""
+    """The arguments that the caller gave, under the caller's names."""
     return model.model_dump(by_alias=True, exclude_unset=True)
 
 
@@ -76,7 +75,7 @@ class _Inliner:
         self._left = _MAX_REFERENCES
 
     def inlined(self, node: Any, inside: tuple[str, ...]) -> Any:
-        """The node with references replaced; one that leads back to itself shows nothing."""
+        """The node with its references replaced; a recursive reference is replaced by nothing."""
         if not isinstance(node, dict):
             return node
         if "$ref" not in node:
@@ -125,5 +124,5 @@ def _without_null(node: Schema) -> Schema:
 
 
 def _informative(default: Any) -> bool:
-    # Zero says something ("no lines of context"), a flag that is off does not.
+    # Zero is informative ("no lines of context"), a flag that is off is not.
     return default is not False and default not in (None, "", [], {})

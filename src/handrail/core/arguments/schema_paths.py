@@ -1,7 +1,7 @@
 """Path arguments in a raw JSON Schema: a string with the keyword `x-handrail-path`.
 
-The keyword means what a path type means in a model; a model that is shown the schema does not
-see it.
+The keyword means the same as a path type in a pydantic model. It is removed from the schemas that
+language models are shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 from handrail.core.paths import PathUse
 
 PATH_KEYWORD: Final = "x-handrail-path"
-# Keywords whose value is a table of schemas by name, and those whose value is no schema.
+# Keywords whose value is a table of schemas by name, and keywords whose value is not a schema.
 _TABLES: Final = frozenset(
     ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 )
@@ -21,7 +21,7 @@ _MAX_NESTING: Final = 100
 
 
 def path_use(schema: Mapping[str, Any]) -> PathUse | None:
-    """What the keyword of a schema says, None without it; raises TypeError for another word."""
+    """The value of the keyword, None without it; raises TypeError for an unknown value."""
     if PATH_KEYWORD not in schema:
         return None
     word = schema[PATH_KEYWORD]
@@ -31,12 +31,12 @@ def path_use(schema: Mapping[str, Any]) -> PathUse | None:
 
 
 def has_path_keyword(schema: Any) -> bool:
-    """Whether the keyword stands anywhere in a schema."""
+    """Whether the keyword occurs anywhere in a schema."""
     return next(find_path_keywords(schema), None) is not None
 
 
 def find_path_keywords(schema: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Every schema inside a schema that has the keyword."""
+    """Yield the schema and the schemas inside it that have the keyword."""
     if depth > _MAX_NESTING:
         return
     if isinstance(schema, list):
@@ -54,7 +54,7 @@ def find_path_keywords(schema: Any, depth: int = 0) -> Iterator[Mapping[str, Any
 
 
 def copy_schema(schema: Any, *, keyword: bool, depth: int = 0) -> Any:
-    """A copy in which no two places share a part, with or without the keyword."""
+    """A deep copy in which no two places share an object, with or without the keyword."""
     if depth > _MAX_NESTING:
         raise TypeError("the schema is nested too deeply to find the paths in it")
     if isinstance(schema, list):

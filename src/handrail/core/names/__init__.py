@@ -1,1 +1,1 @@
-"""File names that mean something by themselves: protected, obeyed, sensitive."""
+"""Names with a meaning: protected and sensitive files, hosts, URLs, and the caller's names of tools."""

@@ -1,4 +1,4 @@
-"""Names of files that tools keep for themselves and make again at any time."""
+"""Names of cache folders, which their tools can recreate at any time."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _CACHE_FOLDERS: Final = frozenset(
 
 
 def is_cache(path: str) -> bool:
-    """Whether a path is, or lies in, a cache folder of a tool."""
+    """Whether a path is a cache folder or lies in one."""
     return not _CACHE_FOLDERS.isdisjoint(path.split("/"))

@@ -1,8 +1,8 @@
-"""The names that the caller of a tool knows: texts for a model name arguments and tools by them.
+"""The caller's names of arguments and tools, for texts that a model reads.
 
-Tools and messages are written with canonical names. While a call runs in another vocabulary,
-`arg_name` and `tool_name` return the names that this vocabulary shows, and templates have
-them as `{arg[old_string]}` and `{tool_name[read_file]}`.
+Tools and messages use canonical names. While a call runs in another dialect, `arg_name` and
+`tool_name` return the names of that dialect; templates write them as `{arg[old_string]}` and
+`{tool_name[read_file]}`.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any, Final, NamedTuple
 
 
 class CallerWords(NamedTuple):
-    """The vocabulary of one caller."""
+    """The names that one caller uses."""
 
-    # From canonical names of arguments to the names that are shown.
+    # Canonical name of an argument → the caller's name.
     arguments: Mapping[str, str]
-    # Whether arguments that are not listed there are shown under their canonical names.
+    # Whether arguments that are not in `arguments` are shown under their canonical names.
     shows_others: bool
-    # The shown name of a canonical tool.
+    # Canonical name of a tool → the caller's name.
     tool: Callable[[str], str]
-    # The arguments of the call under the names and in the units that are shown.
+    # Converts arguments to the names and units of the caller.
     spell: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     # The name of the dialect.
     dialect: str = "canonical"
 
 
-# The words of the call that runs in this context; None: canonical names.
+# The caller's names in the current call; None stands for canonical names.
 current_words: ContextVar[CallerWords | None] = ContextVar("handrail_words", default=None)
 
 
@@ -76,6 +76,6 @@ def _usable_arg(name: str) -> str:
     return shown
 
 
-# What every template may name; a hint must not name what the caller cannot use.
+# The names for templates. A hint must not name an argument that the caller cannot use.
 TEMPLATE_WORDS: Final = {"arg": _Lookup(arg_name), "tool_name": _Lookup(tool_name)}
 HINT_WORDS: Final = {**TEMPLATE_WORDS, "arg": _Lookup(_usable_arg)}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-# The ports of an entry that names none: HTTP and HTTPS.
+# The ports of an entry without a port: HTTP and HTTPS.
 _WEB_PORTS: Final = (80, 443)
 _MAX_PORT: Final = 65535
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -15,13 +15,13 @@ _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _WILD: Final = "*."
 # The longest name of a host.
 _MAX_HOST: Final = 253
-# IPv6 addresses that stand for an IPv4 address (NAT64).
+# IPv6 addresses that represent an IPv4 address (NAT64).
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class HostEntry(NamedTuple):
-    """One entry of a list. `name` is lower-case; `below`: only names below it. `port` None: the
-    ports of HTTP and HTTPS.
+    """One entry of a list of hosts. `name` is lower-case. `below`: the entry matches only subdomains
+    of `name`. `port` None stands for the ports of HTTP and HTTPS.
     """
 
     name: str
@@ -30,7 +30,7 @@ class HostEntry(NamedTuple):
 
 
 def parse_host_entry(text: str) -> HostEntry:
-    """The entry that a text means; raises ValueError with the reason."""
+    """Parse an entry of a list of hosts; raises ValueError with the reason."""
     name, port = split_host(text)
     below = name.startswith(_WILD)
     host = name.removeprefix(_WILD)
@@ -42,8 +42,8 @@ def parse_host_entry(text: str) -> HostEntry:
 
 
 def split_host(text: str) -> tuple[str, int | None]:
-    """Host and port of `host`, `host:port`, `[address]` or `[address]:port`, the host in lower case
-    and without a final dot. Raises ValueError.
+    """Split `host`, `host:port`, `[address]` or `[address]:port` into host and port; the host is in
+    lower case and without a final dot. Raises ValueError for other texts.
     """
     found = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([^\[\]:@/\s]+))(?::([0-9]{1,5}))?", text)
     if found is None or len(found[1] or found[2]) > _MAX_HOST:
@@ -57,8 +57,8 @@ def split_host(text: str) -> tuple[str, int | None]:
 
 
 def normalize_address(text: str) -> str:
-    """An address in its one form: an IPv6 spelling of an IPv4 address becomes that address, so that
-    an entry about it cannot be evaded. Raises ValueError.
+    """The normal form of an IP address. An IPv6 form of an IPv4 address becomes the IPv4 address, so
+    that it cannot be used to evade an entry. Raises ValueError if the text is not an address.
     """
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
@@ -86,7 +86,7 @@ class HostList:
         self._entries = tuple(map(parse_host_entry, entries))
 
     def allows(self, host: str, port: int) -> bool:
-        """Whether a host, as `split_host` returns it, may be reached at a port."""
+        """Whether a host (in the form of `split_host`) may be reached at a port."""
         return any(
             _matches(entry, host)
             and (port in _WEB_PORTS if entry.port is None else port == entry.port)
@@ -94,13 +94,13 @@ class HostList:
         )
 
     def names(self, host: str, port: int) -> bool:
-        """Whether an entry is exactly this host and port; such an entry also allows an address of
-        this machine or its network.
+        """Whether an entry is exactly this host and port; such an entry also allows the host to have
+        an address of this machine or its network.
         """
         return HostEntry(host, port) in self._entries
 
     def names_host(self, host: str, port: int) -> bool:
-        """Whether an entry matches this host: an entry without a port at every port."""
+        """Whether an entry matches this host and port; an entry without a port matches every port."""
         return any(_matches(entry, host) and entry.port in (None, port) for entry in self._entries)
 
 

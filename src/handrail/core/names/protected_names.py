@@ -1,6 +1,6 @@
-"""Which paths are protected or obeyed, for policy and sandbox alike: spelling and matching.
+"""Matches paths against the table of protected names, for the policy and the sandbox.
 
-The rows are in `protected_table`. Names are compared as the most lenient file systems do.
+The rows are in `protected_table`. Names are compared as on the most lenient file systems.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Final, NamedTuple
 from handrail.core.names.protected_table import EXECUTED, OBEYED, WRITTEN_BY_PROGRAM
 from handrail.core.text.invisible import IGNORABLE
 
-# ext4 and f2fs with case folding, HFS+ and others drop these from names, so that `.g<ZWNJ>it` is
-# `.git` there.
+# ext4 and f2fs with case folding, HFS+ and others ignore these characters in names, so that
+# `.g<ZWNJ>it` is `.git` there.
 _IGNORABLE: Final = dict.fromkeys(IGNORABLE)
 
 
 @lru_cache(maxsize=4_096)
 def fold_name(name: str) -> str:
-    """The name as names are compared: without case, ignorable characters and trailing dots."""
+    """The name in the form in which names are compared: without case, ignorable characters, and dots
+    and spaces at its end.
+    """
     if name.isascii():
         return name.lower().rstrip(". ")
     visible = name.translate(_IGNORABLE)
@@ -29,16 +31,16 @@ def fold_name(name: str) -> str:
 
 
 class NamePath(NamedTuple):
-    """A row with several names: `names` folded, `whole` if everything below counts as well."""
+    """A row that is a path. `names` are folded; `whole`: everything below the path is included."""
 
     names: tuple[str, ...]
     whole: bool
 
 
 class NameTable:
-    """Rows of the table, parsed. `directories` and `files` map folded names to their reasons,
-    `globs` hold a `*`, `paths` more than one name. `spellings` are the names of single rows as
-    programs look for them, and the first names of paths.
+    """The parsed rows of the table. `directories`, `files`, `globs` (rows with a `*`) and `paths` (rows
+    with several names) map folded names to reasons. `spellings` are the first names of all rows without
+    a wildcard, not folded.
     """
 
     def __init__(self, rows: Mapping[str, str]) -> None:
@@ -59,7 +61,7 @@ class NameTable:
                 (self.globs if "*" in row else self.files)[fold_name(row)] = reason
         self.spellings = tuple(dict.fromkeys(one for one in spellings if "*" not in one))
         self._path_starts = frozenset(path.names[0] for path in self.paths)
-        # Why a path below a root is in the table, None if it is not. Every write is judged twice.
+        # Why a path below a root is protected, None if it is not. Cached: every write is checked twice.
         self.reason = lru_cache(maxsize=4_096)(self._find_reason)
 
     def _find_reason(self, relative: str) -> str | None:
@@ -84,7 +86,9 @@ class NameTable:
 
 
 def command_rows(rows: Mapping[str, str]) -> dict[str, str]:
-    """The rows as they bind commands: of what a program writes all the time, only some parts."""
+    """The rows that apply to commands: in a directory of `WRITTEN_BY_PROGRAM`, only the listed parts
+    are protected.
+    """
     bound = {row: why for row, why in rows.items() if row not in WRITTEN_BY_PROGRAM}
     for row, parts in WRITTEN_BY_PROGRAM.items():
         if row in rows:
@@ -93,7 +97,7 @@ def command_rows(rows: Mapping[str, str]) -> dict[str, str]:
 
 
 def row_globs(rows: Iterable[str]) -> tuple[str, ...]:
-    """Globs from a root that match what the rows name, at any depth."""
+    """Globs, relative to a root, that match the names of the rows at any depth."""
     found: list[str] = []
     for row in rows:
         found.append(f"**/{row.rstrip('/')}")

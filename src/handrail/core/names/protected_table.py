@@ -1,9 +1,9 @@
-"""The closed table of names that programs or agents act on although no command names them.
+"""The table of files that programs or agents act on although no command names them.
 
-Rows: `name/` is a directory with all it holds, `name` a file (`*` is a wildcard), `a/b/` and
-`a/b` the same for a path; each at any depth below a root. A name is in the table if opening or
-entering a folder, or an everyday command in it, makes a program execute or follow the file.
-Files that developers edit every day are not in it.
+Rows: `name/` is a directory with its content, `name` a file (`*` is a wildcard), `a/b/` and `a/b` are
+paths; each matches at any depth below a root. A name is listed if opening or entering a folder, or an
+everyday command in it, makes a program execute or follow the file. Files that developers edit every
+day are not listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_ON_PATH: Final = "commands are taken from it before the system's"
 _AGENT: Final = "an agent loads settings, hooks, skills or rules from it"
 _INSTRUCTIONS: Final = "agents follow what it says in every later session"
 
-# What a program executes, or takes programs from.
+# Files that a program executes or takes programs from.
 EXECUTED: Final = {
     # Version control
     ".git/": "git runs hooks, filters and programs named in its configuration",
@@ -188,7 +188,7 @@ EXECUTED: Final = {
     "opencode.jsonc": _AGENT,
 }
 
-# What an agent follows: text, which nothing executes.
+# Files with instructions that agents follow; no program executes them.
 OBEYED: Final = {
     "AGENTS.md": _INSTRUCTIONS,
     "AGENTS.*.md": _INSTRUCTIONS,
@@ -218,13 +218,13 @@ OBEYED: Final = {
     ".github/skills/": _INSTRUCTIONS,
 }
 
-# Directories that their own program writes to all the time. A tool may change nothing in them;
-# a command may, except these, which name programs or another place to find them in. `.git` has
-# a longer list of its own, where the sandbox looks at it.
+# Directories that their own program writes to constantly. A tool may change nothing in them; a command
+# may, except for these files, which name programs or the place where they are found. The longer list
+# for `.git` is in the sandbox.
 WRITTEN_BY_PROGRAM: Final = {
     ".hg/": ("hgrc", "hgrc-not-shared", "sharedpath"),
     ".jj/": ("repo", "repo/config.toml", "repo/store/git_target", "workspace-config.toml"),
 }
-# A directory with these three is a repository to git, whatever its own name is.
+# Git treats a directory with these three entries as a repository, whatever its name is.
 REPOSITORY_ENTRIES: Final = ("objects", "refs", "HEAD")
 REPOSITORY_REASON: Final = "git takes the folder for a repository and runs what it names"

@@ -1,4 +1,4 @@
-"""Names of files that hold secrets: reading one is never a matter of course."""
+"""Recognizes files that probably contain secrets by their names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FILES: Final = re.compile(
     """
 )
 _HARMLESS: Final = re.compile(r"\.env\.(?:dist|defaults)|(?:example|sample|template)\.env")
-# Of sources, of documents and of examples; most files have such an ending.
+# Endings of source files, documents and examples; most files have one of them.
 _HARMLESS_ENDINGS: Final = (
     *(".py", ".js", ".ts", ".md", ".go", ".rs", ".rb", ".java", ".html", ".rst"),
     *(".example", ".sample", ".template", ".pub"),
 )
 _FOLDERS: Final = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", "gcloud"))
-# What a glob of these would find; a glob of next to nothing (`*`) asks for none of them.
+# A glob that matches one of these names asks for secrets, unless it matches nearly everything (`*`).
 _SAMPLES: Final = (
     *(".env", ".env.local", ".netrc", ".npmrc", ".pypirc", ".git-credentials", "id_rsa"),
     *("id_ed25519", "server.pem", "server.key", "credentials", "secrets"),
@@ -33,26 +33,28 @@ _GLOB: Final = re.compile(r"[*?\[]")
 
 @lru_cache(maxsize=4_096)
 def is_sensitive(path: str, *, glob: bool = False) -> bool:
-    """Whether the name of a file says that it holds secrets."""
+    """Whether a path, by its name or a directory in it, is one that contains secrets. With `glob` the
+    path may be a glob.
+    """
     parts = path.casefold().rstrip("/").split("/")
     if any(part in _FOLDERS for part in parts):
         return True
     name = parts[-1]
     if glob and _GLOB.search(name):
         letters = re.sub(r"[*?\[\]!^-]", "", name)
-        # `.*` and `.??*` ask for the files that `*` leaves out, and most secrets are among them.
+        # `.*` and `.??*` match the files that `*` does not, and most secrets are among them.
         asks = len(letters) > 1 or name.startswith(".")
         return asks and any(fnmatchcase(one, name) for one in _SAMPLES)
     return is_sensitive_name(name)
 
 
 def is_sensitive_folder(path: str) -> bool:
-    """Whether a directory, by its own name or one above, holds secrets."""
+    """Whether a directory, by its name or that of a directory above it, contains secrets."""
     return not _FOLDERS.isdisjoint(path.casefold().split("/"))
 
 
 def is_sensitive_name(name: str) -> bool:
-    """Whether the name of a file, without its directory, says that it holds secrets."""
+    """Whether a file name without its directory is one of files that contain secrets."""
     name = name.casefold()
     if name.endswith(_HARMLESS_ENDINGS):
         return False

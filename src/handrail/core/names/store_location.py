@@ -17,7 +17,7 @@ def is_store_url(location: str | Path) -> bool:
 
 
 def normalize_location(location: str | Path) -> str:
-    """The location as stores are opened with it: a URL, `:memory:` or an absolute path."""
+    """The location in the form in which stores are opened: a URL, `:memory:` or an absolute path."""
     if location == MEMORY or is_store_url(location):
         return str(location)
     return str(Path(location).absolute())
@@ -35,8 +35,8 @@ def server_name(location: str) -> str:
 
 
 def shown_location(location: str) -> str:
-    """The location as it may be shown: of a URL the user, the server and the database, no
-    password and no parameters, which can contain one.
+    """The location as it may be shown. A URL is reduced to user, server and database: the password and
+    the parameters, which can contain a password, are left out.
     """
     if not is_store_url(location):
         return location

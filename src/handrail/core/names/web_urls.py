@@ -1,6 +1,6 @@
 """URLs of the web: strict parsing, and which hosts and addresses a request may reach. No I/O.
 
-A URL is accepted only if every parser reads it alike; all else is refused instead of repaired.
+A URL is accepted only if all parsers agree on its meaning; any other is refused, not repaired.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _MAX_HOST: Final = 253
 _MAX_PORT: Final = 65535
-# Networks that hide an IPv4 address or belong to a site; not all versions of Python know them.
+# Networks that embed an IPv4 address or belong to a site; some versions of Python treat them as public.
 _NOT_PUBLIC: Final = tuple(
     map(
         ipaddress.ip_network,
         (
             *("192.0.0.0/24", "192.88.99.0/24"),
-            # The platform service of a cloud, under an address that is public by its number.
+            # The platform service of a cloud; its address lies in a public range.
             "168.63.129.16/32",
             *("2001::/32", "2002::/16", "3fff::/20"),
         ),
     )
 )
-# All other IPv6 addresses are reserved, and some of them hide an IPv4 address.
+# All other IPv6 addresses are reserved, and some of them embed an IPv4 address.
 _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 
 
@@ -55,7 +55,7 @@ class WebUrl(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """Host and port as they are written; the default port of the scheme is left out."""
+        """Host and port as in a URL; the default port of the scheme is left out."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -102,8 +102,8 @@ def parse_web_url(text: str) -> WebUrl:
 
 
 def is_public_address(text: str) -> bool:
-    """Whether an IP address belongs neither to this machine nor to a private or reserved network,
-    in whatever form it is written. Raises ValueError for text that is not an address.
+    """Whether an IP address, in any notation, belongs neither to this machine nor to a private or
+    reserved network. Raises ValueError for text that is not an address.
     """
     address = ipaddress.ip_address(normalize_address(text))
     if any(address in network for network in _NOT_PUBLIC):
@@ -114,7 +114,8 @@ def is_public_address(text: str) -> bool:
 
 
 class WebReach:
-    """Which hosts requests may reach: `allow` (`*` stands for every public host) without `deny`.
+    """Decides which hosts requests may reach: those of `allow` (`*` is every public host) that are not
+    in `deny`.
 
     An allowed entry `host:port` may also have an address of this machine or its network.
     """
@@ -127,7 +128,7 @@ class WebReach:
         self._every = EVERY_PUBLIC_HOST in allow
         self.named = tuple(one for one in allow if one != EVERY_PUBLIC_HOST)
         self._allowed = HostList(self.named)
-        # A denied name also stands for everything below it.
+        # A denied name also denies its subdomains.
         below = [f"*.{one}" for one in deny if "." in one and not _is_specific(one)]
         self._denied = HostList([*deny, *below])
 
@@ -136,7 +137,7 @@ class WebReach:
         return self._allowed.names(url.host, url.port)
 
     def find_refusal(self, url: WebUrl) -> str | None:
-        """Why a URL must not be requested, as far as the URL alone shows it; None if it may be."""
+        """Why a URL must not be requested, judged by the URL alone; None if it may be."""
         if self._denied.names_host(url.host, url.port):
             return f"the host {url.host!r} is denied by the setting web.deny"
         if self._allowed.names(url.host, url.port):
@@ -145,7 +146,7 @@ class WebReach:
             return f"the host {url.host!r} is not in the setting web.allow"
         if url.port not in WEB_PORTS:
             return f"port {url.port} is not a port of web servers"
-        # Names of this machine by definition, whatever a name server says.
+        # These names mean this machine by definition, whatever a name server answers.
         known = ["127.0.0.1"] if f".{url.host}".endswith(".localhost") else [url.host]
         return self.find_address_refusal(url, known) if is_address(known[0]) else None
 
@@ -179,8 +180,8 @@ def _parse_host(text: str) -> str:
 
 
 def _encode_host(text: str) -> str:
-    """An international name in its ASCII form. A name that contains look-alike spellings of ASCII
-    characters, or characters that the versions of the standard encode differently, is refused.
+    """The ASCII form of an international name. Raises ValueError for a name with look-alikes of ASCII
+    characters, or with characters that the versions of the standard encode differently.
     """
     if unicodedata.normalize("NFKC", text) != text:
         raise ValueError("the host of the URL is written with compatibility characters")
@@ -195,7 +196,7 @@ def _encode_host(text: str) -> str:
 
 
 def _parse_ipv4(labels: Sequence[str]) -> ipaddress.IPv4Address:
-    """The address of a host whose last label is a number, by the rules of `inet_aton`."""
+    """The address of a host whose last label is a number, parsed by the rules of `inet_aton`."""
     if len(labels) > 4 or not all(map(_NUMBER.fullmatch, labels)):
         raise ValueError("the host of the URL is an invalid address")
     try:
@@ -216,7 +217,7 @@ def _parse_number(label: str) -> int:
 
 
 def _encode_target(target: str) -> str:
-    """Path and query with every character that is not ASCII in its percent-encoded form."""
+    """Path and query with all characters outside ASCII percent-encoded."""
     if target.isascii():
         return target
     return "".join(

@@ -1,1 +1,1 @@
-"""Protocols and values of everything outside the engine: machine, store, processes."""
+"""Protocols and values of what is outside the engine: machine, store, processes, models, web."""

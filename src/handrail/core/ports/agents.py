@@ -1,4 +1,4 @@
-"""What an agent needs from outside the engine, and an agent as its users see it."""
+"""The services that an agent needs from outside the engine, and the protocol of an agent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AgentProcess(NamedTuple):
 
 
 class LifecycleOutcome(NamedTuple):
-    """What the hooks of an agent's event decided: the reason if they block, and their text."""
+    """What the hooks of an agent's event decided: why they block (None: they do not), and their text."""
 
     blocked: str | None = None
     message: str = ""
@@ -85,9 +85,10 @@ class ForkedWorkspace(NamedTuple):
     not_reverted: tuple[str, ...] = ()
 
 
-# Copies the workspace to a directory without the changes since a point (`OWNER>TURN`), for a session.
+# Copies the workspace to a directory, without the changes since a point (`OWNER>TURN`), and opens it
+# for a session: takes the directory, the point and the name of the session.
 OpenFork = Callable[[str | PathLike[str], str, str], Awaitable[ForkedWorkspace]]
-# Runs the hooks of an event ("pre_llm_call", …) with its facts.
+# Runs the hooks of an event ("pre_llm_call", …) with the values that describe the event.
 RunLifecycleHooks = Callable[[str, Mapping[str, str]], Awaitable[LifecycleOutcome]]
 
 
@@ -103,7 +104,7 @@ class AgentServices:
     run_hooks: RunLifecycleHooks
     # Ends the background hooks that run for the work of a subagent.
     end_hooks: Callable[[str], Awaitable[None]]
-    # Which of these paths are files of the workspace.
+    # Returns those of the given paths that are files of the workspace.
     existing: Callable[[Sequence[str]], list[str]]
     # Makes an agent: takes the runtime, then the options of `handrail.Agent`.
     create: Callable[..., Any]
@@ -111,7 +112,7 @@ class AgentServices:
     defaults: AgentDefaults
     skills: Lazy[SkillLibrary]
     subagents: Lazy[Subagents]
-    # None: there are no MCP servers.
+    # None if there are no MCP servers.
     remote_tools: RemoteTools | None = None
 
 
@@ -149,18 +150,21 @@ class RunningAgent(Protocol):
         """Work on a task; yields its events, the last one is `agent_end`."""
 
     async def resume(self, *, on_event: Callable[[Event], None] | None = None) -> AgentResult:
-        """Go on with the unfinished task of this session."""
+        """Continue the unfinished task of this session."""
+
+    async def stopped_result(self) -> AgentResult | None:
+        """What the last task has done, if it was cancelled."""
 
     async def compact(self, *, on_event: Callable[[Event], None] | None = None) -> Any:
         """Send the conversation in a shorter form from now on."""
 
     async def rewind(self, turn: int, *, force: bool = False) -> Any:
-        """Take the conversation and the files back to the end of a turn."""
+        """Restore the conversation and the files as they were at the end of a turn."""
 
     async def undo_task(
         self, *, force: bool = False, on_event: Callable[[Event], None] | None = None
     ) -> Any:
-        """Take the conversation and the files back to where the last task began."""
+        """Restore the conversation and the files as they were before the last task."""
 
     async def fork(
         self, turn: int | None = None, *, into: str | PathLike[str] | None = None

@@ -1,6 +1,6 @@
 """Language servers as tools see them. The implementation is `lsp/`.
 
-Nothing that a server says is shown as it comes: tools read the files that it names themselves.
+Text from a server is not shown unchecked: tools themselves read the files that a server names.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 from handrail.core.ports.processes import Confinement
 from handrail.core.text.positions import ServerPosition
+from handrail.core.text.safe_text import safe_text
 
 
 class CodeDocument(NamedTuple):
-    """A file as a server is to see it: absolute path, text, and the hash of its bytes."""
+    """A file as it is sent to a server: absolute path, text, and the hash of its bytes."""
 
     path: str
     text: str
@@ -52,6 +53,12 @@ class CodeDiagnostic(NamedTuple):
     source: str = ""
     code: str = ""
 
+    @property
+    def message_line(self) -> str:
+        """The message in one line, safe for a terminal; some servers send paragraphs."""
+        lines = (line.strip(" \t\r") for line in self.message.split("\n"))
+        return safe_text(" ".join(line for line in lines if line), one_line=True)
+
 
 class CodeEdit(NamedTuple):
     """Text to put in the place of a range of a file."""
@@ -84,7 +91,7 @@ class LanguageServer(Protocol):
         """Where the name at a position is used, its declaration included."""
 
     async def hover(self, document: CodeDocument, at: ServerPosition) -> str:
-        """What the server says about a position; "" for nothing."""
+        """The server's information about a position; "" if there is none."""
 
     async def document_symbols(self, document: CodeDocument) -> Sequence[CodeSymbol]:
         """The names that a file declares."""
@@ -102,23 +109,22 @@ class LanguageServer(Protocol):
 
 
 class LanguageServers(Protocol):
-    """The servers of a session; one is started by the first call that was cleared for it."""
+    """The language servers of a session. A server is started by the first permitted call that needs it."""
 
     def find_name(self, path: str) -> str:
         """The name of the server for a file; raises `unavailable` with the reason if none is used."""
 
     def find_running(self, path: str | None) -> LanguageServer | None:
-        """The running server for a file; None: any running one; None if there is none."""
+        """The running server for a file, or any running server if `path` is None; None if there is none."""
 
     async def find_current(self, path: str, *, quoted: bool) -> LanguageServer | None:
-        """The running server for a file if it can read no more than one that is started now could;
-        else None. `quoted`: its own words are shown, so it must not see secrets either.
+        """The running server for a file; None if there is none, or if it can read more than a server
+        that is started now could. `quoted`: text of the server is shown, so it must not see secrets.
         """
 
     async def open(self, path: str | None, confinement: Confinement) -> LanguageServer:
-        """The running server for a file, started if there is none; None: any running one. One that
-        was started under another confinement is ended and started again. Raises `unavailable`,
-        `timeout`.
+        """The running server for a file, started if necessary, or any running server if `path` is None.
+        A server with another confinement is ended and started again. Raises `unavailable`, `timeout`.
         """
 
     def note_change(self, path: str) -> None:

@@ -1,5 +1,5 @@
-"""Paths that an agent has reserved for a limited time. Kept by the store, so that agents, processes
-and one day machines see the same ones.
+"""Paths that an agent has reserved for a limited time. The store keeps them, so that all agents and
+processes that share it see the same leases.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from handrail.core.text.globs import fits, split_glob
 
 
 class Lease(NamedTuple):
-    """A glob over absolute paths that belongs to one owner until it runs out.
+    """A glob over absolute paths that is reserved for one owner until it expires.
 
-    A directory's lease covers what is in it. `fence` grows with every lease that is given, so
-    that a late writer can be told from the present holder. `process` is the one that it ends
-    with, empty if it is to outlive processes.
+    The lease of a directory covers its content. `fence` grows with every lease, so that a late writer
+    can be distinguished from the current owner. `process` is the process with whose end the lease ends;
+    empty if it ends with none.
     """
 
     token: str
@@ -26,41 +26,41 @@ class Lease(NamedTuple):
     process: str
 
     def covers(self, path: str) -> bool:
-        """Whether an absolute path, or something above it, is reserved."""
+        """Whether the lease covers an absolute path or a directory above it."""
         parts, glob = split_glob(path), split_glob(self.glob)
         return any(fits(parts[:length], glob) for length in range(1, len(parts) + 1))
 
 
 class Reservation(NamedTuple):
-    """What a request for leases came to; `denied` holds the leases of others in the way."""
+    """The result of a request for leases; `denied` are globs with the lease of another owner."""
 
     acquired: Sequence[Lease]
     denied: Sequence[tuple[str, Lease]]
 
 
 class Leases(Protocol):
-    """Gives out leases; what has run out counts for nothing."""
+    """Grants leases; expired leases are ignored."""
 
     async def reserve(
         self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
     ) -> Reservation:
-        """Reserve each glob that overlaps no other owner's; one's own is renewed."""
+        """Reserve each glob that overlaps no lease of another owner; the owner's own leases are renewed."""
 
     async def release(self, owner: str, tokens: Sequence[str]) -> Sequence[str]:
-        """Give back one's own leases; returns the tokens that there were."""
+        """Release leases of an owner; returns the tokens that existed."""
 
     async def leases(self) -> Sequence[Lease]:
-        """All that hold now."""
+        """All leases that have not expired."""
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two globs could speak of the same path, or one of something inside the other."""
-    # A directory covers what is in it, so the end of either glob is a meeting.
+    """Whether two globs can match the same path, or one a path below a match of the other."""
+    # A directory covers its content, so two globs overlap as soon as one of them ends.
     return _meet(split_glob(one), split_glob(other), "**", _names_meet, inside=True)
 
 
 def _names_meet(one: str, other: str) -> bool:
-    """Whether some name fits both patterns; a set of letters counts as any letter."""
+    """Whether a name can match both patterns; a character set is treated as any character."""
     return _meet(
         _letters(one), _letters(other), "*", lambda a, b: a == b or "?" in (a, b), inside=False
     )
@@ -74,8 +74,9 @@ def _meet(
     *,
     inside: bool,
 ) -> bool:
-    """Whether two sequences, in which `many` stands for any number of items, can be the same.
-    From the end backwards: `below[j]` says so of the rests after the present item of `first`.
+    """Whether two sequences, in which `many` stands for any number of items, can be equal.
+
+    Works backwards from the ends: `below[j]` is the answer for `first[i + 1:]` and `second[j:]`.
     """
     below = [inside or set(second[j:]) <= {many} for j in range(len(second) + 1)]
     for i in range(len(first) - 1, -1, -1):
@@ -103,7 +104,7 @@ class PathReserver(Protocol):
     """Reserves paths for the agents of one session."""
 
     async def lock(self, agent: str, globs: Sequence[str], ttl_s: float) -> dict[str, Any]:
-        """Reserve paths; `acquired` with tokens, `denied` with who has them."""
+        """Reserve paths; returns `acquired` with tokens and `denied` with the owners."""
 
     async def unlock(self, agent: str, tokens: Sequence[str]) -> Sequence[str]:
-        """Give back an agent's own locks; the tokens that there were."""
+        """Release locks of an agent; returns the tokens that existed."""

@@ -1,4 +1,4 @@
-"""The outside world as protocols: what the engine and the tools need of the machine.
+"""Protocols of what the engine and the tools need from the machine.
 
 Implementations live in `host/` and `store/`; tests wrap them with a fault layer.
 """
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class Window(NamedTuple):
     """Some lines of a text file.
 
-    `text` is `number` lines with LF between them and none at the end. `total` is the number of
-    lines of the file where it is known without reading further; `more` says that lines
-    follow. `unterminated`: the last shown line ends the file without a newline. `digest` is the hash of the whole content where the file is at most 1 MB or
-    `whole`; `shown_digest` covers the shown lines' bytes.
+    `text` is `number` lines with LF between them and none at the end. `total` is the number of lines of
+    the file if it is known without reading further; `more`: lines follow. `unterminated`: the last shown
+    line is the last of the file and has no newline. `digest` is the hash of the whole content if the
+    file is at most 1 MB or `whole`; `shown_digest` is the hash of the bytes of the shown lines.
     """
 
     text: str
@@ -55,8 +55,8 @@ class FileContent(NamedTuple):
 
 
 class PathEntry(NamedTuple):
-    """What bears a name itself. `form` None: nothing does. `content` of a link is where it leads,
-    of a folder it is empty; that of a file is to be read.
+    """The entry of a name, links not followed. `form` None: it does not exist. `content` is the target
+    of a link, empty for a folder, and None for a file, which is to be read.
     """
 
     place: Place
@@ -66,10 +66,10 @@ class PathEntry(NamedTuple):
 
 
 class StagedFile(Protocol):
-    """One change made ready beside its target; nothing visible has happened yet."""
+    """A prepared change: the new content is in the folder of its target, not visible yet."""
 
     def publish(self) -> None:
-        """Make it visible in one step; raises `stale` if the target is not what was seen."""
+        """Make the change visible in one step; raises `stale` if the target has changed since."""
 
     def keep_old(self, destination: str) -> bool:
         """After `publish`: move the replaced file to another path of this machine; False if
@@ -80,12 +80,12 @@ class StagedFile(Protocol):
         """Put the old content back after `publish` (another change of the plan failed)."""
 
     def discard(self) -> bool:
-        """Remove what staging left behind; safe to call at any time, and twice. False if the
-        disk did not let go of something.
+        """Remove the files of staging; may be called at any time and repeatedly. False if something
+        could not be removed.
         """
 
     def let_go(self) -> None:
-        """After `discard`: give the space of what was removed back, which may take a while."""
+        """After `discard`: free the space of the removed files, which may take a while."""
 
     @property
     def folder_handle(self) -> int:
@@ -93,25 +93,25 @@ class StagedFile(Protocol):
 
 
 class Files(Protocol):
-    """Every look at and change of the workspace goes through here, beneath root handles."""
+    """All reads and changes of the workspace, relative to open handles of the roots."""
 
     @property
     def roots(self) -> tuple[str, ...]:
         """Canonical absolute paths; the workspace first."""
 
     def locate(self, path: str) -> Place:
-        """Resolve a path, relative to the workspace or absolute, beneath a root.
+        """Resolve a path, relative to the workspace or absolute, below a root.
 
-        Symlinks are followed as long as they stay inside. Raises `outside_workspace`,
-        `not_found` (a parent is a file, a loop), `invalid_arguments` (NUL, empty, too long).
-        A missing file is a place of kind MISSING.
+        Symlinks are followed as long as they stay inside the roots. Raises `outside_workspace`,
+        `not_found` (a parent is a file, a loop), `invalid_arguments` (NUL, empty, too long). A missing
+        file is a place of kind MISSING.
         """
 
     def named(self, path: str) -> PathEntry:
-        """What bears this name, a link at its end not followed. Raises as `locate` does."""
+        """The entry of this name; a link at its end is not followed. Raises as `locate` does."""
 
     def stat(self, place: Place) -> Stat | None:
-        """The file's stat now, None if it is missing."""
+        """The current stat of the file, None if it is missing."""
 
     def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
         """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
@@ -122,18 +122,18 @@ class Files(Protocol):
     def window(self, place: Place, first: int, count: int) -> Window:
         """`count` lines from line `first` (1-based) of a text file of any size.
 
-        Raises `not_text` for binary content, `not_found` likewise.
+        Raises `not_text` for binary content, `not_found` for a missing file.
         """
 
     def scan(self, place: Place) -> list[Entry]:
         """The names in a directory, sorted."""
 
     def unchanged(self, change: Change) -> bool:
-        """Whether the change's target is still what the plan saw."""
+        """Whether the target of the change is unchanged since the plan was made."""
 
     def prune(self, place: Place, levels: int) -> bool:
-        """Remove up to so many directories above a place, lowest first, while they are empty;
-        False if the disk did not let go of one.
+        """Remove up to `levels` directories above a place, lowest first, while they are empty; False if
+        one could not be removed.
         """
 
     def stage(
@@ -144,17 +144,17 @@ class Files(Protocol):
         durable: bool,
         wait_for_intent: Callable[[], None] = lambda: None,
     ) -> StagedFile:
-        """Write the new content beside its target, with fsync if `durable`. `wait_for_intent` is
-        called before anything appears there, if only the name `temp` (None: any), under
-        which the replaced file stands from `publish` until discarded.
+        """Write the new content to the folder of its target, with fsync if `durable`. `temp` is the
+        temporary name (None: any), which the replaced file has from `publish` until `discard`.
+        `wait_for_intent` is called before anything appears in that folder, even the temporary name.
         """
 
     @property
     def syncs_groups(self) -> bool:
-        """Whether `sync_group` works here; if not, every change is staged with `durable`."""
+        """Whether `sync_group` works on this machine; if not, every change is staged with `durable`."""
 
     def sync_group(self, staged: Sequence[StagedFile]) -> None:
-        """Write everything that was done for these changes through to the disk at once."""
+        """Sync everything that was done for these changes to the disk at once."""
 
 
 # --- search ----------------------------------------------------------------------------
@@ -194,9 +194,8 @@ class Hit(NamedTuple):
 
 
 class GrepFound(NamedTuple):
-    """All that was found, sorted by path and line; paths shown as `Place.path` shows them.
-
-    `partial` says why the search stopped early (deadline, too much), None if it is complete.
+    """The result of a content search, sorted by path and line; paths are in the form of `Place.path`.
+    `partial` says why the search stopped early (deadline, too many results), None if it is complete.
     """
 
     files: tuple[str, ...]
@@ -216,7 +215,7 @@ class FilesQuery(NamedTuple):
 
 
 class FilesFound(NamedTuple):
-    """Paths of regular files, shown as `Place.path` shows them; mtime order is newest first."""
+    """Paths of regular files in the form of `Place.path`; in order of mtime the newest is first."""
 
     paths: tuple[str, ...]
     partial: str | None
@@ -224,78 +223,78 @@ class FilesFound(NamedTuple):
 
 
 class Search(Protocol):
-    """Ignore-aware search beneath a root; never follows a link out, always comes back."""
+    """Search below a root that respects ignore files, follows no link out of the root, and always ends."""
 
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Lines that match. Raises `invalid_arguments` for a pattern that does not compile."""
 
     async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
-        """The same in one text; the query's place only says how it is shown."""
+        """`grep` in one text; the place of the query is only used for display."""
 
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match."""
 
 
-# --- what is kept --------------------------------------------------------------------
+# --- storage -------------------------------------------------------------------------
 
 
 class Artifacts(Protocol):
-    """Where full texts of oversized results and tools' own files are kept."""
+    """Stores the full texts of long results, and files of tools."""
 
     def save(self, name: str, data: bytes) -> str:
-        """Keep bytes under a name made safe; returns the reference to show."""
+        """Store bytes under a name, which is made safe; returns the reference to show."""
 
     def load(self, reference: str) -> bytes:
-        """What was kept under a reference; raises `not_found`."""
+        """The bytes of a reference; raises `not_found`."""
 
 
 class Blobs(Protocol):
-    """Old contents that undo still promises, by their hash."""
+    """Stores old contents by their hash, for undo."""
 
     def keep(self, content: Content) -> str:
-        """Keep the content until it is released; returns its hash. Blocks; durable."""
+        """Store the content durably until it is released; returns its hash. Blocks."""
 
     def load(self, digest: str) -> bytes:
         """The content of a hash; raises `not_found`."""
 
     def target(self, digest: str) -> str | None:
-        """The path to move a file to, to keep it by its hash; None: only `keep` works."""
+        """The path to which a file can be moved to store it by its hash; None if only `keep` works."""
 
     def adopted(self, size: int) -> None:
-        """A file of this size was moved to its target."""
+        """Record that a file of this size was moved to its target."""
 
     def has_room(self, size: int) -> bool:
-        """Whether this much more may be kept."""
+        """Whether so many further bytes may be stored."""
 
 
 class LockHandle(Protocol):
-    """Locks held between processes."""
+    """Locks that this process holds against other processes."""
 
     def release(self) -> None:
-        """Let go."""
+        """Release the locks."""
 
 
 class ProcessLocks(Protocol):
-    """Locks that other processes of this machine respect too."""
+    """Locks that the processes of this machine share."""
 
     async def acquire(self, keys: Sequence[str]) -> LockHandle:
-        """Wait until all keys are ours; never a part of them."""
+        """Wait until all keys are locked for this process; never locks a part of them."""
 
 
-# --- people and time -------------------------------------------------------------------
+# --- users and time --------------------------------------------------------------------
 
 
 class Approver(Protocol):
-    """Somebody who can be asked."""
+    """Asks the user whether a call may run."""
 
     async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
-        """Wait for the user without a limit; raises `needs_approval` if no user can be
+        """Wait for the user's answer without a time limit; raises `needs_approval` if no user can be
         asked.
         """
 
 
 class Clock(Protocol):
-    """Time, so that tests can set it."""
+    """The time; tests can set it."""
 
     def now_ns(self) -> int:
         """Wall clock in nanoseconds since the epoch."""

@@ -1,4 +1,4 @@
-"""Files that are not text, as text and images."""
+"""Images, PDF files and notebooks, shown as text and images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handrail.core.results import Image
 
 
 class MediaKind(StrEnum):
-    """What a file holds."""
+    """The kinds of files that can be decoded."""
 
     IMAGE = "image"
     PDF = "pdf"
@@ -17,7 +17,7 @@ class MediaKind(StrEnum):
 
 
 class MediaPart(NamedTuple):
-    """A page, a cell or an output: a line of ours, and text of the file; None: it has none."""
+    """A page, a cell or an output: a title that Handrail writes, and the text, None if it has none."""
 
     title: str
     text: str | None = None
@@ -41,6 +41,7 @@ class MediaReader(Protocol):
     async def read(
         self, kind: MediaKind, data: bytes, name: str, first: int = 1, count: int | None = None
     ) -> MediaView | None:
-        """Some pages of a PDF file, cells of a notebook, or an image; None for a notebook that is
-        none. Raises `not_text` for a file that cannot be decoded, `too_large`, `unavailable`.
+        """Some pages of a PDF file, cells of a notebook, or an image; None for a file that is named like
+        a notebook and is not one. Raises `not_text` for a file that cannot be decoded, `too_large`,
+        `unavailable`.
         """

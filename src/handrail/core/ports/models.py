@@ -1,6 +1,6 @@
-"""A model behind a port: what it is asked, what it streams back, how it fails.
+"""The protocol of a model: requests, streamed events and failures.
 
-Values only. The wire formats that speak to real services are in `handrail.models`.
+Values only. The wire formats of real services are in `handrail.models`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal, Protocol
 
-Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "custom"]
 Role = Literal["user", "assistant", "tool"]
 ToolChoice = Literal["auto", "none", "any"]
 FailureCode = Literal[
@@ -261,8 +260,8 @@ class ModelFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What a model can take. `context_known` is False where the context size is the default.
-    `stream_retries`: how often a message is asked for again whose stream failed, in all.
+    """The limits of a model. `context_known` is False if the context size is the default.
+    `stream_retries`: how often, in total, a message is requested again after its stream failed.
     """
 
     context_tokens: int = DEFAULT_CONTEXT_TOKENS
@@ -278,7 +277,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What the user calls the model."""
+        """The user's name of the model."""
 
     @property
     def wire(self) -> str:
@@ -286,7 +285,7 @@ class Model(Protocol):
 
     @property
     def limits(self) -> ModelLimits:
-        """What the model can take."""
+        """The limits of the model."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The events of one message, ended by `MessageDone`; raises `ModelFailed`."""

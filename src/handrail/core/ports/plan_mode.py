@@ -1,4 +1,4 @@
-"""Plan mode as tools see it: going in, what the plan says, and coming out."""
+"""Plan mode as tools see it: entering it, the plan, and leaving it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 ENTER: Final = "enter_plan_mode"
 LEAVE: Final = "exit_plan_mode"
-# What a session's mode is called while it only plans.
+# The mode of a session that only plans.
 PLAN_MODE: Final = "plan"
 
 
@@ -30,8 +30,8 @@ class PlanFile(Protocol):
     """The one file of a session in which a model writes its plan; outside every workspace."""
 
     def open(self) -> str:
-        """Let tools reach it; returns its absolute path. Raises `unavailable` if it has no
-        place.
+        """Make the file accessible to tools and return its absolute path. Raises `unavailable` if the
+        session has no plan file.
         """
 
     def read(self) -> str | None:
@@ -39,7 +39,7 @@ class PlanFile(Protocol):
 
 
 class PlanModeControl(Protocol):
-    """Whether the session only plans."""
+    """Enters and leaves plan mode."""
 
     @property
     def active(self) -> bool:

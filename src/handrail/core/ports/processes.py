@@ -1,6 +1,6 @@
-"""Programs that run for a call: how they are confined, started, read and ended.
+"""Programs that run for calls: how they are confined, started, read and ended.
 
-The implementation is `host/supervisor`; what confines is `host/sandbox`.
+`host/supervisor` implements this; `host/sandbox` confines the programs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ JobInputKind = Literal["none", "pipe", "terminal"]
 
 
 class Strength(StrEnum):
-    """How far a property of the confinement holds, as measured on this machine."""
+    """How strongly a property of the confinement is enforced, as measured on this machine."""
 
     ENFORCED = "enforced"
     PARTIAL = "partial"
@@ -24,8 +24,8 @@ class Strength(StrEnum):
 
 
 class RootCopy(NamedTuple):
-    """A private copy that a program sees at the path of a root; `shared` are folders of the root that
-    it sees as they are, read-only.
+    """A private copy that a program sees at the path of a root. `shared` are folders of the root that
+    are not copied; the program sees the original, read-only.
     """
 
     root: str
@@ -34,14 +34,14 @@ class RootCopy(NamedTuple):
 
 
 class PrivateRoots(Protocol):
-    """Copies of the roots, until they are closed."""
+    """Copies of the roots, which exist until `close`."""
 
     @property
     def copies(self) -> tuple[RootCopy, ...]:
         """One for each root."""
 
     def close(self) -> None:
-        """Remove them with all that was written there. Blocks."""
+        """Remove the copies with everything that was written there. Blocks."""
 
 
 class Confinement(NamedTuple):
@@ -51,7 +51,7 @@ class Confinement(NamedTuple):
     writable: tuple[str, ...]
     # Paths inside `writable` that the program must not change, as long as they exist.
     read_only: tuple[str, ...] = ()
-    # Paths that the program does not see.
+    # Paths that are invisible to the program.
     hidden: tuple[str, ...] = ()
     # The whole network, or none of it.
     network: bool = False
@@ -61,25 +61,25 @@ class Confinement(NamedTuple):
     readable: tuple[str, ...] = ()
     # Existing paths that must not be read; `Sandbox.hiding_gap` says how far that is enforced.
     denied_reads: tuple[str, ...] = ()
-    # The file for the observed writes of the program's processes; "": they are not observed.
+    # The file that records the writes of the program's processes; "" if they are not observed.
     write_log: str = ""
-    # Those of `read_only` that a rule closes, each with the rule.
+    # The paths of `read_only` that are there because of a rule, each with the rule.
     ruled: tuple[tuple[str, str], ...] = ()
-    # Without `network`: the hosts that the program can reach through a proxy.
+    # The hosts that the program can reach through a proxy if `network` is False.
     hosts: tuple[str, ...] = ()
-    # Whether the program may see files that hold secrets.
+    # Whether the program may see files that contain secrets.
     shows_secrets: bool = False
     # What the program sees in place of the roots, and may write.
     copies: tuple[RootCopy, ...] = ()
 
 
 class Launch(NamedTuple):
-    """A program to start. `argv[0]` is an absolute path; `cwd` is absolute; `env` is the
-    whole environment. `timeout_s` None: as long as it takes. `reports_directory`: the
-    program writes its last directory to file descriptor 9. `stdin` is all that it can read
-    there. `spills`: what is too long to be shown is kept in a file. `input`: what a background job
-    can be sent with `Processes.write`: nothing, text for its stdin, or text typed at its terminal.
-    `memory_mb` limits the data of each process of a program that is talked to; 0: no limit of its own.
+    """A program to start. `argv[0]` and `cwd` are absolute paths; `env` is the whole environment.
+    `timeout_s` None: no limit. `reports_directory`: the program writes its last directory to file
+    descriptor 9. `stdin` is the whole standard input. `spills`: output that is too long to be shown is
+    saved in a file. `input`: what `Processes.write` can send to a background job: nothing, text for its
+    stdin, or text typed at its terminal. `memory_mb` limits the data of each process of a program that
+    `Processes.open` starts; 0: no limit for this program.
     """
 
     argv: tuple[str, ...]
@@ -95,11 +95,11 @@ class Launch(NamedTuple):
 
 
 class CapturedStream(NamedTuple):
-    """What a program wrote to one stream: the beginning, the end, and what lies between.
+    """What a program wrote to one stream.
 
-    `total` bytes were written; `head` and `tail` do not overlap, and are all of it if their
-    lengths add up to `total`. `saved` is the file with the full text as far as the quota
-    went, None if head and tail are everything; `dropped` bytes are in no place at all.
+    `total` is the number of bytes written. `head` and `tail` are the beginning and the end, without
+    overlap; they are everything if their lengths add up to `total`. `saved` is the file with the full
+    text up to the quota, None if head and tail are everything; `dropped` bytes were not saved.
     """
 
     head: bytes
@@ -110,8 +110,8 @@ class CapturedStream(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """A connection that a program asked its proxy for; `refused` says why it was not made, "" if it
-    was.
+    """A connection that a program requested from its proxy; `refused` says why it was not made, "" if
+    it was.
     """
 
     host: str
@@ -122,8 +122,8 @@ class Connection(NamedTuple):
 class ProcessResult(NamedTuple):
     """How a program ended. `exit_code` is negative for a signal, as in `subprocess`.
 
-    `ended_children`: processes that it had left running and that were ended with it.
-    `survivors`: those that could not be ended, by their ids.
+    `ended_children` is the number of processes that the program left running and that were ended with
+    it. `survivors` are the ids of processes that could not be ended.
     """
 
     exit_code: int
@@ -138,8 +138,8 @@ class ProcessResult(NamedTuple):
     connections: tuple[Connection, ...] = ()
 
 
-# Where a program that makes calls collects the output of their commands as it was written; what a
-# result shows of it is cut and marked. None: nobody collects it.
+# The list in which a program that makes calls collects the results of their commands, complete and
+# unmarked, unlike the text of a tool result. None if they are not collected.
 collected_results: ContextVar[list[ProcessResult] | None] = ContextVar(
     "handrail_program_results", default=None
 )
@@ -156,7 +156,7 @@ class JobState(StrEnum):
 
 
 class Job(NamedTuple):
-    """A program in the background, by the number under which it is known in its workspace."""
+    """A background job; `id` is its number in the workspace."""
 
     id: str
     session: str
@@ -169,20 +169,19 @@ class Job(NamedTuple):
     exit_code: int | None = None
     ended_at: float | None = None
     kept: bool = False
-    # What the job has asked its proxy for so far.
+    # The connections that the job has requested from its proxy so far.
     connections: tuple[Connection, ...] = ()
 
     def to_meta(self) -> dict[str, Any]:
-        """The connections, as the meta of a result; empty if there are none."""
+        """The `meta` of a result with the connections; empty if there are none."""
         if not self.connections:
             return {}
         return {"connections": [one._asdict() for one in self.connections]}
 
 
 class JobOutput(NamedTuple):
-    """Some of what a job wrote (both streams, in the order of arrival), from a byte offset.
-
-    `next_offset` is where to go on; `missing` bytes before `data` are no longer kept.
+    """Output of a job from a byte offset; both streams in the order in which they were written.
+    `next_offset` is where the next read continues; `missing` bytes before `data` are no longer stored.
     """
 
     job: Job
@@ -192,13 +191,13 @@ class JobOutput(NamedTuple):
 
 
 class JobRequest(NamedTuple):
-    """Who starts a job, and what to call it."""
+    """Which call starts a job, and how the job is described."""
 
     session: str
     call_id: str
     command: str
     description: str
-    # Whether it goes on when the runtime that started it ends.
+    # Whether the job continues when the runtime that started it ends.
     keep: bool
 
 
@@ -206,12 +205,11 @@ OnOutput = Callable[[Stream, bytes], None]
 
 
 class ProcessChannel(Protocol):
-    """A running program that is talked to through its stdin and stdout.
+    """A running program with which the caller exchanges messages over its stdin and stdout.
 
-    Nothing is read ahead of the caller: while nobody receives, the program waits at its full
-    pipe, so one that floods costs no memory. Every method may wait as long as the program does;
-    the caller sets the deadline (`anyio.fail_after`). One task sends at a time, others wait for
-    their turn; only one task may receive.
+    Output is not buffered: while no task receives, the program blocks at its full pipe, so that a large
+    output needs no memory. Every method may wait as long as the program does; the caller sets the
+    deadline (`anyio.fail_after`). Several tasks may send, one after the other; only one may receive.
     """
 
     @property
@@ -244,55 +242,55 @@ class ProcessChannel(Protocol):
         """
 
     async def close(self) -> None:
-        """End the program and everything it started: SIGTERM, after half a second SIGKILL. Returns
-        when they are gone and all handles are closed; does nothing the second time.
+        """End the program and everything it started: SIGTERM, after half a second SIGKILL. Returns when
+        all processes have ended and all handles are closed. A second call does nothing.
         """
 
 
 class Processes(Protocol):
-    """Starts programs for calls. Leaving by any way leaves no process behind but a job."""
+    """Starts programs for calls. However a method ends, only background jobs keep running."""
 
     def check_roots(self) -> None:
-        """Raise `outside_workspace` if a root was moved or replaced since it was opened: then
-        `run` and `start` refuse as well.
+        """Raise `outside_workspace` if a root was moved or replaced since it was opened; `run` and
+        `start` then refuse too.
         """
 
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> ProcessResult:
-        """Run to the end, or until the time is up or the caller is cancelled: then the whole
-        tree is ended first. Raises `unavailable` if it cannot be started.
+        """Run a program until it ends, its time is up or the caller is cancelled; in the last two cases
+        all its processes are ended. Raises `unavailable` if it cannot be started.
         """
 
     async def open(self, launch: Launch) -> ProcessChannel:
-        """Start a program to talk to, confined as `launch` says; it ends with `close`, with the
-        runtime, or after `launch.timeout_s`. Raises `unavailable` if it cannot be started.
+        """Start a program to exchange messages with. It ends with `close`, with the runtime, or after
+        `launch.timeout_s`. Raises `unavailable` if it cannot be started.
         """
 
     async def start(self, launch: Launch, request: JobRequest) -> Job:
         """Start a background job; returns at once."""
 
     async def jobs(self) -> Sequence[Job]:
-        """All jobs of this workspace, oldest first; those of a crashed runtime too."""
+        """All jobs of this workspace, oldest first, including those of a crashed runtime."""
 
     async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
-        """What the job wrote from `offset` on; waits up to `wait_s` for it to end.
-        Raises `not_found`.
+        """The output of a job from `offset` on, after waiting up to `wait_s` for its end. Raises
+        `not_found`.
         """
 
     async def write(self, job_id: str, data: bytes, *, eof: bool) -> int:
         """Send text to a job, then the end of its input if `eof`; returns how many bytes the job
-        took within a few seconds. Raises `not_found`, `conflict` if it takes no input.
+        accepted within a few seconds. Raises `not_found`, `conflict` if the job accepts no input.
         """
 
     async def kill(self, job_id: str) -> Job:
-        """End a job and everything it started; raises `not_found`, `conflict` if it is over."""
+        """End a job and everything it started; raises `not_found`, `conflict` if it has ended."""
 
 
 class NameRepair(NamedTuple):
-    """A protected name that a program changed and that is as it was again.
+    """A protected name that a program changed and that was restored.
 
-    `what` is "changed", "created", "removed" or "replaced", or "unchecked" for a folder in which
-    such names could not be looked for because there are too many; `kept` is where the program's
-    version lies now. `restored` False: what stood there could not be put back in full.
+    `what` is "changed", "created", "removed" or "replaced", or "unchecked" for a folder with too many
+    entries to look for protected names. `kept` is the path of the program's version. `restored` False:
+    the original could not be restored completely.
     """
 
     path: str
@@ -302,7 +300,7 @@ class NameRepair(NamedTuple):
 
 
 class NameProtection(Protocol):
-    """Protected names around a program that may write: compared before, repaired after."""
+    """Detects changes of protected names by a program that may write, and reverts them."""
 
     def take(
         self,
@@ -312,26 +310,26 @@ class NameProtection(Protocol):
         sequences: bool,
         repositories: bool = False,
     ) -> Any:
-        """How the protected names are now. `lifted`: globs that the user allowed; with
-        `git_writable` only what makes git run code is watched in `.git`, and with `sequences`
-        the steps of a rebase or the like may be left there too. `repositories`: new ones may be
-        made. Blocks.
+        """Take a snapshot of the protected names. `lifted` are globs that the user allowed. With
+        `git_writable`, only files of `.git` that make git run code are watched; with `sequences`, the
+        program may also leave the steps of a rebase or a similar command there. `repositories`: the
+        program may create repositories. Blocks.
         """
 
     def read_only(self, snapshot: Any) -> tuple[str, ...]:
         """The names that exist and that the program must not be able to change."""
 
     def repair(self, snapshot: Any, *, held: Sequence[str] = ()) -> Sequence[NameRepair]:
-        """Put back what is not as it was; the program's version is kept aside. What changed
-        in `held` was somebody else, and stays. Blocks.
+        """Restore the names that have changed; the program's versions are kept elsewhere. Changes below
+        `held` were made by other calls and are kept. Blocks.
         """
 
     def leave(self, snapshot: Any, path: str) -> None:
-        """Somebody was allowed to change this path since the snapshot."""
+        """Record that another call was allowed to change this path since the snapshot."""
 
 
 class Sandbox(Protocol):
-    """What confines the programs that are started, and how far that holds here."""
+    """Confines programs; knows how strongly each property is enforced on this machine."""
 
     @property
     def backend(self) -> str:
@@ -342,20 +340,20 @@ class Sandbox(Protocol):
         """Property → strength, measured once per process on this machine."""
 
     def enforced_read_only(self, confinement: Confinement) -> tuple[str, ...]:
-        """Which of its read-only paths no program so confined can change."""
+        """The read-only paths that a program with this confinement cannot change."""
 
     def hiding_gap(self, confinement: Confinement) -> str | None:
-        """Why a program so confined might read its withheld paths; None if it cannot. Blocks."""
+        """Why a program with this confinement might read its denied paths; None if it cannot. Blocks."""
 
     def copy_roots(self, confinement: Confinement) -> PrivateRoots | str:
-        """Copies of the roots for a program that must not change them, without the paths that it must
-        not read; or why there are none. Blocks.
+        """Copy the roots, without paths that must not be read, for a program that must not change them;
+        returns the reason if that is not possible. Blocks.
         """
 
     def why_failed(self, ended: ProcessResult, confinement: Confinement) -> str | None:
-        """A sentence if the confinement probably made the program fail: what was in the way
-        and which setting lifts it; None if nothing speaks for that.
+        """If the confinement probably made the program fail: a sentence with the cause and the setting
+        that lifts it; otherwise None.
         """
 
     def describe(self) -> Mapping[str, Any]:
-        """For `doctor` and the audit: backend, version, path, the measured table."""
+        """Backend, version, path and the measured strengths, for `doctor` and the audit."""

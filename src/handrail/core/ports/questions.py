@@ -38,7 +38,7 @@ class ModelQuestion:
 
 @dataclass(frozen=True)
 class QuestionRequest:
-    """What one call of `ask_user` asks. `chain` leads from the main agent to the one that asks."""
+    """The questions of one call of `ask_user`. `chain` leads from the main agent to the asking agent."""
 
     call_id: str
     questions: tuple[ModelQuestion, ...]
@@ -52,7 +52,7 @@ class QuestionRequest:
 
     @cached_property
     def binding(self) -> str:
-        """A hash of exactly what was asked."""
+        """A hash of the request; a reply is valid only for this hash."""
         asked = [self.call_id, self.agent, [asdict(one) for one in self.questions]]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
@@ -75,7 +75,7 @@ class QuestionRequest:
 
     @staticmethod
     def from_dict(given: Mapping[str, Any]) -> QuestionRequest:
-        """Read the JSON form. Raises ValueError, KeyError or TypeError if it is not one."""
+        """Parse the JSON form; raises ValueError, KeyError or TypeError for anything else."""
         questions = tuple(
             ModelQuestion(
                 str(one["question"]),
@@ -106,8 +106,8 @@ def _question_dict(question: ModelQuestion) -> dict[str, Any]:
 
 
 class QuestionReply(NamedTuple):
-    """The user's answers by question; None if the user declined to answer. `via` and `who` say how
-    they came and from whom.
+    """The user's answers by question; None if the user declined to answer. `via` is how they were
+    given, `who` is the user, if known.
     """
 
     answers: Mapping[str, str | list[str]] | None
@@ -122,27 +122,31 @@ class QuestionReply(NamedTuple):
         return self.aborted
 
     def to_dict(self) -> dict[str, Any]:
-        """The reply as other processes read it."""
-        word = Answer.ABORT if self.aborted else Answer.NO if self.answers is None else None
-        said = {"answer": word, "answers": self.answers}
-        return {"v": ANSWER_VERSION, **said, "via": self.via, "who": self.who}
+        """The form that other processes read."""
+        return {
+            "v": ANSWER_VERSION,
+            "answer": Answer.ABORT if self.aborted else Answer.NO if self.answers is None else None,
+            "answers": self.answers,
+            "via": self.via,
+            "who": self.who,
+        }
 
     @classmethod
     def from_dict(
-        cls, said: Mapping[str, Any], request: QuestionRequest, via: str
+        cls, given: Mapping[str, Any], request: QuestionRequest, via: str
     ) -> QuestionReply:
-        """The reply to this request that another process wrote; without answers if the user declined
-        or they are not clear. `via` is used if it does not say how it came.
+        """Parse a reply that another process wrote. It has no answers if the user declined, if they
+        are invalid, or if the reply is for another request. `via` is the default if the reply has none.
         """
-        if said.get("binding") != request.binding or said.get("v") != ANSWER_VERSION:
+        if given.get("binding") != request.binding or given.get("v") != ANSWER_VERSION:
             return cls(None, via)
-        who, given, route = said.get("who"), said.get("answers"), said.get("via")
-        answers = parse_answers(request, given) if isinstance(given, Mapping) else None
+        who, listed, route = given.get("who"), given.get("answers"), given.get("via")
+        answers = parse_answers(request, listed) if isinstance(listed, Mapping) else None
         return cls(
             answers or None,
             route if isinstance(route, str) else via,
             who if isinstance(who, str) else None,
-            said.get("answer") == Answer.ABORT,
+            given.get("answer") == Answer.ABORT,
         )
 
 
@@ -150,8 +154,8 @@ class QuestionAsker(Protocol):
     """Asks the user, without a time limit."""
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """The answers; raises `needs_answer` if no user can be asked, `cancelled` if the user aborts
-        the run.
+        """The user's reply; raises `needs_answer` if no user can be asked, `cancelled` if the user
+        aborts the run.
         """
 
 

@@ -1,6 +1,6 @@
-"""Paths whose content no call may read: policy says which, search and sandbox keep them away.
+"""Paths whose content no call may read: the policy lists them, search and sandbox enforce them.
 
-Only contents are withheld: the names of such files may be shown.
+Only contents are hidden: the names of such files may be shown.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 
 
 class PathGlob(NamedTuple):
-    """One pattern: `names` are globs (`*`, `**`) below the directory `top`, compared without
-    regard to case; what it finds is withheld with all that lies in it. A `floating` one has
-    no top and is meant below every root. `origin` says who wrote it.
+    """One pattern: `names` are globs (`*`, `**`) below the directory `top`, compared without regard to
+    case. It hides the paths that match, and everything below them. A `floating` pattern has no `top` and
+    applies below every root. `origin` says where the pattern comes from.
     """
 
     top: str
@@ -21,7 +21,7 @@ class PathGlob(NamedTuple):
 
 
 class ReadDenyPatterns(Protocol):
-    """All such patterns, ready to be asked about absolute paths."""
+    """The patterns of a session, compiled for questions about absolute paths."""
 
     @property
     def globs(self) -> tuple[PathGlob, ...]:
@@ -29,23 +29,23 @@ class ReadDenyPatterns(Protocol):
 
     @property
     def anchored(self) -> ReadDenyPatterns | None:
-        """The same without the floating patterns, None if there are only such."""
+        """The patterns that are not floating; None if all are floating."""
 
     def hides(self, path: str) -> bool:
-        """Whether the path is withheld, or lies in a directory that is."""
+        """Whether the path, or a directory above it, is hidden."""
 
     def ends(self, name: str) -> bool:
-        """Whether a path in a directory that is not withheld could be, by its last name."""
+        """Whether a path with this last name could be hidden although its directory is not."""
 
     def reaches(self, path: str) -> bool:
-        """Whether something below a directory could be withheld."""
+        """Whether a path below a directory could be hidden."""
 
 
 class HiddenPaths(NamedTuple):
-    """The withheld paths that exist now, upper ones for all that is in them.
+    """The hidden paths that exist; a directory stands for everything in it.
 
-    `gap` says why hiding them would not keep everything away; None if it does. `complete` is
-    False if some directories were not looked into, so that further withheld paths may exist.
+    `gap` says why hiding these paths does not hide all denied contents; None if it does. `complete` is
+    False if some directories were not searched, so that further hidden paths may exist.
     """
 
     paths: tuple[str, ...] = ()

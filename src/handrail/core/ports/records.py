@@ -1,20 +1,20 @@
-"""The record of every call as values and a protocol: rows in, what is known of a call out."""
+"""The record of calls: the rows that are written, the values that are read, and the store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-# Values of a conversation are kept apart from those of the session of the same name.
+# Prefix that keeps the values of a conversation apart from those of a session of the same name.
 CONVERSATION_PREFIX: Final = "conversation:"
-# Under such keys a session keeps the subagents that were started in it.
+# Prefix of the keys under which a session stores its subagents.
 SUBAGENT_PREFIX: Final = "agent:"
-# The claim of the process that works in a conversation.
+# The key of the lease of the process that works in a conversation.
 LEASE_KEY: Final = "lease"
 
 
 class Row(NamedTuple):
-    """One line of the audit; recorded is what `payload` is when the store is given it."""
+    """One row of the audit. The store records `payload` as it is when the row is appended."""
 
     session: str
     kind: Literal["requested", "intent", "completed"]
@@ -38,7 +38,7 @@ class CallRecord(NamedTuple):
 
     @property
     def tool(self) -> str:
-        """The canonical name of the tool; "redo" for an undo call that redoes."""
+        """The canonical name of the tool; "redo" for a call of `undo` with `redo` set."""
         if self.redoes:
             return "redo"
         return str(self.requested.get("tool") or (self.completed or {}).get("tool") or "(purged)")
@@ -53,7 +53,7 @@ class CallRecord(NamedTuple):
 
     @property
     def status(self) -> str:
-        """How the call ended, as one word; "repeated" for one that was answered from the record."""
+        """How the call ended; "repeated" if it was answered from the record."""
         if "repeats" in self.requested:
             return "repeated"
         if self.completed is None:
@@ -62,8 +62,8 @@ class CallRecord(NamedTuple):
 
 
 class OpenRequest(NamedTuple):
-    """A call that was requested and has neither announced a change nor ended; `owner` is the
-    process that took its id, None if none did.
+    """A call that was requested and has neither announced a change nor ended. `owner` is the process
+    that claimed its id, None if none did.
     """
 
     session: str
@@ -74,8 +74,8 @@ class OpenRequest(NamedTuple):
 
 
 class AbandonedWork(NamedTuple):
-    """What dead processes have left: requests without an end, and whether there are sessions
-    to close or the search for them can be shortened (`close_abandoned` does both).
+    """What dead processes have left: requests that have not ended, and whether `close_abandoned` has
+    something to do (sessions to close, or an index of them to shorten).
     """
 
     requests: list[OpenRequest]
@@ -83,10 +83,10 @@ class AbandonedWork(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A call that announced a change, without the old contents and texts on its record.
+    """A call that announced a change, without the old contents and texts in its record.
 
-    `row` orders traces: a change of a file announced later has a higher one. The payloads
-    in full are those of `row` (the intent) and of `completed_row`.
+    Traces are ordered by `row`: a change that was announced later has a higher number. The complete
+    payloads are those of `row` (the intent) and of `completed_row`.
     """
 
     row: int
@@ -100,7 +100,7 @@ class Trace(NamedTuple):
 
 
 class OpenedSession(NamedTuple):
-    """A session was opened, as `info` says; of several alike in a row only the first."""
+    """An opening of a session; of several equal openings in a row only the first is listed."""
 
     session: str
     at_ns: int
@@ -119,8 +119,8 @@ class SessionRecord(NamedTuple):
 
 
 class Integrity(NamedTuple):
-    """What `verify` found; `broken` names the first broken row, None if the chain holds.
-    `missing_payloads` were gone before the store kept a record of its purges.
+    """The result of `verify`. `broken` is the first broken row, None if the chain is intact.
+    `missing_payloads` were removed before the store recorded its purges.
     """
 
     sessions: int
@@ -134,20 +134,20 @@ class Integrity(NamedTuple):
 
 
 class CallClaim(NamedTuple):
-    """Who has an id. `fingerprint` None: the id is in the record, but was never claimed."""
+    """The owner of a call id. `fingerprint` None: the id is in the record, but was never claimed."""
 
     fingerprint: str | None
     owner: str
 
 
-# The names and numbers that lead to a value in a payload.
+# The keys and indexes that lead to a value in a payload.
 Where = tuple[str | int, ...]
 
 Durability = Literal["power", "process"]
 
 
 class Store(Protocol):
-    """Where the record is kept. `append` costs microseconds; a failed store refuses."""
+    """Stores the record. `append` costs microseconds; a store that has failed refuses."""
 
     def append(self, row: Row) -> None:
         """Queue a row; raises `store_unavailable` if the store has failed."""
@@ -155,20 +155,22 @@ class Store(Protocol):
     async def commit(
         self, row: Row, durability: Durability, at_once: Callable[[], None] | None = None
     ) -> None:
-        """Queue a row and return once it, and all rows before it, are on disk. A caller that cannot
-        wait for the event loop gives `at_once`, called in another thread; it must not raise.
+        """Queue a row and return when it and all rows before it are on disk. `at_once` is called at that
+        moment in another thread, for a caller that cannot wait for the event loop; it must not raise.
         """
 
     async def flush(self) -> None:
         """Return once everything queued so far is committed."""
 
     async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
-        """The record of a call by id, for answering a repeated one."""
+        """The record of a call by its id, to answer a repeated call."""
 
     async def claim(
         self, session: str, call_id: str, fingerprint: str, owner: str
     ) -> CallClaim | None:
-        """Take an id for a call, in all processes at once; None: it is the caller's now."""
+        """Claim an id for a call, atomically across processes. Returns None if the caller has it now,
+        otherwise the existing claim.
+        """
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
         """Take over an id whose owner has ended; False if another process was first."""
@@ -182,7 +184,7 @@ class Store(Protocol):
         before_ns: int | None = None,
         agent: str | None = None,
     ) -> list[CallRecord]:
-        """The newest calls first; those of `agent` alone, if it is given."""
+        """The calls, newest first; only those of `agent`, if it is given."""
 
     async def traces(
         self,
@@ -193,45 +195,45 @@ class Store(Protocol):
         before: int | None = None,
         limit: int = -1,
     ) -> list[Trace]:
-        """The calls that announced a change, newest first; `before` a row, for the next page."""
+        """The calls that announced a change, newest first; only rows before `before`, for paging."""
 
     async def payload(self, row: int) -> Mapping[str, Any]:
-        """All that one row says."""
+        """The complete payload of a row."""
 
     async def old_contents(self, row: int) -> Mapping[Where, str]:
-        """The old contents that stand in one row itself, in base64, by where their described
-        changes stand in it.
+        """The old contents that are stored in a row itself, in base64, by the position of their changes
+        in its payload.
         """
 
     async def openings(self) -> list[OpenedSession]:
-        """When which session was opened and where, oldest first."""
+        """The openings of sessions, oldest first."""
 
     async def unfinished(self) -> list[CallRecord]:
         """The calls with an intent row and no completed row."""
 
     async def abandoned(self, is_alive: Callable[[str], bool]) -> AbandonedWork:
-        """What processes that have died left without an end, except unfinished changes."""
+        """What dead processes have left unfinished, except for unfinished changes."""
 
     async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:
-        """Write into the ledger that sessions whose processes have all died are closed, except
-        those with unfinished calls; returns their names.
+        """Record that the sessions whose processes have all died are closed, except for sessions with
+        unfinished calls; returns the names of the closed sessions.
         """
 
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
-        """The newest sessions first."""
+        """The sessions, newest first."""
 
     async def parts_of_calls(
         self, session: str, name: str, after_seq: int
     ) -> tuple[int, list[Any]]:
-        """The number of a session's last row, and what the `completed` rows after a number say
-        under one name, in order; rows that say nothing there are left out.
+        """The number of a session's last row, and the values of one key in the `completed` rows after
+        `after_seq`, in order; rows without the key are left out.
         """
 
     async def load_state(self, session: str) -> dict[str, Any]:
-        """What a named session kept (turn counter, read state)."""
+        """The stored values of a named session (turn counter, read state)."""
 
     def save_state(self, session: str, key: str, value: Any) -> None:
-        """Queue a value to be kept with a named session."""
+        """Queue a value to be stored with a named session."""
 
     async def open_session(
         self,
@@ -240,12 +242,12 @@ class Store(Protocol):
         owner: str = "",
         is_alive: Callable[[str], bool] | None = None,
     ) -> bool:
-        """Write that a process (`owner`) opens a session; True if it existed before. Openings
-        of it by processes that are not alive any more are closed first.
+        """Record that a process (`owner`) opens a session; True if the session existed before. Its
+        openings by processes that are no longer alive are closed first.
         """
 
     async def close_session(self, session: str) -> None:
         """Write the session's head into the chain of sessions."""
 
     async def aclose(self) -> None:
-        """Commit what is queued and let go of the file."""
+        """Commit what is queued and close the store."""

@@ -37,10 +37,10 @@ class FoundTools(NamedTuple):
 
 
 class RemoteTools(Protocol):
-    """The tools of a session's MCP servers. Nothing here starts a server."""
+    """The tools of a session's MCP servers. None of these methods starts a server."""
 
     def search(self, query: str, server: str | None, limit: int) -> FoundTools:
-        """The tools that match a query best, an exact name first; all for an empty query. Raises
+        """The tools that match a query, best match first; all tools for an empty query. Raises
         `not_found` if there is no such server.
         """
 
@@ -51,4 +51,6 @@ class RemoteTools(Protocol):
         """One line for each tool that is not declared: its name and a short description."""
 
     def resolve(self, name: str) -> Tool[Any] | None:
-        """The tool of a full name or an alias; raises `invalid_arguments` for an alias of several."""
+        """The tool of a full name or an alias, None if there is none; raises `invalid_arguments` for an
+        alias of several tools.
+        """

@@ -9,19 +9,19 @@ from typing import Any, Final, NamedTuple, Protocol
 
 USER: Final = "user"
 PROJECT: Final = "project"
-# Beneath the root of the workspace, by precedence.
+# Relative to the root of the workspace, in the order of precedence.
 PROJECT_FOLDERS: Final = (
     ".handrail/skills",
     ".agents/skills",
     ".claude/skills",
     ".codex/skills",
 )
-# Beneath the user's home, after the folder in the user's configuration.
+# Relative to the user's home; the folder in the user's configuration precedes them.
 HOME_FOLDERS: Final = (".agents/skills", ".claude/skills", ".codex/skills")
 
 
 class SkillFolder(NamedTuple):
-    """A folder with one folder per skill; `source` says whose it is."""
+    """A folder with one folder per skill; `source` is "user" or "project"."""
 
     path: Path
     source: str
@@ -65,10 +65,10 @@ class SkillLibrary(Protocol):
     """The skills of a session."""
 
     def list(self) -> Sequence[SkillSummary]:
-        """All skills in a fixed order, with those that cannot be used."""
+        """All skills in a fixed order, including those that cannot be used."""
 
     def load(self, name: str, *, by_user: bool = False) -> LoadedSkill:
-        """A skill as its files are now; raises `not_found`, or `untrusted` if the user does not trust
+        """Load a skill from its files; raises `not_found`, or `untrusted` if the user has not trusted
         exactly these files.
         """
 

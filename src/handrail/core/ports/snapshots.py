@@ -1,4 +1,4 @@
-"""Snapshots of the writable roots around programs: what changed.
+"""Snapshots of the writable roots, to find what a program changed.
 
 The implementation is `host/snapshots`. Changes are attributed to programs by
 `history/command_effects/report_builder.py`.
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from handrail.core.places import Form
 from handrail.core.ports.machine import Blobs
 
-# Why the content of a file is not kept, as shown to users.
+# Why the content of a file is not stored; users see these texts.
 TOO_LARGE: Final = "it is larger than what is kept of one file (setting shadow_file_mb)"
 NO_ROOM: Final = "there was no room left to keep it (settings shadow_mb, shadow_files)"
 SENSITIVE: Final = "its name says that it holds secrets, of which no copy is made"
@@ -43,12 +43,12 @@ class FileState(NamedTuple):
     changed_ns: int
     # Number of hard links.
     links: int = 1
-    # Kept by a file that is moved; 0 if unknown.
+    # The inode, which a moved file keeps; 0 if unknown.
     inode: int = 0
 
 
 class EntryChange(NamedTuple):
-    """A changed entry; None: it did not exist, or no longer exists."""
+    """A changed entry. `before` None: it did not exist; `after` None: it no longer exists."""
 
     root: int
     rel: str
@@ -57,7 +57,7 @@ class EntryChange(NamedTuple):
 
 
 class OtherNames(NamedTuple):
-    """The inode that hard links share, and some of the remaining names."""
+    """The inode of a file with several names, and some of its remaining names."""
 
     device: int
     inode: int
@@ -70,7 +70,7 @@ class TreeDiff(NamedTuple):
     deltas: tuple[EntryChange, ...] = ()
     # Directories that were not compared, with the reason.
     left: Mapping[str, str] = {}
-    # A lower bound for new files beyond the limits.
+    # The minimum number of new files that were not compared because of the limits.
     unseen: int = 0
     # Repositories whose history changed, with a description.
     repositories: Mapping[str, str] = {}
@@ -117,7 +117,7 @@ class Removal(NamedTuple):
 
 
 class UnkeptFile(NamedTuple):
-    """A file whose content would not be kept, and why."""
+    """A file whose content would not be stored, and why."""
 
     path: str
     why: str
@@ -131,21 +131,21 @@ class WorkspaceSnapshots(Protocol):
         scopes: Sequence[tuple[int, str]] | None,
         progress: Callable[[int], None] | None = None,
     ) -> Any:
-        """Take a snapshot of these paths (root, path beneath it), None: of all roots, copying new
-        contents. `progress` is called with the number of files copied so far.
+        """Take a snapshot of `scopes` (root and path below it; None: all roots) and copy new contents.
+        `progress` is called with the number of files copied so far.
         """
 
     def diff(self, before: Any) -> TreeDiff:
         """What changed since the snapshot."""
 
     def crash_reference(self, before: Any, notes: str) -> Mapping[str, Any]:
-        """A reference by which the snapshot is found after a crash; empty if it cannot be."""
+        """A reference with which the snapshot can be found after a crash; empty if that is impossible."""
 
     def diff_since(
         self, reference: Mapping[str, Any]
     ) -> tuple[TreeDiff, ObservedWrites | None] | None:
-        """What changed since a snapshot of an ended runtime, and what its program was seen to
-        write; None if the snapshot is lost.
+        """What changed since a snapshot of a runtime that has ended, and the observed writes of its
+        program; None if the snapshot is lost.
         """
 
     def keep(self, before: Any) -> Any:
@@ -161,7 +161,7 @@ class WorkspaceSnapshots(Protocol):
         """Whether no other runtime is open on these roots."""
 
     def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
-        """Add a copied content to `blobs`; False if the copy is lost or there is no room."""
+        """Copy a stored content to `blobs`; False if it is lost or there is no room."""
 
     def close(self) -> None:
         """Release all resources."""

@@ -16,14 +16,14 @@ AT_ONCE: Final = 6
 READ_ONLY_STEPS: Final = 15
 DEFAULT_TYPE: Final = "explore"
 
-# "running" includes waiting for a free place; "interrupted": its process ended before the task.
+# "running" includes waiting for a free slot; "interrupted": the process ended before the task did.
 SubagentStatus = Literal["running", "interrupted"] | AgentStatus
 
 
 class AgentSummary(NamedTuple):
     """A type of agent as lists show it. `source` is "built-in", "settings", "user" or "project";
-    `problem` says why it cannot be used, None if it can. `ignored` are fields of its file that have no
-    meaning here.
+    `problem` says why the type cannot be used, None if it can. `ignored` are fields of its file that
+    Handrail does not use.
     """
 
     name: str
@@ -42,7 +42,7 @@ class AgentSummary(NamedTuple):
 
 
 class DefinedAgent(NamedTuple):
-    """How a main agent works that a definition of the user describes."""
+    """The options of a main agent, from a definition of the user."""
 
     instructions: str
     model: str | None = None
@@ -52,14 +52,14 @@ class DefinedAgent(NamedTuple):
 
 
 class SubagentRequest(NamedTuple):
-    """What a call asks of a subagent; None: as the type of the agent says."""
+    """A request to start or continue a subagent; None stands for the value of the agent's type."""
 
     task: str
     agent: str = DEFAULT_TYPE
     context: str | None = None
     description: str | None = None
     model: str | None = None
-    # The id of a subagent whose conversation goes on.
+    # The id of the subagent to continue.
     resume: str | None = None
     background: bool = False
     max_steps: int | None = None
@@ -69,7 +69,7 @@ class SubagentRequest(NamedTuple):
 
 
 class AgentLineage(NamedTuple):
-    """Where an agent stands: the ids from the main agent down to it, and its type."""
+    """The ids from the main agent down to an agent, and the type of that agent."""
 
     agent_type: str
     chain: tuple[str, ...]
@@ -87,7 +87,7 @@ class AgentLineage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubagentState:
-    """A subagent and what came of it so far. `text` is its final message."""
+    """A subagent and its results so far. `text` is its final message."""
 
     id: str
     agent: str
@@ -111,7 +111,7 @@ class SubagentState:
 
     @property
     def running(self) -> bool:
-        """Whether the subagent is still at work."""
+        """Whether the subagent is still working."""
         return self.status == "running"
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,8 +131,8 @@ class Subagents(Protocol):
     """The subagents of one runtime."""
 
     async def run(self, request: SubagentRequest, call: ToolCall) -> SubagentState:
-        """Start a subagent for the agent that makes `call`, or continue one. Returns when it has ended,
-        at once if it runs in the background, and with the status "running" after the longest wait.
+        """Start or continue a subagent for the agent that makes `call`. Returns when the subagent has
+        ended, immediately if it runs in the background, or with the status "running" after `WAIT_S`.
         Raises `denied`, `not_found`, `conflict`, `invalid_arguments`, `budget_exceeded`.
         """
 
@@ -140,60 +140,64 @@ class Subagents(Protocol):
         """Whether a subagent of this session has the id."""
 
     async def output(self, agent_id: str, call: ToolCall, wait_s: float) -> SubagentState:
-        """The subagent, after waiting up to `wait_s` for its end; raises `not_found`, `denied`."""
+        """The state of a subagent after waiting up to `wait_s` for its end; raises `not_found`,
+        `denied`.
+        """
 
     async def cancel(self, agent_id: str, call: ToolCall) -> SubagentState:
-        """End a subagent and all below it; raises `not_found`, `denied`, `conflict` if it has ended."""
+        """End a subagent and its subagents; raises `not_found`, `denied`, `conflict` if it has ended."""
 
     async def load(self) -> None:
-        """Read what earlier processes of the session have left; done once."""
+        """Load the subagents of earlier processes of the session; a second call does nothing."""
 
     async def adopt(self, conversation: str, sessions: Collection[str]) -> None:
-        """Read what a conversation has left in other sessions: subagents keep their states and can
-        be resumed.
+        """Load the subagents that a conversation has started in other sessions: they keep their states
+        and can be resumed.
         """
 
     def states(self) -> Sequence[SubagentState]:
         """The subagents of this session, oldest first."""
 
     async def current(self, agent_id: str) -> SubagentState:
-        """A subagent with its report so far; raises `not_found`."""
+        """The state of a subagent with its report so far; raises `not_found`."""
 
     async def result(self, agent_id: str) -> AgentResult:
-        """What a subagent returned, once it has ended; raises `not_found`."""
+        """Wait for a subagent to end and return its result; raises `not_found`."""
 
     async def announcements(self, agent: str, conversation: str, jobs: set[str]) -> list[str]:
-        """What the agent has not been told yet: subagents, and these jobs, that have ended. Jobs that
-        have ended are removed from the set. Waits until the agent may go on.
+        """Messages for the agent about subagents and `jobs` that have ended since the last call. Jobs
+        that have ended are removed from the set. Waits until the agent may continue.
         """
 
     def take_reports(self, agent: str, conversation: str) -> list[AgentReport]:
-        """The reports of subagents of a conversation that have ended, each once."""
+        """The reports of a conversation's subagents that have ended; each is returned once."""
 
     async def find_reported(self, calls: Collection[str]) -> Sequence[AgentReport]:
-        """The reports of subagents that these calls have started, if `take_reports` has given them
-        already, also to an earlier process.
+        """The reports of subagents that these calls have started, if `take_reports` has already returned
+        them to this or an earlier process.
         """
 
     async def find_interrupted(self, conversation: str) -> Sequence[SubagentState]:
-        """The subagents that a conversation started and whose process ended before they did."""
+        """The subagents of a conversation whose process ended before they did."""
 
     def list_types(self) -> Sequence[AgentSummary]:
-        """The types of agents in a fixed order, with definitions that cannot be used."""
+        """The types of agents in a fixed order, including definitions that cannot be used."""
 
     def become(self, name: str) -> DefinedAgent | None:
-        """Limit the agent of this name as the user's definition of the same name says, and return how
-        it works; None if there is none. Raises `untrusted`, or `invalid_arguments` if the definition
-        cannot be used.
+        """Apply the permissions of the user's definition of this name to the agent of the same name, and
+        return its options; None if there is no definition. Raises `untrusted`, or `invalid_arguments` if
+        the definition cannot be used.
         """
 
     async def end_started(self, is_cut: Callable[[str], bool]) -> None:
-        """End the subagents that cut calls have started or continued, and all below them; those that
-        were interrupted do not go on any more.
+        """End the subagents, with their subagents, that were started or continued by calls for which
+        `is_cut` is true; such subagents that were interrupted can no longer be resumed.
         """
 
     async def cut_continued(self, is_cut: Callable[[str], bool]) -> None:
-        """Take subagents that have ended back to where they were before a cut call continued them."""
+        """Restore subagents that have ended as they were before a call for which `is_cut` is true
+        continued them.
+        """
 
     async def aclose(self) -> None:
         """End all subagents."""

@@ -1,4 +1,4 @@
-"""The port that finds syntax errors which a change introduced."""
+"""The protocol for finding syntax errors that a change introduced."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from handrail.core.text.content import Content
 
 
 class SyntaxFault(NamedTuple):
-    """One place where a file cannot be read; counted from 1, `text` is that line, trimmed.
-
-    `reader` says who could not read it (Python 3.11), since another might.
+    """One syntax error. `line` and `column` count from 1; `text` is the line, trimmed. `reader` is the
+    parser, such as Python 3.11, because another version might accept the file.
     """
 
     line: int
@@ -21,7 +20,7 @@ class SyntaxFault(NamedTuple):
 
 
 class SyntaxCheck(Protocol):
-    """Looks at a file after a change. Never refuses, never raises, always comes back."""
+    """Checks a file after a change. Never refuses a change, never raises, and always ends."""
 
     def can_check(self, path: str) -> bool:
         """Whether files of this name are checked at all."""

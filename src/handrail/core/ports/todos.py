@@ -1,4 +1,4 @@
-"""The to-do list of a session: values, and the protocol of what keeps it."""
+"""The to-do list of a session: its values, and the protocol of its storage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
 
-# Under this key the list is kept with its session.
+# The key under which the list is stored with its session.
 TODOS_KEY: Final = "todos"
 # Limits of one list: it is shown to models again after their context was compacted.
 MAX_TODOS: Final = 200
@@ -43,7 +43,7 @@ class TodoItem:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> TodoItem:
-        """Read the JSON form; raises KeyError, TypeError or ValueError for any other."""
+        """Parse the JSON form; raises KeyError, TypeError or ValueError for anything else."""
         return cls(**{**value, "status": TodoStatus(value["status"])})
 
 
@@ -84,7 +84,7 @@ class TodoList(Protocol):
         """Change an item; raises `not_found`."""
 
     async def restore(self, items: Sequence[TodoItem], removed: Collection[str]) -> None:
-        """Remove the items with these ids, and add items as they were, with their ids."""
+        """Remove the items with the ids of `removed`, and add `items` with the ids that they had."""
 
     async def find(self, id: str) -> TodoItem:
         """The item with this id; raises `not_found`."""

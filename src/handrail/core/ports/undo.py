@@ -1,4 +1,4 @@
-"""What was changed and can be undone, as values and a protocol."""
+"""Undo and redo: requests, recorded changes, and the protocol that plans them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from handrail.core.plan import Plan
 
-# Before the id of a subagent, as the target of the scope "since".
+# Prefix of the id of a subagent as the target of the scope "since".
 AGENT_PREFIX: Final = "agent:"
 
 Scope = Literal["call", "turn", "path", "since"]
@@ -16,9 +16,10 @@ Scope = Literal["call", "turn", "path", "since"]
 class UndoRequest(NamedTuple):
     """What to undo, or to redo.
 
-    `target` by scope: the id of a call; a turn (its number, `session:number`, or the id of a
-    call in it); a path; since when (`start`, `all`, a time, or the id of a call). For calls
-    and turns `last` is the newest that still stands. `force` overwrites what others wrote.
+    `target` depends on the scope. "call": the id of a call. "turn": a number, `session:number`, or the
+    id of a call in the turn. "path": a path. "since": `start`, `all`, a time, or the id of a call. For
+    calls and turns, `last` is the newest one that is not undone. `force` overwrites later changes that
+    others made.
     """
 
     scope: Scope = "call"
@@ -27,17 +28,15 @@ class UndoRequest(NamedTuple):
 
 
 class Requester(NamedTuple):
-    """Who wants it: the session they are in, and whether they are the user, who reaches
-    the calls of every session. A model reaches those of its own.
-    """
+    """Who requests an undo. The user can undo calls of every session, a model only those of its own."""
 
     session: str
     is_user: bool = False
 
 
 class UndoCall(NamedTuple):
-    """The call that a plan is made for. An undo of many files is carried out in parts, each a
-    call of its own: `continues` is the id of the call that carried out the first part.
+    """The call for which a plan is made. An undo of many files is split into parts, each with its own
+    call; `continues` is the id of the call of the first part.
     """
 
     call_id: str = ""
@@ -48,11 +47,11 @@ ALONE: Final = UndoCall()
 
 
 class UndoableChange(NamedTuple):
-    """One change of one file, as a line of its history.
+    """One change of one file, as a line of the file's history.
 
-    `standing` False: it was undone since. `attributed` False: it happened while the
-    call's command ran, and is not known to be its doing. `calls` are those that an undo took
-    back, or a redo brought back.
+    `standing` False: the change was undone. `attributed` False: it happened while the command of the
+    call ran, but the command may not have made it. `calls` are the calls that an undo reverted or a redo
+    restored.
     """
 
     path: str
@@ -70,26 +69,25 @@ class UndoableChange(NamedTuple):
 
 
 class UndoService(Protocol):
-    """What was changed, and the plan that takes it back."""
+    """Lists changes, and plans how to undo or redo them."""
 
     async def undo_plan(
         self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
     ) -> Plan:
-        """One plan that takes all of it back, or nothing. Where there are very many files it is
-        the plan of a part of them, and its `data["rest"]` says how many follow; all of them
-        were looked at before.
+        """The plan that undoes the requested changes, all or nothing. If there are very many files, it is
+        the plan of a part of them, and `data["rest"]` is the number of files that follow; all of them
+        were checked before.
 
-        Raises `not_found`, `conflict` (naming the file) if somebody changed it since,
-        `already_applied` if it is undone already, `ambiguous` if a name has several
-        meanings.
+        Raises `not_found`, `conflict` (naming the file) if a file was changed since, `already_applied`
+        if the changes are undone already, `ambiguous` if a name has several meanings.
         """
 
     async def redo_plan(
         self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
     ) -> Plan:
-        """One plan that redoes what was undone, or a part of it; raises likewise."""
+        """The plan that redoes the requested changes, or a part of them; raises as `undo_plan` does."""
 
     async def changes(
         self, session: str, *, path: str | None = None, limit: int = 100
     ) -> Sequence[UndoableChange]:
-        """What a session changed, the newest first; of one file if a path is given."""
+        """The changes of a session, newest first; only those of one file if a path is given."""

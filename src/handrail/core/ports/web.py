@@ -13,8 +13,8 @@ from handrail.core.results import Image
 
 
 class WebPage(NamedTuple):
-    """A page as text. `redirect` is where the server redirects to, if that is another host; there
-    is no text then. `hidden_elements` were left out because a reader would not see them.
+    """A page as text. `redirect` is the URL on another host to which the server redirects; there is no
+    text then. `hidden_elements` counts elements that were left out because a reader would not see them.
     """
 
     final_url: str
@@ -41,7 +41,7 @@ class SearchHit(NamedTuple):
     snippet: str
 
 
-# Answers the results for a query, at most as many as asked for: mappings with title, url, snippet.
+# Takes a query and the largest number of results; returns mappings with title, url and snippet.
 SearchBackend = Callable[[str, int], Awaitable[Sequence[Mapping[str, Any]]]]
 
 
@@ -58,7 +58,7 @@ class WebSearch(Protocol):
 
 
 class PromptAnswer(NamedTuple):
-    """What the small model answered to a prompt about a page."""
+    """The small model's answer to a prompt about a page."""
 
     text: str
     model: str
@@ -79,9 +79,9 @@ class ScreenshotOptions(NamedTuple):
 
 
 class Screenshot(NamedTuple):
-    """A picture of a page. `outline` are its headings as Markdown, the first of them if
-    `outline_cut`; `refused` are the hosts of requests that were not sent. `redirect` is where the
-    page leads, if that is another host; there is no picture then.
+    """A picture of a page. `outline` are its headings as Markdown, only the first ones if `outline_cut`;
+    `refused` are the hosts of requests that were not sent. `redirect` is the URL on another host to which
+    the page leads; there is no picture then.
     """
 
     final_url: str
@@ -101,15 +101,15 @@ class PageCamera(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebServices:
-    """The web of one runtime. What needs a package or a program is made when it is first used."""
+    """The web services of a runtime. Services that need a package or a program are created on first use."""
 
     reach: WebReach
     max_bytes: int
     pages: Lazy[PageReader]
     search: Lazy[WebSearch]
-    # The host that searches ask, as in footprints; known without making the search engine.
+    # The footprint key of the search engine's host; known without creating the engine.
     search_key: str
     answer: AnswerPrompt
     camera: Lazy[PageCamera]
-    # Whether the session has read a file whose name says that it holds secrets.
+    # Whether the session has read a file that, by its name, contains secrets.
     has_read_secrets: Callable[[], bool]

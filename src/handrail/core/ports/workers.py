@@ -1,4 +1,4 @@
-"""Work on untrusted bytes in a process of its own, which can do nothing else and may be killed."""
+"""Processing of untrusted bytes in a separate, confined process that can be killed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class WorkerFailure(StrEnum):
-    """Why there is no answer."""
+    """Why a worker has no result."""
 
     # A package that the script imports is not installed.
     MISSING = "missing"
@@ -19,8 +19,8 @@ class WorkerFailure(StrEnum):
 
 
 class WorkerTask(NamedTuple):
-    """What a worker does. `script` is a Python file that reads its standard input and writes its
-    standard output; `modules` are the packages that it imports beside the standard library.
+    """The task of a worker. `script` is a Python file that reads standard input and writes standard
+    output; `modules` are the packages that it imports in addition to the standard library.
     """
 
     script: str
@@ -32,14 +32,16 @@ class WorkerTask(NamedTuple):
 
 
 class WorkerAnswer(NamedTuple):
-    """What a worker wrote; `failure` None: it ended as it should."""
+    """The output of a worker; `failure` is None if it succeeded."""
 
     output: bytes
     failure: WorkerFailure | None = None
 
 
 class WorkerRunner(Protocol):
-    """Runs workers: no files but the interpreter and its packages, no network, no programs."""
+    """Runs workers, which have no network, start no programs, and read only the interpreter and its
+    packages.
+    """
 
     async def __call__(self, task: WorkerTask) -> WorkerAnswer:
         """Run a worker to its end, or kill it at the deadline or when the caller is cancelled."""

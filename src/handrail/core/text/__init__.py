@@ -1,1 +1,1 @@
-"""Text and bytes as values: encodings, globs, and columns."""
+"""Text and bytes: encodings, globs, columns, positions, invisible characters."""

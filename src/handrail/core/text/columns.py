@@ -1,4 +1,4 @@
-"""How many columns text takes on a screen, and folding it into rows of so many."""
+"""The width of text on a terminal, and wrapping of text to a width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def cells(text: str) -> int:
-    """How many columns the text takes; wide and combining characters counted as shown."""
+    """How many columns the text takes, with wide and combining characters."""
     if text.isascii():
         return len(text)
     return sum(map(character_width, text))
@@ -21,9 +21,9 @@ def character_width(char: str) -> int:
 
 
 def rows(text: str, width: int) -> Iterator[str]:
-    """Yield the lines of a text, folded to the width: after a space if there is one, otherwise
-    inside the word. No character is dropped. A terminal that folds by itself begins the rest in
-    its first column, where it could be taken for another line.
+    """Yield the lines of a text, wrapped to the width: after a space if there is one, otherwise inside
+    the word. No character is dropped. If the terminal wrapped a line itself, the rest would start in the
+    first column and look like another line.
     """
     for line in text.expandtabs(8).split("\n"):
         yield from _folded(line, width)
@@ -42,8 +42,8 @@ def _folded(line: str, width: int) -> Iterator[str]:
 
 
 def most_columns(char: str) -> int:
-    """How many columns any terminal gives a character: they do not agree on symbols, on what
-    is wide only among wide letters, and on marks that belong onto another letter.
+    """The largest number of columns that any terminal uses for a character. Terminals disagree on
+    symbols, on characters of ambiguous width, and on combining marks.
     """
     if char.isascii():
         return 1

@@ -1,4 +1,4 @@
-"""Bytes that may be large: held in parts, hashed at most once and only when asked."""
+"""The bytes of a file, which may be large: stored in parts, and hashed at most once, when needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Buffer = bytes | memoryview
 
 
 class Content:
-    """The bytes of one file, as a sequence of buffers that are never changed afterwards."""
+    """The bytes of one file, as a sequence of buffers that are never changed."""
 
     __slots__ = ("_digest", "_hashing", "parts", "size")
 
@@ -25,7 +25,7 @@ class Content:
         """SHA-256 of the bytes, in hex; costs one pass the first time."""
         if self._digest is not None:
             return self._digest
-        # Whoever asks while another thread is at it waits for that one.
+        # A thread that needs the hash while another computes it waits for the result.
         with self._hashing:
             if self._digest is None:
                 state = hashlib.sha256()
@@ -36,11 +36,11 @@ class Content:
 
     @property
     def hashed(self) -> bool:
-        """Whether its hash is known already."""
+        """Whether the hash is already computed."""
         return self._digest is not None
 
     def tobytes(self) -> bytes:
-        """The bytes in one piece; free when there is one part of type bytes."""
+        """The bytes in one piece; not copied if they are a single part of type bytes."""
         if len(self.parts) == 1 and isinstance(self.parts[0], bytes):
             return self.parts[0]
         return b"".join(self.parts)

@@ -1,4 +1,4 @@
-"""Which lines of a large file a change touches, found without decoding or joining its bytes."""
+"""Finds the lines of a large file that a change affects, without decoding or joining its bytes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 def changed_line_numbers(before: Content, after: Content) -> tuple[int, int] | None:
-    """The first and last line of `before` that differ in `after`; an insertion between two lines
-    is given as both. None if bytes alone do not tell lines apart (UTF-16).
+    """The first and last line of `before` that differ in `after`; for an insertion between two lines,
+    these two lines. None if lines cannot be found in the bytes (UTF-16).
     """
     if next(_pieces(before), b"")[:2] in _WIDE:
         return None
-    start = _count_common(before, after)
+    start = common_length(before, after)
     most = min(before.size, after.size) - start
-    end = before.size - min(_count_common(before, after, backwards=True), most)
+    end = before.size - min(common_length(before, after, backwards=True), most)
     first = 1 + _count_newlines(before, 0, start)
     if start == end and (start == 0 or _count_newlines(before, start - 1, start)):
         return max(first - 1, 1), first
-    # With the line after a line end that goes: it may be joined to what comes before.
+    # Includes the line after a removed line end: it may be joined to the line before it.
     return first, first + _count_newlines(before, start, end)
 
 
 def _pieces(content: Content, *, backwards: bool = False) -> Iterator[bytes]:
-    """The bytes in pieces of one size, whatever parts they are held in; the last is shorter.
-    `backwards` begins with the piece at the end.
+    """Yield the bytes in pieces of equal size; the last piece may be shorter. `backwards` starts at the
+    end.
     """
     kept = b""
     for part in reversed(content.parts) if backwards else content.parts:
@@ -47,7 +47,8 @@ def _pieces(content: Content, *, backwards: bool = False) -> Iterator[bytes]:
         yield kept
 
 
-def _count_common(one: Content, two: Content, *, backwards: bool = False) -> int:
+def common_length(one: Content, two: Content, *, backwards: bool = False) -> int:
+    """How many bytes two contents have in common at their beginning, or at their end."""
     total, step = 0, -1 if backwards else 1
     pairs = zip(_pieces(one, backwards=backwards), _pieces(two, backwards=backwards), strict=False)
     for mine, theirs in pairs:

@@ -1,6 +1,6 @@
-"""Which text a file's bytes are, such that decoding and encoding give the same bytes back.
+"""Detects the encoding of a file such that decoding and encoding return the same bytes.
 
-UTF-8, UTF-16 (with or without BOM) and single-byte text are text; any other NUL is binary.
+UTF-8, UTF-16 (with or without BOM) and single-byte encodings are text; other bytes with NUL are binary.
 A byte that was not edited is written back unchanged.
 """
 
@@ -18,9 +18,9 @@ _BOM8: Final = codecs.BOM_UTF8
 _BOMS16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NON_ASCII: Final = re.compile("[^\x00-\x7f]")
-# How much is looked at where a look at everything would be slow.
+# How many bytes are examined at once, or at all where examining everything would be slow.
 _STEP: Final = 256 * 1024
-# What ordinary text contains although Python does not call it printable.
+# Characters of ordinary text for which `str.isprintable` is False.
 _PLAIN: Final = dict.fromkeys(
     [
         *FORMAT_CHARACTERS,
@@ -41,8 +41,8 @@ _NOTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
-    """How bytes are text: a codec, the byte order mark before it, and what is done with
-    bytes that do not fit the codec (they travel as lone surrogates and come back exactly).
+    """The encoding of a file: a codec, the byte order mark, and the error handler, which represents
+    invalid bytes as lone surrogates so that they are written back unchanged.
     """
 
     encoding: str
@@ -66,7 +66,7 @@ class TextForm:
 
     @property
     def tolerant(self) -> TextForm:
-        """This form, or the nearest that takes any bytes; for a part that does not fit."""
+        """The most similar form that can decode any bytes, for a part that this form cannot decode."""
         match self.encoding:
             case "utf-8":
                 return TextForm("utf-8", self.bom, "surrogateescape")
@@ -84,11 +84,15 @@ class TextForm:
         return data.decode(self.encoding, self.errors)
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a whole file, BOM included; raises `not_text` for a foreign character."""
+        """The bytes of a whole file, including the BOM; raises `not_text` for a character that the
+        encoding does not have.
+        """
         return self.bom + self.encode_part(text)
 
     def encode_part(self, text: str) -> bytes:
-        """The bytes of a piece of text; raises `not_text` for a character it cannot hold."""
+        """The bytes of a part of a text; raises `not_text` for a character that the encoding does not
+        have.
+        """
         try:
             return text.encode(self.encoding, self.errors)
         except UnicodeEncodeError as error:
@@ -100,7 +104,7 @@ class TextForm:
             ) from error
 
     def show(self, text: str) -> str:
-        """Decoded text with U+FFFD where bytes did not fit; for display only."""
+        """Decoded text with U+FFFD in place of invalid bytes; for display only."""
         return text if self.errors == "strict" else _SURROGATE.sub("\ufffd", text)
 
 
@@ -111,7 +115,7 @@ UTF8_MIXED: Final = TextForm("utf-8", errors="surrogateescape")
 def detect(data: bytes, *, partial: bool = False) -> TextForm | None:
     """The form of a file's bytes, None if they are binary.
 
-    With `partial`, the data is the start of a longer file and may end inside a character.
+    `partial`: the data is the beginning of a longer file and may end inside a character.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         form = _with_bom16(data, partial=partial)
@@ -130,7 +134,7 @@ def detect(data: bytes, *, partial: bool = False) -> TextForm | None:
 def _is_utf8(data: bytes, *, partial: bool) -> bool:
     if data.isascii():
         return True
-    # In steps: as one text, a large file could take four times its size.
+    # In steps: decoded as a whole, a large file could take four times its size in memory.
     view = memoryview(data)
     at, end = 0, len(data)
     try:
@@ -153,7 +157,7 @@ def _mostly_utf8(data: bytes) -> bool:
 
 
 def _single_byte(data: bytes) -> TextForm:
-    # cp1252 leaves five bytes undefined; Latin-1 defines all, so it always survives.
+    # cp1252 leaves five bytes undefined; Latin-1 defines all of them.
     try:
         data.decode("cp1252")
     except UnicodeDecodeError:
@@ -164,7 +168,7 @@ def _single_byte(data: bytes) -> TextForm:
 def _with_bom16(data: bytes, *, partial: bool) -> TextForm | None:
     bom, encoding = next(pair for pair in _BOMS16 if data.startswith(pair[0]))
     text = _decode16(data[2:], encoding, partial=partial)
-    # U+0000 speaks for UTF-32 or for something that is no text at all.
+    # U+0000 indicates UTF-32 or binary data.
     if text is None or "\0" in text:
         return None
     return TextForm(encoding, bom, "surrogatepass" if _SURROGATE.search(text) else "strict")
@@ -176,7 +180,7 @@ def _without_bom16(data: bytes, *, partial: bool) -> TextForm | None:
     units, latin = len(start) // 2, max(low, high)
     if low and high:
         return None
-    # Few Latin characters or blanks: numbers, or words of ASCII with NULs between them.
+    # Few Latin characters or blanks indicate binary numbers, or ASCII words separated by NULs.
     if 10 * latin < units or (2 * latin < units and _ascii_pairs(start) > 0.9 * (units - latin)):
         return None
     encoding = "utf-16-le" if high else "utf-16-be"
@@ -195,6 +199,6 @@ def _ascii_pairs(data: bytes) -> int:
 def _decode16(data: bytes, encoding: str, *, partial: bool) -> str | None:
     if partial:
         text = data[: len(data) & ~1].decode(encoding, "surrogatepass")
-        # The last character may be the first half of a pair that goes on.
+        # The last unit may be the first half of a surrogate pair.
         return text[:-1] if text and "\ud800" <= text[-1] <= "\udbff" else text
     return None if len(data) % 2 else data.decode(encoding, "surrogatepass")

@@ -10,12 +10,12 @@ _WILDCARDS: Final = frozenset("*?[")
 
 
 def split_glob(glob: str) -> list[str]:
-    """The parts of a glob or path, without slashes at its ends."""
+    """The names of a glob or path; slashes at its ends are ignored."""
     return glob.strip("/").split("/")
 
 
 def literal_prefix(glob: str) -> str:
-    """The absolute path in front of the first wildcard; everything the glob matches lies in it."""
+    """The absolute path before the first wildcard; everything that the glob matches is below it."""
     parts = split_glob(glob)
     fixed = next((n for n, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), len(parts))
     return "/" + "/".join(parts[:fixed])
@@ -27,9 +27,9 @@ BraceGroup = tuple[int, int, list[str]]
 def expand_groups(
     pattern: str, find_group: Callable[[str], BraceGroup | None], limit: int
 ) -> list[str] | None:
-    """The patterns that the `{a,b}` groups of a pattern stand for, from left to right; None if
-    there are more than `limit`. `find_group` returns the start, the end and the choices of one
-    group, or None if there is no group left.
+    """Expand the `{a,b}` groups of a pattern, from left to right; None if there are more than `limit`
+    results. `find_group` returns the start, the end and the choices of one group, or None if there is no
+    group left.
     """
     pending, expanded = [pattern], list[str]()
     while pending:
@@ -46,9 +46,9 @@ def expand_groups(
 
 
 def fits(parts: Sequence[str], glob: Sequence[str]) -> bool:
-    """Whether the glob matches the whole path, in time that follows the product of the two."""
-    # Every place in the glob that can be reached at once: going back from a `**` that did not
-    # fit would take as many ways as there are to share the names out.
+    """Whether the glob matches the whole path; the time is proportional to the product of the lengths."""
+    # Tracks all positions in the glob that can be reached: backtracking from every `**` would take
+    # exponential time.
     places = _across(glob, {0})
     for part in parts:
         places = _across(glob, {place for one in places for place in _after(glob, one, part)})
@@ -65,7 +65,7 @@ def reaches(parts: Sequence[str], glob: Sequence[str]) -> bool:
 
 
 def _across(glob: Sequence[str], places: set[int]) -> set[int]:
-    """The places, and those behind a `**` that stands for nothing."""
+    """The positions, and the positions after a `**` that matches nothing."""
     reached = set(places)
     for place in range(len(glob)):
         if place in reached and glob[place] == "**":

@@ -1,4 +1,4 @@
-"""The characters that no reader sees, in one table for all who drop them or write them out."""
+"""The table of invisible characters, for code that removes or escapes them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from functools import cache
 from typing import Final
 
-# Zero-width and bidirectional characters: they join, part or turn around what is beside them.
+# Zero-width and bidirectional characters: they join, separate or reorder adjacent characters.
 FORMAT_CHARACTERS: Final = frozenset(
     {0x00AD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF}
 )
-# Everything that Unicode calls ignorable by default: also fillers, variation selectors and tags.
+# All default-ignorable characters of Unicode, including fillers, variation selectors and tags.
 IGNORABLE: Final = FORMAT_CHARACTERS | {
     *(0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
     *range(0x180B, 0x1810),
@@ -20,7 +20,7 @@ IGNORABLE: Final = FORMAT_CHARACTERS | {
     *range(0x1D173, 0x1D17B),
     *range(0xE0000, 0xE1000),
 }
-# The blank braille pattern and the marks of annotations are not ignorable, and not seen either.
+# The blank braille pattern and annotation characters are invisible although they are not ignorable.
 INVISIBLE: Final = IGNORABLE | {0x2800, *range(0xFFF9, 0xFFFC)}
 
 
@@ -41,7 +41,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def format_invisible(count: int) -> str:
-    """A remark on characters that were dropped."""
+    """A note about characters that were removed."""
     characters = (
         "1 invisible character was" if count == 1 else f"{count:,} invisible characters were"
     )

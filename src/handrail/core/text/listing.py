@@ -9,7 +9,7 @@ from itertools import islice
 def first_few(items: Iterable[str], limit: int, count: int | None = None) -> str:
     """Join the first `limit` items with commas and count the others.
 
-    `count` is the number of all items, where `items` does not hold all of them.
+    `count` is the number of all items if `items` is only a part of them.
     """
     listed = list(items)
     left = (len(listed) if count is None else count) - limit

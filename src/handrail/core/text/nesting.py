@@ -1,5 +1,5 @@
-"""How deep brackets go in a text, found without a parser: parsers that recurse are asked
-only about text that this has looked at first. Costs one pass, no recursion.
+"""Measures how deeply brackets are nested, in one pass and without recursion. Text is checked with it
+before a recursive parser reads the text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _OPENING: Final = frozenset("([{")
 def nested_deeper(text: str, limit: int, *, strings: bool = True) -> bool:
     """Whether more than `limit` brackets are open at once.
 
-    With `strings`, what stands between double quotes does not count, which makes the answer
-    exact for JSON. Without, every bracket counts wherever it stands, which is an estimate.
+    With `strings`, brackets between double quotes do not count, which is exact for JSON. Without it,
+    every bracket counts, which is an estimate.
     """
     if text.count("[") + text.count("{") + text.count("(") <= limit:
         return False

@@ -1,4 +1,4 @@
-"""Positions in a text as models count them and as language servers count them.
+"""Converts between the text positions of models and those of language servers.
 
 A model counts lines at LF and columns in characters, both from 1. A server counts lines at LF, CRLF
 and CR and columns in code units of an encoding, both from 0.
@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 _BREAK: Final = re.compile("\r\n|\n|\r")
-# The first characters that take more code units than those before, by the name of the encoding.
+# The code points from which a character takes one more code unit, by the name of the encoding.
 _WIDER: Final = {"utf-8": (0x80, 0x800, 0x10000), "utf-16": (0x10000,), "utf-32": ()}
 
 
@@ -35,7 +35,7 @@ class TextPosition(NamedTuple):
 class TextPositions:
     """Converts the positions of one text; raises ValueError for an unknown encoding.
 
-    Each line is walked at most once, so many positions cost little more than one.
+    Each line is scanned at most once, so many positions cost little more than one.
     """
 
     def __init__(self, text: str, encoding: str) -> None:
@@ -46,8 +46,8 @@ class TextPositions:
         self._tables: dict[int, array[int] | None] = {}
 
     def to_server(self, line: int, column: int) -> ServerPosition | None:
-        """The position of a server; None if the text has no such line. A column behind the end of
-        its line means the end.
+        """The position for a server; None if the text has no such line. A column after the end of its
+        line means the end of the line.
         """
         if not 1 <= line <= len(self._model_starts):
             return None
@@ -62,7 +62,7 @@ class TextPositions:
         return ServerPosition(row, units)
 
     def to_offset(self, position: ServerPosition) -> int:
-        """The index in the text; positions behind the end of a line or text mean that end."""
+        """The index in the text; a position after the end of a line or of the text means that end."""
         if position.line >= len(self._server_starts):
             return len(self._text)
         row = max(position.line, 0)
@@ -73,7 +73,7 @@ class TextPositions:
         return min(start + characters, end)
 
     def to_model(self, position: ServerPosition) -> TextPosition:
-        """The position of a model."""
+        """The position for a model."""
         offset = self.to_offset(position)
         row = bisect_right(self._model_starts, offset) - 1
         return TextPosition(row + 1, offset - self._model_starts[row] + 1)
@@ -85,8 +85,8 @@ class TextPositions:
         return self._text[start : len(self._text) if end < 0 else end].removesuffix("\r")
 
     def _unit_table(self, row: int) -> array[int] | None:
-        """For each character of a line of the server, how many units lie before its end; None if
-        each takes one.
+        """For each character of a server's line, the number of units up to its end; None if every
+        character takes one unit.
         """
         if row not in self._tables:
             following = self._server_starts[row + 1 : row + 2]
@@ -108,5 +108,5 @@ class TextPositions:
 
     @cached_property
     def _server_ends(self) -> list[int]:
-        """Where each line of the server ends, its line break excluded."""
+        """The end of each server's line, without its line break."""
         return [*(found.start() for found in _BREAK.finditer(self._text)), len(self._text)]

@@ -1,7 +1,7 @@
-"""Text of unknown origin, made safe for a terminal.
+"""Makes untrusted text safe for a terminal.
 
-Control, escape, bidirectional and invisible characters are made visible, so that a file
-name, a diff or a model's sentence cannot move the cursor, hide a part or forge a prompt.
+Control, escape, bidirectional and invisible characters are escaped, so that a file name, a diff or a
+model's text cannot move the cursor, hide a part of itself or imitate a prompt.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from handrail.core.text.invisible import INVISIBLE
 # Control, format, surrogate, private and unassigned characters; separators of lines and paragraphs.
 _WRITTEN_OUT: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN: Final = re.compile(r"[\n\t\x20-\x7e]*")
-# More characters than the texts of people use.
+# Limits the memory of the cache; ordinary texts use fewer different characters.
 _MAX_KNOWN: Final = 20_000
 
 
 class _Visible(dict[int, str]):
-    """What is shown for each character, by its code; computed when it is first met."""
+    """Code point → what is shown for the character; computed on first use."""
 
     def __missing__(self, code: int) -> str:
         shown = _visible(code)
@@ -34,9 +34,9 @@ _ONE_LINE: Final = _Visible({ord("\n"): "\\n", ord("\t"): "\\t"})
 
 
 def safe_text(text: str, *, one_line: bool = False) -> str:
-    """The text with every character that is not plainly visible written out.
+    """The text with all characters escaped that are not visible.
 
-    Newlines and tabs stay unless `one_line`; then they are written out as well.
+    Newlines and tabs are kept, unless `one_line` is set.
     """
     if not one_line and _PLAIN.fullmatch(text):
         return text

@@ -1,1 +1,1 @@
-"""Which calls run at the same time: order, locks, leases and the loop guard."""
+"""Decides which calls run at the same time: order, locks, leases and the loop guard."""

@@ -1,4 +1,4 @@
-"""Prepares and runs the calls of a batch, in parallel where they cannot disturb each other."""
+"""Prepares and runs the calls of a batch, in parallel where they do not conflict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEYS: Final = frozenset({"id", "name", "arguments"})
 
 
 class BegunCalls:
-    """Calls of a batch that run before the whole batch is known."""
+    """Calls of a batch that were started before the whole batch is known."""
 
     def __init__(self, batches: BatchRunner, listener: Listener | None) -> None:
         self._batches = batches
@@ -43,17 +43,17 @@ class BegunCalls:
         self.outcomes: list[CallRepeat | None] = []
 
     def start(self, prepared: PreparedCall, position: int) -> None:
-        """Run a call; `position` is its place in the batch."""
+        """Run a call; `position` is its index in the batch."""
         self.outcomes += [None] * (position + 1 - len(self.outcomes))
         prepared.origin.batch = BatchPosition(self.outcomes, position)
         self.tasks[id(prepared)] = asyncio.create_task(self._run(prepared))
 
     def has_begun(self, prepared: PreparedCall) -> bool:
-        """Whether the call runs or has run."""
+        """Return whether the call is running or has run."""
         return id(prepared) in self.tasks
 
     async def settle(self) -> None:
-        """Wait until the calls that have begun have ended, also if that is cancelled."""
+        """Wait until the started calls have ended, even if cancelled meanwhile."""
         running = list(self.tasks.values())
         try:
             if running:
@@ -86,17 +86,17 @@ class BatchRunner:
     most_at_once: int
 
     def prepare(self, calls: Iterable[Call], turn: int, agent: str) -> list[PreparedCall]:
-        """Prepare each call. Raises TypeError for what is no list of calls, `invalid_arguments`
+        """Prepare each call. Raises TypeError for anything but a list of calls, `invalid_arguments`
         for an id that cannot be used.
         """
-        return [self._prepare(call, turn, agent) for call in _checked(calls)]
+        return [self._prepare(call, turn, agent) for call in _check_calls(calls)]
 
     async def prepare_paced(
         self, calls: Iterable[Call], turn: int, agent: str
     ) -> list[PreparedCall]:
         """Like `prepare`, but yields to the event loop between slices."""
         pacer = Pacer(self.clock)
-        checked = _checked(calls)
+        checked = _check_calls(calls)
         prepared: list[PreparedCall] = []
         with HeapFreeze(len(checked)) as heap:
             for number, call in enumerate(checked):
@@ -123,8 +123,8 @@ class BatchRunner:
         begun: BegunCalls | None = None,
     ) -> list[ToolResult]:
         """Run the calls and return their results in call order, after passing them to `apply`.
-        Calls that have `begun` are waited for. Empties the list: the prepared calls of a long batch
-        are freed as they end.
+        Calls that have `begun` are awaited. Empties the list, so that the prepared calls of a long
+        batch are freed as they end.
         """
         with HeapFreeze(len(calls)) as heap:
             return await self._run(calls, turn, listener, apply, begun, heap)
@@ -174,7 +174,7 @@ class BatchRunner:
         return results
 
 
-def _checked(calls: Iterable[Call]) -> list[Call]:
+def _check_calls(calls: Iterable[Call]) -> list[Call]:
     found = list(calls)
     for number, call in enumerate(found, 1):
         _check(call, number)
@@ -182,7 +182,7 @@ def _checked(calls: Iterable[Call]) -> list[Call]:
 
 
 def _check(call: object, number: int) -> None:
-    """TypeError for what is no call at all, or has its arguments under another name."""
+    """Raise TypeError for a value that is not a call, or has its arguments under another name."""
     if not isinstance(call, Mapping):
         wrong = f"is a {type(call).__name__}"
     elif "arguments" not in call and (others := call.keys() - _KEYS):

@@ -1,9 +1,9 @@
-"""Which footprints conflict, found by key instead of by comparing every pair.
+"""Finds conflicting footprints by key instead of comparing every pair.
 
-A footprint leaves marks: on its keys, and for paths also on every folder above. Each kind of
-mark conflicts with some kinds of marks on the same node. Two footprints conflict exactly if one
-has a mark that the other conflicts with, so a footprint looks up a few marks, however many
-footprints there are. `Footprint.conflicts_with` says the same about two footprints.
+A footprint leaves marks: on its keys, and for paths also on every folder above. Each kind of mark
+conflicts with some kinds of marks on the same node. Two footprints conflict exactly if one has a
+mark that the other conflicts with, so a footprint looks up a few marks, however many footprints
+there are. `Footprint.conflicts_with` gives the same answer for two footprints.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def find_marks(footprint: Footprint) -> Marks:
 
 
 class Waves:
-    """In which wave footprints run that come one after the other."""
+    """Assigns waves to footprints that arrive one after the other."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
 
     def add(self, footprint: Footprint) -> int:
-        """The wave of the next footprint: one after the last conflicting one, or 0."""
+        """Return the wave of the next footprint: one after the last conflicting one, or 0."""
         last, marks = self._last, find_marks(footprint)
         wave = 1 + max([last.get(mark, -1) for mark in marks.conflicting])
         for mark in marks.own:
@@ -77,7 +77,7 @@ class Waves:
 
 
 def find_conflicts(footprints: Sequence[Footprint]) -> list[tuple[int, ...]]:
-    """For each footprint, the numbers of all earlier ones that conflict with it."""
+    """Return for each footprint the numbers of all earlier ones that conflict with it."""
     seen: dict[str, list[int]] = {}
     found: list[tuple[int, ...]] = []
     for number, footprint in enumerate(footprints):
@@ -99,7 +99,7 @@ def _whole_kind(footprint: Footprint) -> str:
     return _TOUCHING if footprint.touches else _EMPTY
 
 
-# The scheduler and the locks ask for the same touches.
+# Cached, because the scheduler and the locks need the marks of the same touches.
 @lru_cache(maxsize=1_024)
 def _touch_marks(touch: Touch) -> Marks:
     writes = touch.access is Access.WRITE
@@ -120,7 +120,7 @@ def _touch_marks(touch: Touch) -> Marks:
 
 @lru_cache(maxsize=1_024)
 def _folder_marks(path: str, writes: bool) -> Marks:
-    """The marks on a folder and on all above it, for a key somewhere beneath."""
+    """Return the marks on a folder and on all folders above it, for a key somewhere beneath."""
     kind = _BELOW_WRITE if writes else _BELOW_READ
     found = [_node_marks(kind, f"path:{path}")]
     while "/" in path:

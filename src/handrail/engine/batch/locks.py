@@ -1,8 +1,8 @@
-"""Who waits for whom: a queue in which a footprint waits for earlier conflicting ones.
+"""Queues in which a footprint waits for earlier conflicting ones, and leases of paths.
 
-The scheduler uses one such queue per batch to keep the order of calls; the runtime uses
-one for the locks that a running call holds. An entry holds everything it needs or nothing,
-so two calls can never wait for each other.
+The scheduler uses one queue per batch to keep the order of calls; the runtime uses one for the
+locks of running calls. An entry holds everything that it needs or nothing, so two calls can never
+wait for each other.
 
 `PathLeases` are paths that agents reserve for longer than one call.
 """
@@ -39,13 +39,13 @@ class QueueEntry:
         self, footprint: Footprint, number: int, on_ready: Callable[[QueueEntry], None] | None
     ) -> None:
         self.footprint = footprint
-        # Counts the entries of a queue from 0.
+        # The number of the entry in its queue, from 0.
         self.number = number
-        # Called once nothing earlier conflicts any more, unless that is so from the beginning.
+        # Called once no earlier entry conflicts any more, unless that is so from the beginning.
         self.on_ready = on_ready
         # The lanes that hold the entry.
         self.marks: Sequence[str] = ()
-        # How many lanes or entries this entry waits for.
+        # The number of lanes or entries that this entry waits for.
         self.pending = 0
         # The entries of nested calls that wait for this one.
         self.dependents: list[QueueEntry] | None = None
@@ -53,11 +53,11 @@ class QueueEntry:
 
     @property
     def ready(self) -> bool:
-        """Whether nothing earlier conflicts any more."""
+        """Whether no earlier entry conflicts any more."""
         return not self.pending
 
     async def wait(self) -> None:
-        """Return once the entry is ready; at once, without a checkpoint, if it is."""
+        """Return once the entry is ready; at once and without a checkpoint if it is already."""
         if self.pending:
             future = asyncio.get_running_loop().create_future()
 
@@ -69,15 +69,15 @@ class QueueEntry:
             await future
 
     def unblock(self) -> None:
-        """One of the lanes or entries that it waited for is free."""
+        """Count one of the lanes or entries that this entry waited for as free."""
         self.pending -= 1
         if not self.pending and not self.left and self.on_ready is not None:
             self.on_ready(self)
 
 
 class _Lane:
-    """The entries with one mark, and those that wait until all earlier ones of them have left;
-    both in order of arrival. Entries that have left are dropped once they come first.
+    """The entries with one mark, and the entries that wait until all earlier ones of them have
+    left, both in order of arrival. Entries that have left are dropped once they come first.
     """
 
     __slots__ = ("holders", "waiting")
@@ -87,14 +87,14 @@ class _Lane:
         self.waiting: deque[QueueEntry] | None = None
 
     def wait(self, entry: QueueEntry) -> None:
-        """Hold an entry up until all present holders have left."""
+        """Make an entry wait until all present holders have left."""
         if self.waiting is None:
             self.waiting = deque()
         self.waiting.append(entry)
         entry.pending += 1
 
     def advance(self) -> bool:
-        """Drop holders that have left and release entries; returns whether the lane is empty."""
+        """Drop holders that have left and release entries; return whether the lane is empty."""
         holders, waiting = self.holders, self.waiting
         while holders and holders[0].left:
             holders.popleft()
@@ -114,7 +114,7 @@ class FootprintQueue:
         self._entries: dict[int, QueueEntry] = {}
         self._lanes: dict[str, _Lane] = {}
         self._next = 0
-        # A lone entry needs no lanes until a second one comes.
+        # A single entry needs no lanes until a second one arrives.
         self._alone: QueueEntry | None = None
 
     def enter(
@@ -123,8 +123,8 @@ class FootprintQueue:
         enclosing: Sequence[QueueEntry] = (),
         on_ready: Callable[[QueueEntry], None] | None = None,
     ) -> QueueEntry:
-        """Queue up; the entry must be given back with `leave`, whatever happens. The calls
-        `enclosing`, inside which this one is made, are not waited for.
+        """Add an entry to the queue; the caller must pass it to `leave` in any case. The
+        `enclosing` calls, inside which this call is made, are not waited for.
         """
         entry = QueueEntry(footprint, self._next, on_ready)
         self._next += 1
@@ -144,7 +144,7 @@ class FootprintQueue:
         return entry
 
     def leave(self, entry: QueueEntry) -> None:
-        """Done, or given up: let those behind go on."""
+        """Remove an entry that is done or abandoned, and let those behind it continue."""
         entry.left = True
         del self._entries[entry.number]
         if entry is self._alone:
@@ -177,21 +177,21 @@ class FootprintQueue:
                 one.dependents = [*(one.dependents or ()), entry]
 
 
-# What the calls hold inside which this code runs: a tool that calls a tool waits for others,
+# The entries of the calls inside which this code runs: a tool that calls a tool waits for others,
 # never for itself.
 _enclosing: ContextVar[tuple[QueueEntry, ...]] = ContextVar("handrail_lock_entries", default=())
 
 
 class Locks:
-    """What running calls hold: in this process, and for writes between processes too."""
+    """The locks of running calls: in this process, and for writes also between processes."""
 
     def __init__(self, between_processes: ProcessLocks | None) -> None:
         self._queue = FootprintQueue()
         self._between = between_processes
 
     def hold(self, scope: CallScope, plan: Plan | None = None) -> LockScope:
-        """Everything the footprint of a call names, for the length of an `async with` block;
-        between processes also the files of a plan whose footprint could not name them.
+        """Return locks on everything that the footprint of a call names, for an `async with` block;
+        between processes also on the files of a plan that the footprint could not name.
         """
         # Most calls only read, and need no locks between processes.
         writes = plan is not None or not scope.reads_only
@@ -199,8 +199,8 @@ class Locks:
         return LockScope(self._queue, between, scope.footprint, plan)
 
     def detach_call(self) -> Context:
-        """Release what the call that runs here holds in this process: it waits for an agent from now
-        on, whose calls run in the returned context.
+        """Release the locks of the call that runs in this context: from now on it waits for an
+        agent, whose calls run in the returned context.
         """
         enclosing = _enclosing.get()
         if enclosing and not enclosing[-1].left:
@@ -257,7 +257,7 @@ class LockScope:
 
 
 def written_files(footprint: Footprint, plan: Plan | None = None) -> Sequence[str]:
-    """The keys that other processes must not write at the same time, in a fixed order."""
+    """Return the keys that other processes must not write at the same time, in a fixed order."""
     keys = {
         touch.key
         for touch in footprint.touches
@@ -299,7 +299,7 @@ class PathLeases:
         self._given: dict[str, str] = {}
 
     async def lock(self, agent: str, globs: Sequence[str], ttl_s: float) -> dict[str, Any]:
-        """Reserve paths for an agent; returns what was acquired, and what others hold for how long."""
+        """Reserve paths for an agent; return what it got, and what others hold for how long."""
         owner = self._owner(agent)
         absolute = {self._absolute(glob): glob for glob in globs}
         await self.others(agent)
@@ -312,26 +312,26 @@ class PathLeases:
                 for one in reserved.acquired
             ],
             "denied": [
-                {"glob": absolute[glob], "held_by": one.owner, "for_s": self._left_s(one)}
+                {"glob": absolute[glob], "held_by": one.owner, "for_s": self._remaining_s(one)}
                 for glob, one in reserved.denied
             ],
         }
 
     async def unlock(self, agent: str, tokens: Sequence[str]) -> Sequence[str]:
-        """Give back an agent's own locks; the tokens that there were."""
+        """Release an agent's own locks; return the tokens that existed."""
         released = await self._leases.release(self._owner(agent), tokens)
         for token in released:
             self._given.pop(token, None)
         return released
 
     async def release_agent(self, agent: str) -> None:
-        """Give back all locks of an agent that has ended."""
+        """Release all locks of an agent that has ended."""
         owner = self._owner(agent)
         await self.unlock(agent, [token for token, one in self._given.items() if one == owner])
 
     async def check(self, state: CallState, judged: Callable[[], PolicyInput]) -> None:
         """Raise `conflict` if another agent has reserved a path that the call is known to write.
-        For a command, all leases of others are kept in the state: it must not write them.
+        For a command, all leases of others are kept in the state: it must not write these paths.
         """
         prepared = state.prepared
         others = await self.others(prepared.call.agent)
@@ -350,7 +350,7 @@ class PathLeases:
                 state.effects.foreign_leases = tuple(others)
 
     async def others(self, agent: str) -> Sequence[Lease]:
-        """The leases of other owners, after releasing those of processes that have ended."""
+        """Return the leases of other owners, after releasing those of processes that have ended."""
         owner = self._owner(agent)
         found = [one for one in await self._leases.leases() if one.owner != owner]
         dead = [one for one in found if one.process and not self._may_still_run(one.process)]
@@ -360,11 +360,11 @@ class PathLeases:
 
     @property
     def held(self) -> bool:
-        """Whether paths are reserved here."""
+        """Whether this session has reserved paths."""
         return bool(self._given)
 
     async def aclose(self) -> None:
-        """Give back what was reserved here."""
+        """Release everything that this session reserved."""
         for owner in set(self._given.values()):
             mine = [token for token, one in self._given.items() if one == owner]
             await self._leases.release(owner, mine)
@@ -373,12 +373,12 @@ class PathLeases:
     def _conflict(self, path: str, lease: Lease) -> ProblemRaised:
         shown = path.removeprefix(f"{self._files.roots[0]}/")
         who = safe_text(lease.owner, one_line=True)
-        return messages.PATH_LEASED.error(shown=shown, who=who, seconds=self._left_s(lease))
+        return messages.PATH_LEASED.error(shown=shown, who=who, seconds=self._remaining_s(lease))
 
     def _owner(self, agent: str) -> str:
         return f"{self._session}/{agent}"
 
-    def _left_s(self, lease: Lease) -> int:
+    def _remaining_s(self, lease: Lease) -> int:
         return max(0, -(-(lease.until_ns - self._clock.now_ns()) // _SECOND_NS))
 
     def _absolute(self, glob: str) -> str:
@@ -387,6 +387,6 @@ class PathLeases:
             raise messages.INVALID_GLOB.error(glob=glob, field="globs")
         if not any(f"{joined}/".startswith(f"{root}/") for root in self._files.roots):
             raise messages.GLOB_OUTSIDE_WORKSPACE.error(glob=glob, field="globs")
-        # By its real name: links lead the writes of others to the same place.
+        # By its real path, because writes of others may reach the same place through links.
         fixed = literal_prefix(joined)
         return self._files.locate(fixed).absolute + joined.removeprefix(fixed)

@@ -24,7 +24,7 @@ STOP_AT: Final = 8
 STOPPED_S: Final = 60.0
 _REMEMBERED: Final = 16
 _AGENTS: Final = 256
-# The most characters of a tool's name that are repeated.
+# The most characters of a tool's name that a message repeats.
 _NAME: Final = 100
 
 
@@ -32,7 +32,7 @@ class CallRepeat(NamedTuple):
     """One call and its outcome, as the loop guard compares them."""
 
     agent: str
-    # As the caller wrote it.
+    # The name as the caller wrote it.
     tool: str
     # Equal for calls with equal arguments.
     key: Hashable
@@ -49,7 +49,7 @@ RepeatCount = tuple[int, int, float]
 
 
 class BatchPosition(NamedTuple):
-    """Where a call of a batch keeps its outcome until the batch ends."""
+    """Holds the outcome of a call of a batch until the batch ends."""
 
     outcomes: list[CallRepeat | None]
     number: int
@@ -61,9 +61,7 @@ class LoopGuard:
     def __init__(
         self, strictness: Strictness, clock: Callable[[], float], together_s: float = 0.0
     ) -> None:
-        """`together_s`: an equal call that is made within this time after the last one ended was
-        made together with it.
-        """
+        """Equal calls within `together_s` after the last one ended count as made together."""
         # Whether calls are counted at all.
         self.enabled = strictness != "off"
         self._strictness = strictness
@@ -77,8 +75,8 @@ class LoopGuard:
     def begin_batch(
         self, calls: Sequence[PreparedCall], begun: list[CallRepeat | None] | None = None
     ) -> list[CallRepeat | None]:
-        """Give every call of a batch its position; returns the list to pass to `end_batch`. `begun`
-        is the list of a batch whose first calls have begun.
+        """Give every call of a batch its position; return the list to pass to `end_batch`. `begun`
+        is the list of a batch whose first calls were started already.
         """
         outcomes = [] if begun is None else begun
         outcomes += [None] * (len(calls) - len(outcomes))
@@ -123,7 +121,7 @@ class LoopGuard:
         name = call.name
         if entry is not None:
             if entry.tool.polls:
-                # Repeating a call is how a polling tool is used.
+                # Polling tools are meant to be called repeatedly.
                 return
             name = entry.tool.name
         key = call_key(name, prepared.parsed.arguments)
@@ -146,7 +144,7 @@ class LoopGuard:
             outcome.append(f"[handrail: {warning}]")
 
     def refusal(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """Why the call is refused, None if it is not."""
+        """Return why the call is refused; None if it is not."""
         if not self.refused:
             return None
         if not self._is_refused(agent, call_key(tool, arguments)):
@@ -157,15 +155,16 @@ class LoopGuard:
         )
 
     def count(self, call: CallRepeat) -> str | None:
-        """Count an outcome; returns a warning for the model if the call goes in circles."""
-        # Unpacked at once: every call comes here, and a field of a tuple takes longer by its name.
+        """Count an outcome; return a warning for the model if the call is repeated in a loop."""
+        # Unpacked at once: this runs for every call, and reading fields of the tuple by name takes
+        # longer.
         agent, tool, key, outcome, changed, _ = call
         if not self.enabled:
             return None
         if changed:
             self._forget(agent)
             return None
-        # A refusal is no outcome of the call, and does not prolong the refusal.
+        # A refusal is not an outcome of the call, and does not prolong the refusal.
         if self.refused and self._is_refused(agent, key):
             return None
         past = self._agents.get(agent)
@@ -183,7 +182,7 @@ class LoopGuard:
         return self._warning(tool, times)
 
     def preview(self, call: CallRepeat) -> str | None:
-        """The warning that `count` would return; counts nothing."""
+        """Return the warning that `count` would return, without counting."""
         if call.changed or self._is_refused(call.agent, call.key):
             return None
         before = self._agents.get(call.agent, {}).get(call.key)
@@ -212,7 +211,7 @@ class LoopGuard:
         return past
 
     def _forget(self, agent: str) -> None:
-        """A file changed, so calls of the agent may have other outcomes: start all counts again."""
+        """Reset all counts of an agent: a file changed, so its calls may have other outcomes."""
         self._agents.pop(agent, None)
         if self.refused:
             others = {one: until for one, until in self.refused.items() if one[0] != agent}
@@ -220,7 +219,7 @@ class LoopGuard:
 
 
 def _count_times(call: CallRepeat, before: RepeatCount | None, together_s: float) -> int:
-    """How often in a row the call has had this outcome, the call itself included."""
+    """Return how often in a row the call has had this outcome, including this time."""
     if before is None:
         return 1
     outcome, times, ended = before
@@ -228,7 +227,7 @@ def _count_times(call: CallRepeat, before: RepeatCount | None, together_s: float
 
 
 def call_key(tool: str, arguments: Mapping[str, Any]) -> Hashable:
-    """Equal for calls of one tool with equal arguments."""
+    """Return a key that is equal for calls of one tool with equal arguments."""
     key = (tool, *arguments.items())
     try:
         hash(key)

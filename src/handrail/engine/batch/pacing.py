@@ -1,4 +1,4 @@
-"""Long work on the event loop, done in slices so that other tasks get their turn."""
+"""Splits long work on the event loop into slices, so that other tasks can run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from handrail.core.ports.machine import Clock
 
 _SLICE_S: Final = 0.005
 _MOST_STEPS: Final = 64
-# Shorter batches make too few objects for a full collection.
+# Shorter batches create too few objects for a full collection.
 _LONG_BATCH: Final = 500
 _frozen_lock: Final = threading.Lock()
 
 
 class HeapFreeze:
-    """While a long batch runs, garbage collections skip the objects that existed before it and
-    its calls: a full collection of them stops the event loop for 50 ms and more. Does nothing for
-    short batches, and in a program that has frozen objects itself.
+    """While a long batch runs, garbage collections skip the objects that existed before it and its
+    calls: a full collection of them stops the event loop for 50 ms and more. Does nothing for short
+    batches, or in a program that has frozen objects itself.
     """
 
     _active: ClassVar[int] = 0
@@ -36,7 +36,7 @@ class HeapFreeze:
         return self
 
     def extend(self) -> None:
-        """Skip the objects that were made since, too."""
+        """Also skip the objects that were created since."""
         if self._wanted:
             gc.freeze()
 
@@ -48,7 +48,7 @@ class HeapFreeze:
 
 
 class Pacer:
-    """Counts the steps of some work and yields to the loop after a few of them, or after a
+    """Counts the steps of some work and yields to the event loop after a number of them or after a
     slice of time, whichever comes first.
     """
 
@@ -58,7 +58,7 @@ class Pacer:
         self._since = clock.monotonic()
 
     async def step(self) -> None:
-        """One step is done; yields if it is time to."""
+        """Count one step; yield if it is time to."""
         self._steps += 1
         if self._steps < _MOST_STEPS and self._clock.monotonic() - self._since < _SLICE_S:
             return

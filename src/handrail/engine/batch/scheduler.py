@@ -1,7 +1,7 @@
-"""In which order calls run: a call waits for every earlier call whose footprint conflicts
-with its own, and for nothing else.
+"""Runs calls in order: a call waits for every earlier call whose footprint conflicts with its own,
+and for nothing else.
 
-`order` is the pure rule; `Scheduler` carries it out.
+`order` is the pure rule; `Scheduler` applies it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 
 class Ordering(NamedTuple):
-    """How calls would run: `waits[i]` are the earlier calls that call i waits for; `groups`
-    are the calls that may be in flight together, wave by wave.
+    """How calls would run: `waits[i]` are the earlier calls that call i waits for; `groups` are the
+    calls that may run together, wave by wave.
     """
 
     ids: tuple[str, ...]
@@ -32,7 +32,7 @@ class Ordering(NamedTuple):
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Ids by wave: a call stands one wave behind the last call it waits for."""
+        """The ids by wave: a call is one wave behind the last call that it waits for."""
         wave: list[int] = []
         for earlier in self.waits:
             wave.append(1 + max((wave[index] for index in earlier), default=-1))
@@ -47,12 +47,12 @@ class Ordering(NamedTuple):
 
 
 def order(ids: Sequence[str], footprints: Sequence[Footprint]) -> Ordering:
-    """The ordering of a batch, from nothing but ids and footprints."""
+    """Return the ordering of a batch, computed from ids and footprints alone."""
     return Ordering(tuple(ids), tuple(find_conflicts(footprints)))
 
 
 async def group_calls(calls: Sequence[PreparedCall], pacer: Pacer) -> tuple[tuple[str, ...], ...]:
-    """The groups of `order`, without the list of who waits for whom, which may be long."""
+    """Return the groups of `order` without `waits`, which may be long."""
     waves = Waves()
     found: list[int] = []
     for one in calls:
@@ -77,18 +77,18 @@ class ConcurrencySlot:
         self._places = places
 
     def release(self) -> None:
-        """Give the place back."""
+        """Release the slot."""
         self._places.release()
 
     async def lend(self, waiting: Awaitable[None]) -> None:
-        """Give the place away while something is awaited, then take one again."""
+        """Release the slot while something is awaited, then acquire one again."""
         self._places.release()
         try:
             await waiting
         finally:
             import anyio
 
-            # Shielded: the block that holds this slot releases it once more on its way out.
+            # Shielded: the block that holds this slot releases it again when it ends.
             with anyio.CancelScope(shield=True):
                 await self._places.acquire()
 
@@ -103,11 +103,11 @@ async def release_slot_while(waiting: Awaitable[None]) -> None:
 
 
 class Scheduler:
-    """Runs calls as their order allows; `results` come in the order of submission.
+    """Runs calls as their order allows; `results` are in the order of submission.
 
-    All calls are submitted before the first one runs, so that each of them knows whether it has
-    to wait. A call becomes a task when its turn has come and a place is free: only as many
-    tasks exist as calls are running, however long the batch is.
+    All calls are submitted before the first one runs, so that each of them knows whether it has to
+    wait. A call becomes a task when its turn has come and a slot is free: only as many tasks exist
+    as calls are running, however long the batch is.
     """
 
     def __init__(
@@ -119,13 +119,13 @@ class Scheduler:
     ) -> None:
         self._run = run
         self._queue = FootprintQueue()
-        # `places` is shared with calls that began before the batch was known.
+        # The slots are shared with calls that were started before the batch was known.
         self._places = places or asyncio.Semaphore(most_at_once)
         # Each call, and whether it has to wait. Cleared when the call starts, so that a long batch
         # does not keep all of its calls in memory.
         self._calls: list[tuple[PreparedCall, bool] | None] = []
         self._results: list[ToolResult | None] = []
-        # By their numbers: of calls that may run, the one that was made first comes first.
+        # A heap of numbers: of the calls that may run, the one that was made first runs first.
         self._ready: list[tuple[int, QueueEntry]] = []
         self._changed = asyncio.Event()
 
@@ -138,7 +138,7 @@ class Scheduler:
             self._begin_soon(entry)
 
     async def submit_all(self, calls: Sequence[PreparedCall], pacer: Pacer) -> None:
-        """Queue calls in their order, in slices that leave the event loop to others."""
+        """Queue calls in their order, in slices that let other tasks run."""
         for one in calls:
             self.submit(one)
             await pacer.step()
@@ -149,15 +149,15 @@ class Scheduler:
 
         async with anyio.create_task_group() as tasks:
             for _ in self._calls:
-                # No place is taken before a call is there for it: the call that others wait
-                # for may need the place back.
+                # A slot is acquired only when a call is ready for it: the call that others wait for
+                # may need to acquire the slot again.
                 await self._wait_for_ready()
                 await self._places.acquire()
                 tasks.start_soon(self._carry_out, heappop(self._ready)[1])
 
     @property
     def results(self) -> list[ToolResult]:
-        """What came of the calls, in the order of submission, once all have ended."""
+        """The results of the calls in the order of submission, once all have ended."""
         if None in self._results:
             raise LookupError("not every call has ended")
         return [result for result in self._results if result is not None]
@@ -184,5 +184,7 @@ class Scheduler:
 
 
 async def collect_into(found: list[T], waiting: Awaitable[T]) -> None:
-    """Wait for something and put it into a list, for code that is lent out."""
+    """Await something and append its result to a list, for code that runs in
+    `release_slot_while`.
+    """
     found.append(await waiting)

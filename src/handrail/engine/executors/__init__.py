@@ -1,1 +1,1 @@
-"""How a cleared call is carried out: as a plan of file changes, as a command, or directly."""
+"""Carries out cleared calls: as a plan of file changes, as a command, or directly."""

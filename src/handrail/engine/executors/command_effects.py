@@ -1,17 +1,18 @@
-"""Around the run of a command: a look before it and one after, and a report of what it did.
+"""Records what a command changes: a snapshot before it, a comparison after it, and a report.
 
-A look that fails stops no command; its result then says that it cannot be undone.
+A failed snapshot does not stop the command; its result then says that it cannot be undone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from handrail.core.commands import CommandClass
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.ports.machine import Clock, Files
 from handrail.core.ports.snapshots import ObservedWrites
@@ -25,12 +26,17 @@ _log = logging.getLogger("handrail")
 _PROGRESS_S: Final = 1.0
 _OFF: Final = "the setting `shadow` is off"
 _ELSEWHERE: Final = "outside of the workspace"
+# Programs that copy links or whole trees, and with them those that put links, or further names of
+# files, where the next one may write to them.
+_COPYING: Final = frozenset(("cp", "rsync", "tar", "bsdtar", "cpio", "unzip", "7z", "git", "patch"))
+_PLACING: Final = _COPYING | {"mv", "ln", "link"}
+# Programs that change the names themselves, never what links lead to.
+_NOT_FOLLOWING: Final = frozenset(("rm", "rmdir", "unlink", "mv"))
+_GLOB: Final = re.compile(r"[*?\[]")
 
 
 class SnapshotExtent(Protocol):
-    """How far a look went: `whole` if all roots were looked at, for a program that may write
-    anything if `open_ended`.
-    """
+    """The extent of a snapshot: `whole` for all roots, `open_ended` if anything may be written."""
 
     @property
     def whole(self) -> bool: ...
@@ -41,8 +47,8 @@ class SnapshotExtent(Protocol):
 
 @dataclass(slots=True)
 class CommandSnapshot:
-    """A command that is being looked at. `before` None: the look failed. `derived` are the
-    paths that its text shows as written. `whole`: all roots were looked at.
+    """A command whose changes are tracked. `before` is None if the snapshot failed. `derived` are
+    the paths that its text shows as written. `whole`: the snapshot covers all roots.
     """
 
     before: Any
@@ -55,8 +61,8 @@ class CommandSnapshot:
 
 
 class CommandChangeTracker:
-    """Knows how the roots were before a command. `whole` False: no copies are made for
-    commands that may write anything, only for the paths that a command names.
+    """Tracks the changes of commands by snapshots. If not `whole`, commands that may write anything
+    get no snapshot of all roots, only of the paths that they name.
     """
 
     def __init__(self, keeping: EffectStorage, clock: Clock, *, whole: bool) -> None:
@@ -71,18 +77,19 @@ class CommandChangeTracker:
         *,
         others: bool = False,
     ) -> CommandSnapshot | None:
-        """Take a snapshot of what the call may change; None for a call that only reads. `report`
-        is called with progress texts. `others`: another job of this runtime may write meanwhile.
+        """Take a snapshot of what the call may change; return None for a call that only reads.
+        `report` is called with progress texts. `others`: another job of this runtime may write
+        meanwhile.
         """
         analysis = footprint.command
         if analysis is None or (
             analysis.safety_class is CommandClass.SAFE and not analysis.unconfined
         ):
             return None
-        open_ended = footprint.open_ended
+        open_ended = footprint.open_ended or _may_write_elsewhere(analysis)
         tracked = CommandSnapshot(
             None,
-            tuple(_written(footprint)),
+            tuple(_written_paths(footprint)),
             open_ended and self._whole,
             open_ended,
             self._clock.now_ns(),
@@ -94,7 +101,8 @@ class CommandChangeTracker:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
             try:
                 tracked.before = self.keeping.shadow.capture(scopes, progress)
-                # Alone, all that changes where the text says it writes is the command's.
+                # With no other writer, every change at a path that the text shows as written is the
+                # command's.
                 if tracked.whole or others or not self.keeping.shadow.is_only_runtime():
                     tracked.notes = self.keeping.shadow.new_write_log()
             except OSError as error:
@@ -104,20 +112,20 @@ class CommandChangeTracker:
         return tracked
 
     def describe(self, tracked: CommandSnapshot) -> dict[str, Any]:
-        """For the intent: what finds the state before the command again after a crash."""
+        """Return the part of the intent by which the snapshot is found after a crash."""
         if tracked.before is None:
             return {}
         reference = self.keeping.shadow.crash_reference(tracked.before, tracked.notes)
         return {"shadow": dict(reference)} if reference else {}
 
     def start(self, tracked: CommandSnapshot) -> str:
-        """The command starts now; returns the file for what it is seen to write, if any."""
+        """Note that the command starts now; the file for the writes that are traced, if any."""
         tracked.started_ns = self._clock.now_ns()
         return tracked.notes
 
     async def end(self, tracked: CommandSnapshot, *, confined: bool, others: bool) -> EffectsReport:
-        """The command is over: what it changed. `confined`: it could write nothing outside.
-        `others`: something else of ours may have been writing meanwhile.
+        """Return what the command changed. `confined`: it could write nothing outside. `others`:
+        something else in this runtime may have written meanwhile.
         """
         report = EffectsReport(blind=True)
         window = CommandInterval(tracked.looked_ns, tracked.started_ns, self._clock.now_ns())
@@ -128,7 +136,7 @@ class CommandChangeTracker:
                 return
             try:
                 found = self.keeping.shadow.diff(tracked.before)
-                noted = self._noted(tracked)
+                noted = self._traced_writes(tracked)
                 alone = self.keeping.shadow.is_only_runtime()
             except OSError as error:
                 _log.warning("what a command changed is not known: %s", error)
@@ -144,8 +152,8 @@ class CommandChangeTracker:
     def unfinished(
         self, intent: Mapping[str, Any], ended_ns: int | None = None
     ) -> EffectsReport | None:
-        """What a command changed whose runtime ended before the command did, by its intent; None if that
-        is unknown. `ended_ns` is the time of its end, if known. Blocks.
+        """Return what a command changed whose runtime ended before the command did, by its intent;
+        None if that is unknown. `ended_ns` is the time of its end, if known. Blocks.
         """
         reference = intent.get("shadow")
         if not isinstance(reference, Mapping):
@@ -163,37 +171,52 @@ class CommandChangeTracker:
             ended_ns = now_ns if noted is None or noted.blind else noted.written_ns
         analysis = intent.get("effects")
         writes = analysis.get("writes", ()) if isinstance(analysis, Mapping) else ()
-        # Anything may have happened since: only what speaks for the command is its doing.
+        # Other programs may have written since, so only changes with evidence for the command are
+        # attributed to it.
         evidence = Evidence(CommandInterval(0, 0, ended_ns), tuple(writes), noted, others=True)
         return build_report(look, evidence, self.keeping)
 
     def close(self) -> None:
-        """Let go of the copies."""
+        """Release the copies."""
         self.keeping.shadow.close()
 
-    def _noted(self, tracked: CommandSnapshot) -> ObservedWrites | None:
+    def _traced_writes(self, tracked: CommandSnapshot) -> ObservedWrites | None:
         return self.keeping.shadow.read_write_log(tracked.notes) if tracked.notes else None
 
     def limit(self, report: EffectsReport, tracked: SnapshotExtent, *, confined: bool) -> None:
-        """Add what was not even looked at."""
+        """Add to the report what the snapshot did not cover."""
         if tracked.open_ended and not tracked.whole:
             report.left_out["."] = _OFF
         if not confined:
             report.left_out[_ELSEWHERE] = OUTSIDE
 
     def _scopes(self, derived: tuple[str, ...]) -> list[tuple[int, str]]:
-        """The places to look at, by root: each path where it leads, and as it is written."""
+        """Return the paths to snapshot, by root: each path where it leads, and as it is written."""
         found: dict[tuple[int, str], None] = {}
         files = self.keeping.files
         for path in derived:
             above, _, name = path.rstrip("/").rpartition("/")
-            place = _located(files, path)
+            place = _locate(files, path)
             if place is not None:
                 found[place] = None
-            folder = _located(files, above)
+            folder = _locate(files, above)
             if folder is not None:
                 found[folder[0], f"{folder[1]}/{name}" if folder[1] else name] = None
         return list(found)
+
+
+def _may_write_elsewhere(analysis: CommandAnalysis) -> bool:
+    """Return whether a command may write to other files than its text shows: where links lead that
+    it makes or moves itself, that a pattern matches, or that lie in trees into which it copies.
+    """
+    programs = frozenset(analysis.effects.programs)
+    if not programs <= _NOT_FOLLOWING and any(map(_GLOB.search, analysis.effects.writes)):
+        return True
+    if not programs & _PLACING:
+        return False
+    # Without an option, a program copies single files.
+    copies_trees = bool(programs & _COPYING) and " -" in analysis.text
+    return copies_trees or len(analysis.effects.programs) > 1
 
 
 class _CopyProgress:
@@ -211,8 +234,8 @@ class _CopyProgress:
             self._loop.call_soon_threadsafe(self._report, COPYING_FILES.format(files=files))
 
 
-def _written(footprint: Footprint) -> list[str]:
-    """The paths that a call's text shows as written, trees with a slash at the end."""
+def _written_paths(footprint: Footprint) -> list[str]:
+    """Return the paths that a call's text shows as written, trees with a trailing slash."""
     found = []
     for touch in footprint.touches:
         kind, _, path = touch.key.partition(":")
@@ -221,10 +244,10 @@ def _written(footprint: Footprint) -> list[str]:
     return found
 
 
-def _located(files: Files, path: str) -> tuple[int, str] | None:
+def _locate(files: Files, path: str) -> tuple[int, str] | None:
     try:
         place = files.locate(path or "/")
     except ProblemRaised:
-        # Outside, so nothing of it is ours to keep.
+        # The path lies outside the roots, so nothing of it is kept.
         return None
     return place.root, place.rel

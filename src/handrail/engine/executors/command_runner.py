@@ -1,5 +1,5 @@
-"""Calls that run a program: confined by the verdict, with protected names restored afterwards and
-the files that it changed recorded.
+"""Carries out calls that run a program: confines it by the verdict, restores protected names
+afterwards, and records the files that it changed.
 """
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import anyio
 
 from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.plan import Plan
@@ -37,7 +39,7 @@ _WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--names
 
 @dataclass(slots=True)
 class EffectTrackers:
-    """What records the files that programs change; None: that is not recorded."""
+    """The trackers of files that programs change; None if that is not recorded."""
 
     commands: CommandChangeTracker | None = None
     jobs: JobEffects | None = None
@@ -52,7 +54,7 @@ class CommandRunner:
     trackers: EffectTrackers = field(default_factory=EffectTrackers)
 
     async def begin(self, state: CallState) -> dict[str, Any]:
-        """Take the snapshot before a command that may change files; returns its intent."""
+        """Take the snapshot before a command that may change files; return its intent."""
         intent = self.confinement.describe(_analysis(state))
         tracker = self.trackers.commands
         if tracker is None or _analysis(state).writes_nothing:
@@ -85,8 +87,9 @@ class CommandRunner:
         read_only = protection.guarded.read_only(snapshot)
         state.context.confinement = await confinement.for_writing(state, analysis, read_only)
         held = confinement.sandbox.enforced_read_only(state.context.confinement)
-        # Snapshot before starting the job, or files it creates at once would look pre-existing.
-        # What the user approved for one command stays protected from jobs of others.
+        # The snapshot is taken before the job starts, because files that the job creates at once
+        # would look pre-existing. What the user approved for one command stays protected from jobs
+        # of others.
         starts = state.prepared.footprint.starts_job
         named = allowed if starts else confinement.paths.allowed_protected
         baseline = await protection.job_snapshot(named) if starts or protection.has_jobs else None
@@ -96,17 +99,19 @@ class CommandRunner:
         try:
             output = await self._run_tool(state)
         finally:
-            repaired = await protection.repair(snapshot, state.prepared.name, held)
-            report = await self._finish_tracking(state, analysis, output)
-            if (protection.has_jobs or starts) and approved and not starts:
-                baseline = await protection.job_snapshot(confinement.paths.allowed_protected)
-            protection.watch_jobs(baseline, started=starts)
+            # Shielded: a group of calls that is cancelled cancels each await of its calls.
+            with anyio.CancelScope(shield=True):
+                repaired = await protection.repair(snapshot, state.prepared.name, held)
+                report = await self._finish_tracking(state, analysis, output)
+                if (protection.has_jobs or starts) and approved and not starts:
+                    baseline = await protection.job_snapshot(confinement.paths.allowed_protected)
+                protection.watch_jobs(baseline, started=starts)
         backend = "none" if analysis.unconfined else confinement.sandbox.backend
         outcome = check_output(output, {"sandbox": backend, **report.to_meta()})
         if job_tampering:
             outcome.append(f"[handrail: a background job {tampering_text(job_tampering)}]")
         outcome.append(*report.remarks())
-        return _tampered(outcome, repaired) if repaired else outcome
+        return _tampering_outcome(outcome, repaired) if repaired else outcome
 
     async def _run_read(self, state: CallState, analysis: CommandAnalysis) -> Outcome:
         approved = state.clearance.binding is not None
@@ -123,8 +128,8 @@ class CommandRunner:
         )
 
     async def _run_on_copy(self, state: CallState) -> Output:
-        """Run the program of an agent that must not change files: on a private copy of the workspace
-        where there can be one, else with the workspace read-only.
+        """Run the program of an agent that must not change files: on a private copy of the
+        workspace if possible, else with the workspace read-only.
         """
         async with self.confinement.private_roots(state) as note:
             output = await known_entry(state.prepared).tool.run(
@@ -138,14 +143,14 @@ class CommandRunner:
         if tracker is None or snapshot is None or confinement is None:
             return
         notes = tracker.start(snapshot)
-        # A program that changes no file here is not watched.
+        # A program that cannot change files of the workspace is not tracked.
         if not confinement.off and not state.prepared.scope.writes_nothing:
             state.context.confinement = confinement._replace(write_log=notes)
 
     async def _finish_tracking(
         self, state: CallState, analysis: CommandAnalysis, output: Output | None
     ) -> EffectsReport:
-        """What the program changed, for the result and the record."""
+        """Add what the program changed to the result and the record."""
         trackers, snapshot = self.trackers, state.effects.command_snapshot
         if trackers.commands is None or snapshot is None:
             return EffectsReport(blind=True)
@@ -160,7 +165,9 @@ class CommandRunner:
         return report
 
     async def settle_jobs(self, *, closing: bool = False) -> None:
-        """Record what background jobs that ended have changed; `closing`: all others too."""
+        """Record what background jobs that ended have changed; with `closing`, what all others have
+        changed so far too.
+        """
         if self.trackers.jobs is not None:
             await self.trackers.jobs.settle(closing=closing)
 
@@ -197,13 +204,13 @@ def _analysis(state: CallState) -> CommandAnalysis:
 
 
 def _started_job(output: Output | None) -> str | None:
-    """The number of the background job that a call has started."""
+    """Return the number of the background job that a call has started."""
     data = output.data if isinstance(output, Output) else None
     return data.get("job") if isinstance(data, Mapping) else None
 
 
 def _leaves_steps(analysis: CommandAnalysis) -> bool:
-    """Whether a part of the command is a git command that may stop half-way."""
+    """Return whether a part of the command is a git command that may stop half-way."""
     return any(
         part.words[:1] == ("git",) and not _STEPWISE.isdisjoint(part.words)
         for part in analysis.parts
@@ -211,7 +218,7 @@ def _leaves_steps(analysis: CommandAnalysis) -> bool:
 
 
 def _makes_repository(analysis: CommandAnalysis) -> bool:
-    """Whether a part of the command is `git init` or `git clone`."""
+    """Return whether a part of the command is `git init` or `git clone`."""
     return any(
         part.words[:1] == ("git",) and _subcommand(part.words[1:]) in ("init", "clone")
         for part in analysis.parts
@@ -219,7 +226,7 @@ def _makes_repository(analysis: CommandAnalysis) -> bool:
 
 
 def _subcommand(words: Sequence[str | None]) -> str | None:
-    """The first word after git's own options; None if there is none, or it is computed."""
+    """Return the first word after git's own options; None if there is none, or it is computed."""
     rest = iter(words)
     for word in rest:
         if word is None or not word.startswith("-"):
@@ -229,7 +236,7 @@ def _subcommand(words: Sequence[str | None]) -> str | None:
     return None
 
 
-def _tampered(outcome: Outcome, repaired: Sequence[NameRepair]) -> Outcome:
+def _tampering_outcome(outcome: Outcome, repaired: Sequence[NameRepair]) -> Outcome:
     problem = messages.COMMAND_TAMPERED.fill(what=tampering_text(repaired))
     outcome.status = Status.FAILED
     outcome.output = outcome.output._replace(problem=problem)

@@ -1,5 +1,5 @@
-"""What a program may reach: worked out from the command, its approval and the denials; and the
-protected names that are restored after it.
+"""Determines what a program may reach, from the command, its approval and the denials; and restores
+protected names after it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CommandPaths(NamedTuple):
     roots: tuple[str, ...]
     # Globs of protected names that the settings allow commands to change.
     allowed_protected: tuple[str, ...] = ()
-    # Globs of protected names that an approved git command may bring.
+    # Globs of protected names that an approved git command may create.
     repo_protected: tuple[str, ...] = ()
     # Handrail's own paths: never written by a command.
     runtime_paths: tuple[str, ...] = ()
@@ -49,35 +49,36 @@ class CommandPaths(NamedTuple):
 
 @dataclass(slots=True)
 class DenialEnforcers:
-    """What enforces deny rules against programs; None: there is no such rule."""
+    """The services that enforce deny rules against programs; None if there is no such rule."""
 
     reads: ReadDenialEnforcer | None = None
     writes: WriteDenialEnforcer | None = None
-    # Knows which programs may read secrets; None: any may.
+    # Decides which programs may read secrets; None if any may.
     secrets: SecretExposure | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommandConfinement:
-    """Works out the confinement of each command of a session."""
+    """Determines the confinement of each command of a session."""
 
     paths: CommandPaths
     sandbox: Sandbox
-    # Whether something stands at an absolute path.
+    # Returns whether something exists at an absolute path.
     exists: Callable[[str], bool]
-    # Whether commands have network access without approval; else the hosts that they reach.
+    # Whether commands have network access without approval; otherwise the hosts that they can
+    # reach.
     network: bool = False
     hosts: tuple[str, ...] = ()
     denials: DenialEnforcers = field(default_factory=DenialEnforcers)
 
     async def for_reading(self, analysis: CommandAnalysis, *, approved: bool) -> Confinement:
-        """The confinement of a command that only reads: it can write nothing."""
+        """Return the confinement of a command that only reads: it can write nothing."""
         withheld = await self._withheld((), analysis, approved=approved)
         return self._confine((), (), withheld, network=False)
 
     async def for_server(self, analysis: CommandAnalysis, *, approved: bool) -> Confinement:
-        """The confinement of a server: it reads, and sees no secrets. Raises `denied` if the sandbox
-        cannot enforce a denial.
+        """Return the confinement of a server: it reads, and sees no secrets. Raises `denied` if the
+        sandbox cannot enforce a denial.
         """
         confinement = await self.for_reading(analysis, approved=approved)
         exposure = self.denials.secrets
@@ -88,16 +89,16 @@ class CommandConfinement:
     async def for_writing(
         self, state: CallState, analysis: CommandAnalysis, read_only: tuple[str, ...]
     ) -> Confinement:
-        """The confinement of any other command; `read_only` are protected paths. Raises `denied`
-        if the sandbox cannot enforce a denial.
+        """Return the confinement of any other command; `read_only` are protected paths. Raises
+        `denied` if the sandbox cannot enforce a denial.
         """
         approved = state.clearance.binding is not None
         if analysis.unconfined:
             confinement = Confinement(self.paths.roots, network=True, off=True)
         else:
             withheld = await self._withheld(self.paths.roots, analysis, approved=approved)
-            # Approving a command that needs the network includes network access, unless a list
-            # says which hosts can be reached.
+            # The approval of a command that needs the network includes network access, unless a
+            # list says which hosts can be reached.
             needed = approved and analysis.effects.needs_network and not self.hosts
             network = self.network or needed
             confinement = self._confine(self.paths.roots, read_only, withheld, network=network)
@@ -116,8 +117,8 @@ class CommandConfinement:
 
     @asynccontextmanager
     async def private_roots(self, state: CallState) -> AsyncIterator[str]:
-        """Show the program of a call, which must not change files, a private copy of the workspace in
-        its place for the block. Yields what that means for the caller.
+        """While the block runs, show the program of a call that must not change files a private
+        copy of the workspace. Yields a note on that for the caller.
         """
         confinement, made = state.context.confinement, list[PrivateRoots | str]()
         if confinement is None or state.prepared.footprint.starts_job:
@@ -128,7 +129,7 @@ class CommandConfinement:
             made.append(self.sandbox.copy_roots(confinement))
 
         try:
-            # The copy is made also if the call is cancelled meanwhile.
+            # The copy is completed even if the call is cancelled meanwhile.
             await run_in_thread_uncancellable(copy)
             if isinstance(made[0], str):
                 yield messages.WORKSPACE_READ_ONLY.format(reason=made[0])
@@ -140,8 +141,8 @@ class CommandConfinement:
                 await run_in_thread_uncancellable(made[0].close)
 
     def allowed_protected(self, analysis: CommandAnalysis, *, approved: bool) -> tuple[str, ...]:
-        """Globs of protected names that the command may change: by the settings, and if the user
-        approved it, also the paths that it names.
+        """Return the globs of protected names that the command may change: those of the settings
+        and, if the user approved the command, the paths that it names.
         """
         paths = self.paths
         if not approved:
@@ -167,7 +168,8 @@ class CommandConfinement:
             hide = partial(exposure.hide, confinement)
             state.context.confinement = await run_in_thread_uncancellable(hide)
         elif not session.secrets_shown:
-            # Most commands are short and name the files they read; a thread would cost far more.
+            # Most commands are short and name the files that they read; starting a thread would
+            # cost far more.
             shown = exposure.may_show_by_text(analysis) if is_brief(analysis) else None
             if shown is None:
                 may_show = partial(exposure.may_show, analysis, confinement)
@@ -176,12 +178,12 @@ class CommandConfinement:
                 session.note_secrets()
 
     def is_enforced(self, analysis: CommandAnalysis) -> bool:
-        """Whether the sandbox keeps the command from writing outside of the roots."""
+        """Return whether the sandbox keeps the command from writing outside the roots."""
         strength = Strength.ABSENT if analysis.unconfined else self.sandbox.measured["fs_write"]
         return strength in (Strength.ENFORCED, Strength.REPAIRED)
 
     def describe(self, analysis: CommandAnalysis) -> dict[str, object]:
-        """The part of the intent that says how the command will be confined."""
+        """Return the part of the intent that says how the command will be confined."""
         backend = "none" if analysis.unconfined else self.sandbox.backend
         measured = {} if analysis.unconfined else {**self.sandbox.measured}
         return {
@@ -191,23 +193,23 @@ class CommandConfinement:
         }
 
     def hides(self, analysis: CommandAnalysis) -> bool:
-        """Whether the command cannot read what rules deny to read."""
+        """Return whether the command cannot read paths with a read denial."""
         return self.denials.reads is not None and self.denials.reads.hides(analysis)
 
     def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
-        """The paths with an enforced write denial; None: no denial can be enforced."""
+        """Return the paths with an enforced write denial; None if no denial can be enforced."""
         writes = self.denials.writes
         return frozenset() if writes is None else writes.read_only_paths(analysis)
 
     def absent(self, analysis: CommandAnalysis) -> frozenset[str]:
-        """The paths that would be among the unwritable ones if they existed."""
+        """Return the paths that would have an enforced write denial if they existed."""
         writes = self.denials.writes
         return frozenset() if writes is None else writes.missing_paths(analysis)
 
     async def _withheld(
         self, writable: tuple[str, ...], analysis: CommandAnalysis, *, approved: bool
     ) -> tuple[str, ...]:
-        """The paths with a read denial, which are hidden from the program."""
+        """Return the paths with a read denial, which are hidden from the program."""
         enforcer = self.denials.reads
         if enforcer is None or analysis.unconfined:
             return ()
@@ -217,7 +219,7 @@ class CommandConfinement:
         )
 
     def _deny_all_writes(self, confinement: Confinement, agent: str) -> Confinement:
-        """Raises `denied` if the sandbox cannot keep a program from writing."""
+        """Make nothing writable. Raises `denied` if the sandbox cannot prevent writes."""
         if confinement.off or self.sandbox.measured["fs_write"] is Strength.ABSENT:
             raise messages.AGENT_CANNOT_BE_CONFINED.error(agent=agent)
         return confinement._replace(writable=())
@@ -236,7 +238,7 @@ class CommandConfinement:
 
 
 class ProtectedNamesGuard:
-    """Restores protected names that commands change. A background job runs on after its call, so
+    """Restores protected names that commands change. A background job continues after its call, so
     its changes are repaired before the next command.
     """
 
@@ -244,7 +246,7 @@ class ProtectedNamesGuard:
         self.guarded = guarded
         # Whether background jobs may be running.
         self.has_jobs = False
-        # The snapshot that jobs are compared with; None: nothing to compare.
+        # The snapshot that jobs are compared with; None if there is nothing to compare.
         self._job_baseline: Any = None
         # Repairs after jobs that no result has reported yet.
         self._unreported: tuple[NameRepair, ...] = ()
@@ -275,7 +277,7 @@ class ProtectedNamesGuard:
         self, snapshot: Any, who: str | None, held: Sequence[str] = ()
     ) -> Sequence[NameRepair]:
         """Restore what differs from the snapshot, except in the paths `held`, which the program
-        could not change; logs the changes as done by `who`, if given.
+        could not change; logs the changes as made by `who`, if given.
         """
         repaired = await run_in_thread_uncancellable(
             lambda: self.guarded.repair(snapshot, held=held)
@@ -285,7 +287,7 @@ class ProtectedNamesGuard:
         return repaired
 
     def watch_jobs(self, baseline: Any, *, started: bool) -> None:
-        """Compare with this snapshot from now on; `started`: a job was started."""
+        """Compare with this snapshot from now on; `started` says that a job was started."""
         self.has_jobs = self.has_jobs or started
         self._job_baseline = baseline
 
@@ -297,19 +299,19 @@ class ProtectedNamesGuard:
             self._unreported = (*self._unreported, *repaired)
 
     def pop_job_tampering(self) -> tuple[NameRepair, ...]:
-        """The repairs after jobs that were not reported yet."""
+        """Return the repairs after jobs that were not reported yet."""
         found, self._unreported = self._unreported, ()
         return found
 
     def accept_plan(self, plan: Plan) -> None:
-        """Accept the changes of a committed plan: they were allowed and are no job's."""
+        """Accept the changes of a committed plan: they were allowed, and no job made them."""
         if self._job_baseline is not None:
             for change in plan.changes:
                 self.guarded.leave(self._job_baseline, change.place.absolute)
 
 
 def tampering_text(repaired: Sequence[NameRepair]) -> str:
-    """What a command did to protected names, and how far it was repaired."""
+    """Return what a command did to protected names, and how far it was repaired."""
     listed = ", ".join(_describe(one) for one in repaired[:_MAX_LISTED])
     more = f" and {len(repaired) - _MAX_LISTED} more" if len(repaired) > _MAX_LISTED else ""
     return f"changed protected names, which were put back: {listed}{more}"

@@ -1,4 +1,4 @@
-"""Calls that are carried out by the tool itself: reads, and tools with effects of their own."""
+"""Carries out calls by running the tool itself: reads, and tools with effects of their own."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from handrail.engine.timing import DeadlineTimer
 
 
 def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -> Outcome:
-    """The outcome of a tool that returned, with further `meta`; raises TypeError if that is no valid
-    output.
-    """
-    # Type hints of a tool are not enforced anywhere else.
+    """Return the outcome for a tool's output, with `meta`; raises TypeError for an invalid one."""
+    # The type hints of a tool are not enforced anywhere else.
     if (
         type(output) is not Output
         or type(output.text) is not str
@@ -41,7 +39,7 @@ def check_output(output: Output | None, meta: Mapping[str, Any] | None = None) -
 
 
 def _with_tuples(output: Any) -> Output:
-    """An output whose modifiers or images came as a list; raises TypeError for anything else."""
+    """Return the output with tuples for lists of modifiers or images; raises TypeError."""
     if (
         type(output) is not Output
         or type(output.text) is not str
@@ -55,11 +53,11 @@ class Executor(Protocol):
     """Carries out cleared calls of one kind, while their locks are held."""
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
-        """The outcome; None if the call must be cleared again."""
+        """Return the outcome; None if the call must be cleared again."""
 
 
 class DirectExecutor(NamedTuple):
-    """Runs the tool, again where it is idempotent and a failure may pass."""
+    """Runs the tool; repeats it if it is idempotent and the failure is transient."""
 
     recorder: Recorder
     timers: DeadlineTimer
@@ -73,7 +71,7 @@ class DirectExecutor(NamedTuple):
             await state.prepared.principal.policy.check_leases(state, None)
             intent: dict[str, Any] = {"runs": prepared.name}
             if not prepared.footprint.may_change_files:
-                # An undo need not say that this call stays.
+                # An undo need not mention that this call is not reverted.
                 intent["effects"] = {"writes": [], "open_ended": False}
             await self.recorder.write_intent(state, intent)
         timers.limit(state.timer, tool.timeout_s)
@@ -89,7 +87,7 @@ class DirectExecutor(NamedTuple):
 
 
 class DeferredExecutors(dict[ExecutorKind, Executor]):
-    """The executors by kind; each is built for the first call of its kind."""
+    """The executors by kind; each is built at the first call of its kind."""
 
     def __init__(self, builders: Mapping[ExecutorKind, Callable[[], Executor]]) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Background jobs that are being followed are noted in the store, so that the next opening
-records what they changed if their runtime is killed.
+"""Records what background jobs change. Tracked jobs are noted in the store, so that the next
+opening records what they changed if their runtime is killed.
 
-A job is on record exactly once: its note goes with its record.
+A job is recorded exactly once: its note is deleted with its record.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OUTLIVES: Final = "it went on after Handrail had closed, and is not followed any
 
 
 class JobCall(NamedTuple):
-    """The call that started a job, and the process that follows it."""
+    """The call that started a job, and the process that tracks it."""
 
     call: str
     turn: int
@@ -42,13 +42,13 @@ class JobCall(NamedTuple):
 
 
 class JobNote(NamedTuple):
-    """What is needed to record a job later."""
+    """The data needed to record a job later."""
 
     started_by: JobCall
     began_ns: int
-    # Finds the snapshot before the job again.
+    # Identifies the snapshot before the job.
     intent: Mapping[str, Any]
-    # How far the snapshot went.
+    # The extent of the snapshot.
     whole: bool
     open_ended: bool
     confined: bool
@@ -67,7 +67,7 @@ class JobNote(NamedTuple):
 
 
 def note_job(store: Store, session: str, job: str, noted: JobNote) -> None:
-    """A job is followed from now on."""
+    """Note in the store that a job is tracked from now on."""
     store.save_state(NO_SESSION, _key(session, job), noted.to_state())
 
 
@@ -79,7 +79,7 @@ def make_note(
     *,
     confined: bool,
 ) -> JobNote:
-    """What is to be noted of a job that has begun."""
+    """Return the note of a job that was started."""
     found = {**effects.describe(tracked), "effects": {"writes": list(tracked.derived)}}
     started_by = JobCall(call.id, call.turn, call.agent, owner)
     return JobNote(
@@ -90,7 +90,7 @@ def make_note(
 def record_job(
     store: Store, session: str, job: str, noted: JobNote, now_ns: int, done: Mapping[str, Any]
 ) -> None:
-    """Record a job as a call of its own, `done` being how that ended; its note goes."""
+    """Record a job as a call of its own, with `done` as its completion, and delete its note."""
     asked = {
         "tool": "job",
         "called": "job",
@@ -111,7 +111,7 @@ def record_job(
 
 @dataclass(eq=False)
 class DeadJobs:
-    """Records the jobs of runtimes that were killed, as far as they came."""
+    """Records the jobs of runtimes that were killed, with their changes so far."""
 
     effects: CommandChangeTracker
     store: Store
@@ -120,8 +120,8 @@ class DeadJobs:
     alive: Callable[[str], bool]
 
     async def settle(self, session: str) -> list[RecoveredCall]:
-        """What was found of them; `session` is open here, and other workspaces are left alone."""
-        noted = _read(await self.store.load_state(NO_SESSION))
+        """Record these jobs and return them; `session` is open, other workspaces are left alone."""
+        noted = _read_notes(await self.store.load_state(NO_SESSION))
         if not noted:
             return []
         root = self.effects.keeping.files.roots[0]
@@ -133,12 +133,14 @@ class DeadJobs:
                 continue
             if await self.store.find_completed(theirs, f"job:{number}") is not None:
                 self.store.save_state(NO_SESSION, _key(theirs, number), None)
-            elif (found := await self._one(theirs, number, one, jobs, folders)) is not None:
+            elif (
+                found := await self._record_dead_job(theirs, number, one, jobs, folders)
+            ) is not None:
                 done.append(found)
         await self.store.flush()
         return done
 
-    async def _one(
+    async def _record_dead_job(
         self,
         session: str,
         number: str,
@@ -159,29 +161,29 @@ class DeadJobs:
             )
         if report is not None:
             self.effects.limit(report, noted, confined=noted.confined)
-            if _runs(job):
+            if _is_running(job):
                 report.left_out[f"job:{number}"] = OUTLIVES
-        found = _told(number, job, report)
-        done = _done(found, report)
+        found = _recovered_call(number, job, report)
+        done = _completion(found, report)
         done["meta"] |= {} if job is None else job.to_meta()
         record_job(self.store, session, number, noted, self.clock.now_ns(), done)
         return found
 
     def _ended_ns(self, job: Job | None) -> int | None:
-        if _runs(job):
+        if _is_running(job):
             return self.clock.now_ns()
         return None if job is None or job.ended_at is None else int(job.ended_at * 1e9)
 
 
-def _told(number: str, job: Job | None, report: EffectsReport | None) -> RecoveredCall:
+def _recovered_call(number: str, job: Job | None, report: EffectsReport | None) -> RecoveredCall:
     text = "it was not on record yet when Handrail ended"
-    if _runs(job):
+    if _is_running(job):
         text += "; it still runs, and what it changes from now on is not followed"
     text += "; " + ("what it changed is not known" if report is None else report.sentence())
     return RecoveredCall(f"job:{number}", "job", "unknown", text, paths=_paths(report))
 
 
-def _done(found: RecoveredCall, report: EffectsReport | None) -> dict[str, Any]:
+def _completion(found: RecoveredCall, report: EffectsReport | None) -> dict[str, Any]:
     problem = {
         "code": "cancelled",
         "message": f"job: {found.text}",
@@ -210,11 +212,11 @@ def _paths(report: EffectsReport | None) -> tuple[str, ...]:
     return tuple(str(one["path"]) for one in described)
 
 
-def _runs(job: Job | None) -> bool:
+def _is_running(job: Job | None) -> bool:
     return job is not None and job.state is JobState.RUNNING
 
 
-def _read(states: Mapping[str, Any]) -> dict[tuple[str, str], JobNote]:
+def _read_notes(states: Mapping[str, Any]) -> dict[tuple[str, str], JobNote]:
     found = {}
     for key, value in states.items():
         if value and key.startswith(JOB_PREFIX):
@@ -229,7 +231,7 @@ def _key(session: str, job: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FollowedJob:
-    """A job, how the files were when it began, and what is noted of it."""
+    """A job, the files when it was started, and its note."""
 
     job: str
     tracked: CommandSnapshot
@@ -238,7 +240,7 @@ class FollowedJob:
 
 @dataclass(eq=False)
 class JobEffects:
-    """Follows the jobs of one session. `owner` names this process."""
+    """Tracks the jobs of one session. `owner` names this process."""
 
     effects: CommandChangeTracker
     store: Store
@@ -251,7 +253,7 @@ class JobEffects:
     async def follow(
         self, job: str, tracked: CommandSnapshot, call: ToolCall, *, confined: bool
     ) -> EffectsReport:
-        """Start to record the changes of a job; returns the report for the call that started it."""
+        """Start to track the changes of a job; return the report for the call that started it."""
         if tracked.before is None:
             noted = make_note(self.effects, tracked, call, self.owner, confined=confined)
             self._followed.append(FollowedJob(job, tracked, noted))
@@ -262,8 +264,8 @@ class JobEffects:
         noted = make_note(self.effects, pinned, call, self.owner, confined=confined)
         self._followed.append(FollowedJob(job, pinned, noted))
         note_job(self.store, self.session, job, noted)
-        # In the store before the call ends: the next opening looks for the job after a kill. A
-        # store that fails is reported by the calls.
+        # Noted in the store before the call ends, because the next opening looks for the note after
+        # a kill. If the store fails, the calls report that.
         with suppress(ProblemRaised):
             await self.store.flush()
         report = EffectsReport()
@@ -272,8 +274,8 @@ class JobEffects:
         return report
 
     async def settle(self, *, closing: bool = False) -> None:
-        """Record what jobs that are over have changed; `closing`: of those that go on without
-        us as well, as far as they have come.
+        """Record what ended jobs have changed; with `closing`, also what the jobs that continue
+        without this runtime have changed so far.
         """
         if not self._followed:
             return

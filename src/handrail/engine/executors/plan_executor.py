@@ -1,4 +1,4 @@
-"""Calls that change files: the plan is committed once its intent is on disk."""
+"""Carries out calls that change files: the plan is committed once its intent is on disk."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from handrail.history.before_images import INLINE_BYTES, describe_changes, not_k
 from handrail.history.commit import BlobRetention, CommitResidue, commit
 
 _MOST: Final = 10
-# With more removed files, the one that a new file was moved from is not looked for.
+# If more files than this are removed, the origin of a new file is not searched among them.
 _MOST_ALIKE: Final = 100
-# For all files of one change; what is not checked by then is not reported.
+# The time limit for all files of one change; files not checked by then are not reported.
 _MAX_S: Final = 10.0
 
 
@@ -50,7 +50,7 @@ class SyntaxReport(NamedTuple):
 
 
 async def syntax_report(plan: Plan, check: SyntaxCheck) -> SyntaxReport:
-    """Errors that these changes brought into their files; to be asked once they have happened."""
+    """Return the errors that these changes introduced; called after the commit."""
     texts: list[str] = []
     faults: list[dict[str, Any]] = []
     written = [one for one in plan.changes if _is_checked(one, check)]
@@ -63,7 +63,7 @@ async def syntax_report(plan: Plan, check: SyntaxCheck) -> SyntaxReport:
                 continue
             before, path = change.before, change.place.path
             if before is None or not before.size:
-                before = _moved(change, removed)
+                before = _moved_content(change, removed)
             found = await check.new_errors(path, before, change.after)
             shown = found[: _MOST - len(faults)]
             if shown:
@@ -77,7 +77,7 @@ def _is_checked(change: Change, check: SyntaxCheck) -> bool:
 
 
 def _removed_files(plan: Plan) -> dict[str, list[Change]]:
-    """The files that a plan takes away, by the ending of their names."""
+    """Return the files that a plan removes, by file extension."""
     found: dict[str, list[Change]] = {}
     for change in plan.changes:
         if change.after is None and change.before_form is Form.FILE:
@@ -85,8 +85,8 @@ def _removed_files(plan: Plan) -> dict[str, list[Change]]:
     return found
 
 
-def _moved(change: Change, removed: dict[str, list[Change]]) -> Content | None:
-    """The content of the removed file that a new file may have been moved from."""
+def _moved_content(change: Change, removed: dict[str, list[Change]]) -> Content | None:
+    """Return the content of the removed file that a new file may have been moved from."""
     name = PurePosixPath(change.path)
     alike = removed.get(name.suffix, [])
     if len(alike) > _MOST_ALIKE:
@@ -104,13 +104,13 @@ def _note(path: str, faults: tuple[SyntaxFault, ...]) -> str:
         f"[{path} now has {many} not there before, says {faults[0].reader}; the change stands]"
     ]
     for fault in faults:
-        lines.append(f"  line {fault.line}, column {fault.column}: {_safe(fault.message)}")
+        lines.append(f"  line {fault.line}, column {fault.column}: {_safe_line(fault.message)}")
         if fault.text:
-            lines.append(f"    {_safe(fault.text)}")
+            lines.append(f"    {_safe_line(fault.text)}")
     return "\n".join(lines)
 
 
-def _safe(text: str) -> str:
+def _safe_line(text: str) -> str:
     return safe_text(text, one_line=True)
 
 
@@ -119,15 +119,15 @@ class PlanCommitter:
     """Commits plans with a write-ahead intent."""
 
     files: Files
-    # Where old contents are kept for undo; None: they are not kept.
+    # Where old contents are kept for undo; None if they are not kept.
     blobs: Blobs | None
     recorder: Recorder
     # Whether changes must survive a power failure.
     durable: bool
 
     async def commit(self, state: CallState, plan: Plan) -> None:
-        """Commit the plan. Temporary files are written while the intent is on its way to disk;
-        no file of the workspace changes before the intent is there.
+        """Commit the plan. Temporary files are written while the intent is being written; no file
+        of the workspace changes before the intent is on disk.
         """
         token = os.urandom(8).hex()
         intent: HandedValue[BlobRetention | None] = HandedValue()
@@ -137,7 +137,7 @@ class PlanCommitter:
             def done(changes: tuple[ChangeRecord, ...]) -> None:
                 state.effects.changes = changes
                 if plan.size > INLINE_BYTES:
-                    # Freeing the space of what was replaced takes longer than waking the loop.
+                    # Freeing the space of replaced files takes longer than waking the event loop.
                     tell()
 
             commit(
@@ -158,7 +158,7 @@ class PlanCommitter:
             await wait_uncancellable(writing)
             failure = writing.exception()
             if failure is not None and not isinstance(failure, ValueWithheld):
-                # The intent had been handed over before, and the commit failed.
+                # The intent was written before the commit failed.
                 raise failure from None
             raise
         await join_uncancellable(writing)
@@ -170,7 +170,7 @@ class PlanCommitter:
         token: str,
         on_disk: HandedValue[BlobRetention | None],
     ) -> None:
-        """Write the intent row; hands over which old contents to keep as soon as it is on disk."""
+        """Write the intent row; pass on which old contents to keep once the row is on disk."""
         described: list[dict[str, object]] = []
         if state.effects.hashing:
             await asyncio.wait(state.effects.hashing)
@@ -204,23 +204,25 @@ class PlanCommitter:
 
 
 class ProtectionBaseline(Protocol):
-    """What background jobs must leave as it is. `in_use`: a command was run, so jobs may exist."""
+    """The names that background jobs must not change. `in_use`: a command ran, so jobs may
+    exist.
+    """
 
     in_use: bool
 
     def accept_plan(self, plan: Plan) -> None:
-        """Accept the protected names that a committed plan changed: no job changed them."""
+        """Accept the protected names that a committed plan changed, because no job changed them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanExecutor:
-    """Commits the plan of a call, made again if the files have changed since it was made."""
+    """Commits the plan of a call; makes it again if the files have changed since."""
 
     planner: CallPlanner
     committer: PlanCommitter
     preparer: Preparer
     syntax: SyntaxCheck
-    # The commands of the session; None: no commands can run.
+    # The commands of the session; None if no commands can run.
     commands: ProtectionBaseline | None = None
 
     async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
@@ -243,9 +245,9 @@ class PlanExecutor:
         return outcome
 
     def _is_current(self, plan: Plan) -> bool:
-        """Whether no file has changed since the plan was made."""
+        """Return whether no file has changed since the plan was made."""
         unchanged = self.committer.files.unchanged
-        # A loop, not `all`: a generator costs more than most plans.
+        # A loop instead of `all`, because a generator costs more than most plans.
         for change in plan.changes:  # noqa: SIM110
             if not unchanged(change):
                 return False

@@ -18,19 +18,19 @@ JITTER: Final = 0.25
 _PASSING: Final = frozenset(
     {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EBUSY, errno.EAGAIN}
 )
-# Libraries raise these without a number: the class says what happened.
+# Libraries raise these without an errno; the class alone identifies the error.
 _PASSING_KINDS: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
 _WORDS: Final = ("timeout", "timed out", "temporarily unavailable")
 
 
 def backoff_s(failures: int, chance: Callable[[], float] = random.random) -> float:
-    """The seconds to wait after `failures` failures: exponential, capped, with jitter."""
+    """Return the seconds to wait after `failures` failures: exponential, capped, with jitter."""
     wanted = min(BASE_S * FACTOR ** (failures - 1), CAP_S)
     return wanted * (1 + JITTER * (2 * chance() - 1))
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether the failure may not occur again after a wait."""
+    """Return whether the failure may not occur again after a wait."""
     if isinstance(error, ProblemRaised):
         return error.problem.retryable
     if not isinstance(error, OSError):
@@ -44,8 +44,8 @@ def is_transient(error: Exception) -> bool:
 async def retry(
     run: Callable[[], Awaitable[Output]], attempts: int, tell: Callable[[str], None]
 ) -> Output:
-    """Await `run()`, again after a transient failure, at most `attempts` times; raises the last failure.
-    `tell` gets a line before every wait.
+    """Await `run()`, repeated after transient failures, at most `attempts` times in total; raises
+    the last failure. `tell` gets a line before every wait.
     """
     made = 1
     while True:

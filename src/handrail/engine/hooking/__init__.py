@@ -1,1 +1,1 @@
-"""Hooks around running calls: dispatch, input, execution, and the files hooks change."""
+"""Hooks around running calls: dispatch, input, execution, and the files that hooks change."""

@@ -36,9 +36,9 @@ class CallHooks:
     hooks: list[Hook] = field(default_factory=list)
 
     async def before(self, state: CallState) -> None:
-        """Run every hook before the call. New arguments are prepared and checked like those of
-        any call, and the hooks that ran before the last rewrite run again for them. Raises
-        `blocked` if a hook denies the call or if two hooks want different arguments.
+        """Run every hook before the call. New arguments are prepared and checked like those of any
+        call, and the hooks that ran before the last rewrite run again for them. Raises `blocked` if
+        a hook denies the call or if two hooks want different arguments.
         """
         if not self.hooks:
             return
@@ -51,7 +51,7 @@ class CallHooks:
                 raise messages.HOOKS_DISAGREE.error()
 
     async def _run_before(self, state: CallState, hook: Hook) -> bool:
-        """Run one hook; returns whether it replaced the arguments."""
+        """Run one hook; return whether it replaced the arguments."""
         from handrail.engine.hooking.callbacks import hook_call, normalize_opinion
 
         opinion = normalize_opinion(await hook.before(hook_call(state.prepared)))
@@ -77,13 +77,13 @@ class CallHooks:
         return rewritten
 
     def _rewritten(self, prepared: PreparedCall, rewrite: Rewrite) -> PreparedCall:
-        # The arguments are no longer what the user wrote, so they are an agent's.
+        # The arguments are no longer those of the user, so they are treated as an agent's.
         call = prepared.call._replace(arguments=rewrite.arguments, by_person=False)
         rewritten = self.preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
         rewritten.origin = prepared.origin
-        # The caller is answered in the words of the call that it made.
+        # The caller is answered in the names of the call that it made.
         parsed = prepared.parsed
         rewritten.parsed = rewritten.parsed._replace(
             words=parsed.words, caller_names=parsed.caller_names
@@ -91,8 +91,8 @@ class CallHooks:
         return rewritten
 
     async def after(self, state: CallState) -> None:
-        """Run every hook after the call, whatever its outcome; append their text. Edits that a
-        hook makes to the call's files are recorded as part of the call and reported.
+        """Run every hook after the call, whatever its outcome; append their text. Edits that a hook
+        makes to the call's files are recorded as part of the call and reported.
         """
         from handrail.engine.hooking.file_changes import (
             HookFileNote,
@@ -102,7 +102,7 @@ class CallHooks:
 
         if not self.hooks or state.outcome is None:
             return
-        # The time of hooks is not the call's.
+        # The time of hooks does not count as the call's time.
         state.timer.suspend()
         tracker = HookFileTracker(state, self.files, self.freshness)
         added = [HookFileNote(one, one) for one in state.notes.hook_messages]

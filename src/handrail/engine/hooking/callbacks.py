@@ -1,5 +1,5 @@
 """Hooks as Python objects, and a running call as hooks see it. A hook before a call is a guard: if
-it raises, the call does not happen. A hook after a call can only add text.
+it raises, the call does not run. A hook after a call can only add text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypedDict
 
 from handrail.core.names.caller_words import CallerWords
-from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
 from handrail.engine.call_state import current_call
@@ -24,7 +23,8 @@ class HookCall:
     `paths` are its path arguments, resolved and absolute; a path inside another value is named
     `paths[0]` or `edits[1].path`. `files` are the real absolute paths of all files that the call is
     known to touch; `ways` has the other names by which a file was reached. `runs_command`: the call
-    starts a program. `words` are the caller's names for all of this; None: the canonical ones.
+    starts a program. `words` are the caller's names for all of this; None if the caller uses the
+    canonical ones.
     """
 
     call_id: str
@@ -41,7 +41,7 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Other arguments to run the call with; they are prepared and checked like any."""
+    """Other arguments to run the call with; they are prepared and checked like any arguments."""
 
     arguments: Mapping[str, Any]
 
@@ -64,20 +64,22 @@ class Hook(Protocol):
     """Called before and after every call."""
 
     async def before(self, call: HookCall) -> Verdict | Rewrite | Opinion | None:
-        """A verdict, other arguments, several of these as an `Opinion`, or None."""
+        """Return a verdict, other arguments, several of these as an `Opinion`, or None."""
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
-        """Text to add to the result that the model reads, or None."""
+        """Return text to add to the result that the model reads, or None."""
 
 
 _ATTRIBUTE: Final = re.compile(r"\w+")
 
 
 def hook_call(prepared: PreparedCall) -> HookCall:
-    """The call with every path resolved, so that no spelling of a path evades a guard."""
+    """Return the call with every path resolved, so that no spelling of a path evades a guard."""
     call, runs = prepared.call, prepared.footprint.command is not None
     places = prepared.places
-    files = _touched(prepared) if runs else (*_named(places), *_touched(prepared))
+    files = _touched(prepared)
+    if not runs:
+        files = (*(place.absolute for place in places.values()), *files)
     return HookCall(
         call.id,
         prepared.name,
@@ -93,7 +95,7 @@ def hook_call(prepared: PreparedCall) -> HookCall:
 
 
 def normalize_opinion(opinion: Verdict | Rewrite | Opinion | None) -> Opinion:
-    """The return value of a hook as an `Opinion`."""
+    """Return the return value of a hook as an `Opinion`."""
     if isinstance(opinion, Opinion):
         return opinion
     if isinstance(opinion, Rewrite):
@@ -110,10 +112,6 @@ def _given_name(prepared: PreparedCall, name: str) -> str:
     )
     alias = None if field is None else field.validation_alias
     return alias + name[len(top) :] if isinstance(alias, str) else name
-
-
-def _named(places: Mapping[str, Place]) -> tuple[str, ...]:
-    return tuple(place.absolute for place in places.values())
 
 
 def _touched(prepared: PreparedCall) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from handrail.hooks import messages
 from handrail.hooks.output import BLOCK_EXIT_CODE, truncate_message
 from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
-# A call that touches more files than this is more than one question.
+# A guard does not run for a call that touches more files than this: that counts as a failure.
 MAX_HOOK_FILES: Final = 50
 _EVENTS: Final = {
     Status.OK: (HookEvent.POST_TOOL_USE,),
@@ -44,7 +44,7 @@ class CommandHook:
     dispatcher: HookDispatcher
 
     async def before(self, call: HookCall) -> Opinion | None:
-        """The opinion of the guard, None if it has none."""
+        """Return the opinion of the guard; None if it has none."""
         if self.spec.event is not HookEvent.PRE_TOOL_USE:
             return None
         targets = self._targets(call, HookEvent.PRE_TOOL_USE)
@@ -64,7 +64,7 @@ class CommandHook:
         return votes.opinion(self.spec)
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
-        """The text of the hook about a finished call."""
+        """Return the text of the hook about a finished call."""
         event = self.spec.event
         if event not in _EVENTS.get(result.status, ()):
             return None
@@ -79,7 +79,7 @@ class CommandHook:
             run = await self.dispatcher.run_hook(
                 self.spec, HookInput(event, call, result), file, claude_call
             )
-            words += self._words(run)
+            words += self._message_lines(run)
         if len(targets) > MAX_HOOK_FILES:
             words.append(
                 f"[Hook {self.spec.name}: run for {MAX_HOOK_FILES} of {len(targets)} files]"
@@ -98,7 +98,8 @@ class CommandHook:
         elif spec.style is HookStyle.ARCHITECT and (
             called := find_called_view(desk.architect, call)
         ):
-            # Its names of one tool of ours are two tools there: `grep` and `search_code`.
+            # One tool of Handrail can be two tools in the caller's vocabulary: `grep` and
+            # `search_code`.
             others = {view.name for view in desk.architect.views(call.tool)} - {called.name}
             known_as -= others
         if not spec.matcher.matches(known_as):
@@ -112,7 +113,7 @@ class CommandHook:
         return [(file, one) for file in files for one in self._matching_names(call, file)]
 
     def _matching_names(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
-        """The call under those of its names that the matcher matches, without duplicates."""
+        """Return the call under those of its names that the matcher matches, without duplicates."""
         found = self.dispatcher.claude.translate(call, file)
         named = [one for one in found if self.spec.matcher.matches((one.name,))]
         return [
@@ -128,7 +129,7 @@ class CommandHook:
             return [None]
         names: list[str] = []
         for file in call.files:
-            # Behind a call only the file itself is left to look at.
+            # After a call, only the file itself needs to be checked.
             ways = call.ways.get(file, ()) if event is HookEvent.PRE_TOOL_USE else ()
             names += (file, *ways)
         if spec.files is not None:
@@ -136,7 +137,7 @@ class CommandHook:
         return [*names] or ([] if spec.needs_file else [None])
 
     def _collect(self, run: HookRun, call: HookCall, votes: HookVotes) -> Opinion | None:
-        """Collect the decision of one run; returns an opinion if it is final."""
+        """Collect the decision of one run; return an opinion if it is final."""
         decision = run.decision
         if decision.failure is not None:
             effect = run.failure_effect(self.spec)
@@ -183,7 +184,7 @@ class CommandHook:
             effect, template, f"hook:{spec.name}", reason=reason, source=source
         )
 
-    def _words(self, run: HookRun) -> list[str]:
+    def _message_lines(self, run: HookRun) -> list[str]:
         name, decision, code = self.spec.name, run.decision, run.process.exit_code
         if decision.failure is not None:
             if self.spec.style is HookStyle.CLAUDE:
@@ -210,7 +211,7 @@ class HookVotes:
         self.rewrite: Rewrite | None = None
 
     def opinion(self, spec: HookSpec) -> Opinion | None:
-        """The combined opinion; an approval counts only if every run gave it."""
+        """Return the combined opinion; an approval counts only if every run gave it."""
         verdict, may_allow = self.asks, False
         if verdict is None and spec.may_allow and self.allows and all(self.allows):
             verdict = Verdict(
@@ -226,7 +227,7 @@ class HookVotes:
 
 
 def _with_changed_files(call: HookCall, result: ToolResult, workspace: str) -> HookCall:
-    """The call with the files that it turned out to change."""
+    """Return the call with the files that it actually changed."""
     files = tuple(str(PurePosixPath(workspace, change.path)) for change in result.changes)
     return replace(call, files=files, ways={}, runs_command=False)
 

@@ -1,4 +1,4 @@
-"""Runs configured hooks: dispatch of one run, hooks in the background, hooks of a session."""
+"""Runs configured hooks: one run, hooks in the background, and the hooks of a session."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _MAX_BACKGROUND: Final = 8
 _SHUTDOWN_TIMEOUT_S: Final = 15.0
 
 
-# The subagent for whose work a hook is run; "": a main agent or the session.
+# The subagent for whose work a hook runs; "" for a main agent or the session.
 hook_owner: ContextVar[str] = ContextVar("hook_owner", default="")
 
 
 class BackgroundHooks:
-    """Hooks that no call waits for: a bounded number, ended with the subagent for whose work they run,
-    or with the runtime.
+    """Hooks that no call waits for: their number is limited, and they end with the subagent for
+    whose work they run, or with the runtime.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class BackgroundHooks:
             return
         task = asyncio.get_running_loop().create_task(work(), name=name)
         self._tasks[task] = hook_owner.get()
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._on_done)
 
     async def end_owned(self, owner: str) -> None:
         """Cancel the hooks that run for the work of a subagent."""
@@ -73,7 +73,7 @@ class BackgroundHooks:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait(tasks, timeout=_SHUTDOWN_TIMEOUT_S)
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
         bug = None if task.cancelled() else task.exception()
         if bug is not None:
@@ -100,7 +100,7 @@ class HookRun(NamedTuple):
     claude_call: ClaudeCall | None = None
 
     def failure_effect(self, spec: HookSpec) -> Effect:
-        """What follows from the failure of this run."""
+        """Return what follows from the failure of this run."""
         if self.process.not_run or self.decision.unread:
             return spec.on_unavailable
         return spec.on_sandbox_failure if self.decision.hindered else spec.on_failure
@@ -196,7 +196,7 @@ class HookDispatcher:
 
 
 def read_json(text: str) -> object:
-    """One JSON value, read as strictly as a call's arguments; raises `invalid_arguments`."""
+    """Parse one JSON value, as strictly as a call's arguments; raises `invalid_arguments`."""
     value = load_json(text)
     if isinstance(value, dict):
         check_plain(value)
@@ -218,8 +218,8 @@ def _log_line(text: str) -> str:
 
 
 class SessionHooks:
-    """The hooks of a session that are about no call: its start and end, and the events of agents.
-    Text of a start hook reaches the model with the first result.
+    """The hooks of a session that do not concern a call: its start and end, and the events of
+    agents. The text of a start hook reaches the model with the first result.
     """
 
     def __init__(self, specs: Sequence[HookSpec], desk: HookDispatcher) -> None:
@@ -228,7 +228,7 @@ class SessionHooks:
         self._started = False
 
     async def start(self, *, resumed: bool) -> str:
-        """Run the start hooks; returns their text for the model."""
+        """Run the start hooks; return their text for the model."""
         self._started = True
         source = "resume" if resumed else "startup"
         return "\n".join(await self._run(HookEvent.SESSION_START, {"source": source}))
@@ -246,8 +246,8 @@ class SessionHooks:
         await self._desk.background.end_owned(agent)
 
     async def run(self, event: HookEvent, facts: Mapping[str, str]) -> HookDecision:
-        """Run the hooks of an event of an agent's loop. The decision denies if one of them does,
-        or if a guard fails; the hooks after it are not run. `message` is their text for the model.
+        """Run the hooks of an event of an agent's loop. The decision denies if one of them does, or
+        if a guard fails; the hooks after it are not run. `message` is their text for the model.
         """
         words = []
         for spec in self._specs:
@@ -257,7 +257,8 @@ class SessionHooks:
             decision, effect = run.decision, run.decision.effect
             if decision.failure is not None:
                 effect = run.failure_effect(spec)
-            # Nobody is asked about a request to a model: what is not allowed is not sent.
+            # The user is not asked about a request to a model: a request that is not allowed is not
+            # sent.
             if event in BLOCKING_EVENTS and effect not in (None, Effect.ALLOW):
                 reason = decision.failure or decision.reason
                 return HookDecision(Effect.DENY, f"{reason} (hook {spec.name!r})".lstrip())
@@ -277,7 +278,7 @@ class SessionHooks:
 
 
 def _matches_session(spec: HookSpec, more: Mapping[str, str]) -> bool:
-    """In Claude Code's format the matcher of a session hook is about how the session starts."""
+    """Whether the matcher fits: in Claude Code's format it concerns how the session starts."""
     return spec.style is not HookStyle.CLAUDE or spec.matcher.matches(tuple(more.values()))
 
 
@@ -288,9 +289,9 @@ class SessionStartMessage:
         self._words = words
 
     async def before(self, call: HookCall) -> None:
-        """No opinion."""
+        """Return no opinion."""
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
-        """The words, once."""
+        """Return the text, once."""
         words, self._words = self._words, ""
         return words or None

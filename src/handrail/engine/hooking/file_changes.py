@@ -21,18 +21,18 @@ from handrail.core.text.content import Content
 from handrail.engine.call_state import CallState
 from handrail.engine.planning.planner import Freshness
 
-# As many files as hooks are run for, and no more of them than is held in memory with ease.
+# The files for which hooks are run, within a limit of the bytes held in memory.
 MAX_TRACKED_FILES: Final = 50
 MAX_TRACKED_BYTES: Final = 64 << 20
 MAX_DIFF_LINES: Final = 40
 MAX_DIFF_CHARS: Final = 3000
 _MAX_DIFF_INPUT_BYTES: Final = 1 << 20
-# The comparison is quadratic in what differs.
+# The comparison is quadratic in the number of different lines.
 _MAX_LINE_PAIRS: Final = 250_000
 
 
 class TrackedFile(NamedTuple):
-    """A file at one moment; `content` None: it does not exist."""
+    """A file at one moment; `content` is None if it does not exist."""
 
     place: Place
     content: Content | None = None
@@ -70,12 +70,12 @@ class HookFileTracker:
 
     def snapshot(self) -> None:
         """Remember the files; called before a hook runs."""
-        self._before = self._seen()
+        self._before = self._track_files()
 
     def compare(self, hook: str) -> None:
         """Record what the hook changed as part of the call; called after the hook ran."""
         before, self._before = self._before, {}
-        after = self._seen() if before else {}
+        after = self._track_files() if before else {}
         for path, was in before.items():
             now = after.get(path)
             if now is None or (was.digest, was.mode) == (now.digest, now.mode):
@@ -84,30 +84,30 @@ class HookFileTracker:
             self._record(hook, path, was, now)
 
     def pop_notes(self) -> list[HookFileNote]:
-        """Pop the pending notes."""
+        """Return and clear the pending notes."""
         notes, self._notes = self._notes, []
         return notes
 
     def mark_shown(self) -> None:
-        """Record that the model was shown the changes: files that it had read count as read again."""
+        """Record that the model was shown the changes: files it had read count as read again."""
         reader = self._reader
         if reader is None:
             return
         for was, now in self._shown:
             self._freshness.update_after_hook(now.place, was.digest, now.content, now.stat, reader)
 
-    def _seen(self) -> dict[str, TrackedFile]:
+    def _track_files(self) -> dict[str, TrackedFile]:
         found: dict[str, TrackedFile] = {}
         room = MAX_TRACKED_BYTES
         for change in self._state.effects.changes[:MAX_TRACKED_FILES]:
-            seen = self._see(change.path, room)
+            seen = self._track_file(change.path, room)
             if seen is not None:
                 found[change.path] = seen
                 room -= 0 if seen.content is None else seen.content.size
         return found
 
-    def _see(self, path: str, room: int) -> TrackedFile | None:
-        """The file; None if it is too large or not a file that can be read."""
+    def _track_file(self, path: str, room: int) -> TrackedFile | None:
+        """Return the file; None if it is too large or cannot be read as a file."""
         try:
             place = self._files.locate(path)
             if place.path != path:
@@ -130,14 +130,14 @@ class HookFileTracker:
             return HookFileNote(f"[{what}]", f"[{what}]")
         diff = None if is_sensitive(now.place.rel) else _diff(was.content, now.content)
         full = f"[{what}]" if diff is None else f"[{what}]\n{diff}"
-        # A file that the model has not read is not shown to it on this way either.
-        if diff is None or not self._known(was):
+        # A file that the model has not read is not shown to it in this way either.
+        if diff is None or not self._was_shown(was):
             return HookFileNote(f"[{what}; read it before you change it again]", full)
         self._shown.append((was, now))
         return HookFileNote(full, full)
 
-    def _known(self, was: TrackedFile) -> bool:
-        """Whether the model had read this content, or was shown it after an earlier hook."""
+    def _was_shown(self, was: TrackedFile) -> bool:
+        """Return whether the model had read this content, or was shown it after an earlier hook."""
         shown = ((now.place.absolute, now.digest) for _, now in self._shown)
         if (was.place.absolute, was.digest) in shown:
             return True
@@ -148,7 +148,8 @@ class HookFileTracker:
         state = self._state
         change = next(one for one in state.effects.changes if one.path == path)
         if change.after_hash != was.digest:
-            # Somebody else wrote it after the call, or nothing is kept to recognise it by.
+            # Another process wrote the file after the call, or the call has no hash to compare it
+            # with.
             return
         became = {"after_hash": now.digest, "after_mode": now.mode}
         state.effects.changes = tuple(
@@ -165,12 +166,12 @@ class HookFileTracker:
         state.effects.recorded = effects
 
 
-# The call whose hooks are running in this context, once it is over.
+# The tracker of the call whose post-hooks are running in this context.
 current_hook_tracker: ContextVar[HookFileTracker | None] = ContextVar("handrail_left", default=None)
 
 
 def _diff(before: Content, after: Content) -> str | None:
-    """The complete diff; None if the content is not text or the diff is too long."""
+    """Return the complete diff; None if the content is not text or the diff is too long."""
     if before.size + after.size > _MAX_DIFF_INPUT_BYTES:
         return None
     try:
@@ -178,7 +179,7 @@ def _diff(before: Content, after: Content) -> str | None:
     except UnicodeDecodeError:
         return None
     if old[-1] == new[-1] == "":
-        # Both end with a line break, behind which there is no line.
+        # Both end with a line break, after which there is no line.
         del old[-1], new[-1]
     head = _common_prefix(old, new)
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])

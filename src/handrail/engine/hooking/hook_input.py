@@ -1,7 +1,7 @@
 """The input of a hook's program: JSON on standard input, and environment variables.
 
-Values are passed whole or not at all: a guard that sees part of a command has not seen the command.
-Only the output of a call is truncated.
+Values are passed completely or not at all: a guard that sees part of a command has not seen the
+command. Only the output of a call is truncated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SubstituteInput = Callable[[Mapping[str, Any], str | None], dict[str, Any]]
 
 PREFIXES: Final = ("HANDRAIL", "ARCHITECT")
 MAX_OUTPUT_CHARS: Final = 2000
-# The kernel takes no variable longer than 128 kB.
+# The kernel accepts no variable longer than 128 kB.
 _MAX_VARIABLE_BYTES: Final = 100_000
 
 
@@ -42,7 +42,7 @@ class HookPayload(NamedTuple):
 
 
 class HookInput(NamedTuple):
-    """The input of a hook: the event, the call, its result if it ended, further fields."""
+    """The input of a hook: the event, the call, its result if it ended, and more fields."""
 
     event: HookEvent
     call: HookCall | None = None
@@ -53,15 +53,15 @@ class HookInput(NamedTuple):
 def own_payload(
     hook_input: HookInput, session: Session, file: str | None, foreign: ClaudeCall | None = None
 ) -> HookPayload:
-    """The input in Handrail's format; raises `too_large`. `foreign` is the call in the names of
-    another vocabulary, which then has Handrail's names beside it.
+    """Return the input in Handrail's format; raises `too_large`. `foreign` is the call in the names
+    of another vocabulary; Handrail's names are added to it.
     """
     workspace = session.roots[0]
     fields: dict[str, Any] = {
         "event": hook_input.event.value,
         "session_id": session.id,
         "workspace": workspace,
-        "cwd": session.whereabouts.directory,
+        "cwd": session.working_directory.directory,
         **hook_input.extra,
     }
     context: dict[str, str] = dict(hook_input.extra)
@@ -90,7 +90,7 @@ def own_payload(
 
 
 def resolved_arguments(call: HookCall, show: Any) -> dict[str, Any]:
-    """The arguments of a call with its paths resolved, also inside other values."""
+    """Return the arguments of a call with its paths resolved, also inside other values."""
     paths = {name: show(path) for name, path in call.paths.items()}
     return {
         key: _with_paths(value, _inner_name("", key, paths), paths)
@@ -114,7 +114,7 @@ def _with_paths(value: Any, name: str, paths: Mapping[str, str]) -> Any:
 
 
 def _inner_name(name: str, key: str, paths: Mapping[str, str]) -> str:
-    """The name of a value in a mapping: as a field if a path is named so, else as a key."""
+    """The name of a value in a mapping: as a field if a path has that name, else as a key."""
     field = f"{name}.{key}" if name else key
     inside = (f"{field}.", f"{field}[")
     is_field = any(one == field or one.startswith(inside) for one in paths)
@@ -127,7 +127,7 @@ def json_line(fields: Mapping[str, Any]) -> bytes:
 
 
 def check_environment(env: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables, if a program can be given them; raises `too_large`."""
+    """Return the variables if a program can get them; raises `too_large`."""
     for name, value in env.items():
         if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > _MAX_VARIABLE_BYTES:
             raise messages.VARIABLE_TOO_LARGE.error(name=name)
@@ -189,7 +189,7 @@ def _edits_input(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     return {"file_path": file or given.get("path", ""), "edits": edits, **joined}
 
 
-# Tool → the names that it has there, and the arguments under each.
+# Maps each tool to its names in that vocabulary, and the arguments under each name.
 _SUBSTITUTES: Final[Mapping[str, Mapping[str, SubstituteInput]]] = {
     "apply_patch": {"Edit": _patch_as_edit, "Write": _patch_as_edit},
     "delete_file": {"Bash": _delete_as_command, "Write": _delete_as_write},
@@ -200,8 +200,8 @@ _SUBSTITUTES: Final[Mapping[str, Mapping[str, SubstituteInput]]] = {
 
 
 class ClaudeCall(NamedTuple):
-    """A call as Claude Code, or another product, would have made it. `view` None: it cannot be
-    translated back.
+    """A call as Claude Code, or another product, would have made it. `view` is None if the call
+    cannot be translated back.
     """
 
     name: str
@@ -210,7 +210,7 @@ class ClaudeCall(NamedTuple):
 
 
 def find_called_view(vocabulary: Vocabulary, call: HookCall) -> View | None:
-    """The view by which a call was made; None if the caller has another vocabulary."""
+    """Return the view by which a call was made; None if the caller has another vocabulary."""
     if call.words is None or call.words.dialect != vocabulary.dialect.name:
         return None
     name = call.words.tool(call.tool)
@@ -218,8 +218,8 @@ def find_called_view(vocabulary: Vocabulary, call: HookCall) -> View | None:
 
 
 def spell_call(vocabulary: Vocabulary, call: HookCall, workspace: str) -> ClaudeCall:
-    """The call as a vocabulary shows it: as it was made there, or by the view whose defaults it has
-    most of.
+    """Return the call as a vocabulary shows it: as it was made there, or by the view that shares
+    most of its defaults.
     """
     view = find_called_view(vocabulary, call) or max(
         vocabulary.views(call.tool),
@@ -232,7 +232,7 @@ def spell_call(vocabulary: Vocabulary, call: HookCall, workspace: str) -> Claude
 def complete_input(
     vocabulary: Vocabulary, view: View, call: HookCall, updated: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments of a call in the names of a view, with the updated ones in place of theirs."""
+    """Return the arguments of a call in the names of a view, with the updated values replaced."""
     args = vocabulary.table(view).args
     replaced = {args[name].canonical if name in args else name for name in updated}
     kept = {name: value for name, value in call.arguments.items() if name not in replaced}
@@ -246,7 +246,7 @@ class ClaudeTranslator:
         self._vocabulary = vocabulary
 
     def names(self, tool: str) -> frozenset[str]:
-        """The names that a tool may have in that vocabulary."""
+        """Return the names that a tool may have in that vocabulary."""
         return frozenset(_SUBSTITUTES.get(tool, {})) or frozenset(
             {view.name for view in self._vocabulary.views(tool)}
         )
@@ -269,7 +269,7 @@ class ClaudeTranslator:
     def translate_back(
         self, claude_call: ClaudeCall, call: HookCall, updated: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Canonical arguments from changed ones; raises `invalid_arguments`."""
+        """Return canonical arguments from changed ones; raises `invalid_arguments`."""
         view = claude_call.view
         if view is None:
             raise messages.NO_REWRITE.error(tool=call.tool)
@@ -277,7 +277,7 @@ class ClaudeTranslator:
         return {
             name: value
             for name, value in read.items()
-            # What the view adds by itself was not the hook's wish.
+            # Values that the view adds by itself were not set by the hook.
             if name in call.arguments or view.defaults.get(name) != value
         }
 
@@ -285,11 +285,11 @@ class ClaudeTranslator:
 def claude_payload(
     hook_input: HookInput, session: Session, file: str | None, claude_call: ClaudeCall | None
 ) -> HookPayload:
-    """The input in Claude Code's format, with Handrail's names beside it; raises `too_large`."""
+    """Return the input in Claude Code's format, with Handrail's names added; raises `too_large`."""
     fields: dict[str, Any] = {
         "session_id": session.id,
         "transcript_path": "",
-        "cwd": session.whereabouts.directory,
+        "cwd": session.working_directory.directory,
         "permission_mode": _MODES.get(session.mode, "default"),
         "hook_event_name": hook_input.event.pascal,
         **hook_input.extra,
@@ -327,7 +327,7 @@ def _response(
 
 
 def _streams(result: ToolResult) -> dict[str, str]:
-    """What a command printed; for a background job, that it was started."""
+    """Return what a command printed; for a background job, that it was started."""
     if not isinstance(result.data, Mapping) or "stdout" not in result.data:
         return {"stdout": truncated_output(result), "stderr": ""}
     return {name: result.data[name][:MAX_OUTPUT_CHARS] for name in ("stdout", "stderr")}

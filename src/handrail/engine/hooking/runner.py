@@ -1,8 +1,8 @@
-"""Runs a hook's program: in the sandbox like a command, with bounded output and its process tree
-ended.
+"""Runs a hook's program in the sandbox like a command, with limited output, and ends its process
+tree.
 
 Changes to protected names are reverted, as for a command. A hook may write in the workspace only
-while no call does, because its changes could not be told apart from theirs.
+while no call does, because their changes could not be distinguished.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class HookShell(NamedTuple):
 class HookRunner:
     """Runs the hooks of one runtime. `program` is bash; `environment` is all that a hook inherits.
     `required` are properties that the sandbox must enforce. `readable_paths` returns the paths
-    outside the roots that a hook's command names. `read_only` answers whether nothing may be
+    outside the roots that a hook's command names. `read_only` returns whether nothing may be
     changed now.
     """
 
@@ -66,22 +66,22 @@ class HookRunner:
     read_only: Callable[[], bool] = lambda: False
 
     async def run(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
-        """Run the program until it ends or its time is up."""
-        if self.required and (lost := self._lost(spec)):
+        """Run the program until it ends or its time limit is reached."""
+        if self.required and (lost := self._unmet_requirements(spec)):
             return HookProcessResult(
                 error=f"the sandbox does not hold {', '.join(lost)}", not_run=True
             )
         try:
             if spec.unconfined:
-                return process_result(await self._run(spec, message, self._free()))
+                return process_result(await self._run(spec, message, self._unconfined()))
             if spec.background or self.read_only():
-                return await self._run_held(spec, message, self._looking(spec))
+                return await self._run_confined(spec, message, self._read_only_confinement(spec))
             async with self.locks.hold(_ANYTHING):
-                return await self._run_watched(spec, message)
+                return await self._run_tracked(spec, message)
         except ProblemRaised as raised:
             return HookProcessResult(error=raised.problem.message, not_run=True)
 
-    async def _run_watched(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
+    async def _run_tracked(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         """Run the program and record its edits to the files of a finished call."""
         tracker = current_hook_tracker.get()
         if tracker is None:
@@ -93,7 +93,7 @@ class HookRunner:
             await run_in_thread_uncancellable(lambda: tracker.compare(spec.name))
 
     async def _run_guarded(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
-        protection, confinement = self.commands.protection, self._looking(spec)
+        protection, confinement = self.commands.protection, self._read_only_confinement(spec)
         paths, writes = self._confines.paths, self._confines.denials.writes
         snapshot = await protection.snapshot(
             paths.allowed_protected, git_writable=False, sequences=False
@@ -107,7 +107,7 @@ class HookRunner:
         held = self._confines.sandbox.enforced_read_only(confinement)
         repaired: Sequence[NameRepair] = ()
         try:
-            result = await self._run_held(spec, message, confinement)
+            result = await self._run_confined(spec, message, confinement)
         finally:
             repaired = await protection.repair(snapshot, None, held)
         return result._replace(error=_tampering_error(repaired))
@@ -116,7 +116,7 @@ class HookRunner:
     def _confines(self) -> CommandConfinement:
         return self.commands.confinement
 
-    async def _run_held(
+    async def _run_confined(
         self, spec: HookSpec, message: HookPayload, confinement: Confinement
     ) -> HookProcessResult:
         ended = await self._run(spec, message, confinement)
@@ -126,14 +126,14 @@ class HookRunner:
         )
 
     def _hindered(self, ended: ProcessResult, confinement: Confinement) -> str | None:
-        """What in the sandbox probably caused the failure; None if nothing indicates it."""
+        """Return what in the sandbox probably caused the failure; None if nothing indicates it."""
         if not ended.exit_code or ended.timed_out:
             return None
         explain = self._confines.sandbox.why_failed
         why = explain(ended, confinement)
         if why is None or why == explain(ended, confinement._replace(network=True)):
             return why
-        # The settings that open it to commands do not open it to hooks.
+        # The settings that open the sandbox to commands do not apply to hooks.
         return _NO_NETWORK
 
     async def _run(
@@ -152,15 +152,15 @@ class HookRunner:
             )
         )
 
-    def _lost(self, spec: HookSpec) -> list[str]:
+    def _unmet_requirements(self, spec: HookSpec) -> list[str]:
         measured = {} if spec.unconfined else self._confines.sandbox.measured
         return [name for name in self.required if measured.get(name) not in _EFFECTIVE]
 
-    def _free(self) -> Confinement:
-        """No sandbox: the user's own settings say so."""
+    def _unconfined(self) -> Confinement:
+        """Return no confinement: the user's own settings say so."""
         return Confinement(self._confines.paths.roots, network=True, off=True)
 
-    def _looking(self, spec: HookSpec) -> Confinement:
+    def _read_only_confinement(self, spec: HookSpec) -> Confinement:
         return Confinement(
             (),
             self._confines.paths.runtime_paths,
@@ -170,7 +170,7 @@ class HookRunner:
 
 
 def process_result(ended: ProcessResult) -> HookProcessResult:
-    """The ended process as a hook's result."""
+    """Return the ended process as a hook's result."""
     return HookProcessResult(
         ended.exit_code,
         _captured_bytes(ended.stdout),

@@ -1,4 +1,4 @@
-"""Calls that are described instead of carried out: the actions of a dry run, in order, and what the
+"""Describes calls instead of carrying them out: the actions of a dry run in order, and what the
 user is shown of a call.
 """
 
@@ -30,7 +30,7 @@ class PlannedActions:
         self._actions: list[PlannedAction] = []
 
     def note(self, prepared: PreparedCall, plan: Plan | None) -> None:
-        """A call was described instead of carried out."""
+        """Note a call that was described instead of carried out."""
         name, arguments, words = prepared.name, prepared.arguments, prepared.parsed.words
         if words is not None:
             name, arguments = words.tool(name), words.spell(arguments)
@@ -54,7 +54,7 @@ class PlannedActions:
 
 
 def describe_call(prepared: PreparedCall, plan: Plan | None) -> str:
-    """What a call would do, in a line."""
+    """Return what a call would do, in one line."""
     if plan is not None and plan.changes:
         return ", ".join(f"{change.operation} {change.place.shown}" for change in plan.changes)
     analysis = prepared.footprint.command
@@ -65,7 +65,7 @@ def describe_call(prepared: PreparedCall, plan: Plan | None) -> str:
 
 
 def approval_snapshot(prepared: PreparedCall, plan: Plan | None) -> ApprovedSnapshot:
-    """The call as the user is shown it for approval."""
+    """Return the call as the user is shown it for approval."""
     from handrail.engine.planning.preview import full_preview
     from handrail.planmode.approval import ApprovedSnapshot, call_fingerprint, change_shapes
 

@@ -22,8 +22,8 @@ _QUOTE_PREFIX: Final = "  │ "
 
 
 class PlanMode:
-    """Whether the session only plans, its queued calls, and the planned actions of a dry run.
-    `save` persists the mode of a named session.
+    """The plan mode of a session, its queued calls, and the planned actions of a dry run. `save`
+    persists the mode of a named session.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class PlanMode:
         return self._file.read() or ""
 
     def depends_on_queued(self, prepared: PreparedCall) -> bool:
-        """Whether a call can only be planned after a queued call was carried out."""
+        """Return whether a call can only be planned after a queued call was carried out."""
         return self.active and self.queue.depends_on_queued(prepared)
 
     def enter(self) -> str:
-        """Enter plan mode; returns the path of the plan file. Calls in flight keep their clearance."""
+        """Enter plan mode; return the path of the plan file. Running calls keep their clearance."""
         path = self._file.open()
         if not self.active:
             self._save(True)
@@ -68,8 +68,8 @@ class PlanMode:
         self._session.mode = self._clearance.mode.value
         return path
 
-    def _plan(self, given: str) -> str:
-        """The plan file, or what a caller gave that wrote none."""
+    def _plan_text(self, given: str) -> str:
+        """The plan file's content, or the text that a caller gave instead of writing the file."""
         text = self.text
         return text if text.strip() else given
 
@@ -77,12 +77,12 @@ class PlanMode:
         """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
         if not self.active:
             raise messages.NOT_IN_PLAN_MODE.error()
-        if not self._plan(given).strip():
+        if not self._plan_text(given).strip():
             raise messages.NO_PLAN.error(path=self._file.open())
 
     def show(self, announced: Sequence[PlannedPermission], given: str = "") -> str:
-        """The plan for the user: the model's text, with a mark on every line."""
-        self._shown = self._plan(given)
+        """Return the plan for the user: the model's text, with a mark on every line."""
+        self._shown = self._plan_text(given)
         lines = ["The plan, in the model's own words:", *_quote_lines(self._shown)]
         if announced:
             lines += ["It says that it will need (this allows nothing by itself):"]
@@ -96,14 +96,14 @@ class PlanMode:
     def leave(self, announced: Sequence[PlannedPermission], given: str = "") -> PlanModeExit:
         """Leave plan mode after the user approved the plan; raises `stale` if it changed."""
         self.check(given)
-        text = self._plan(given)
+        text = self._plan_text(given)
         if text != self._shown:
             raise messages.PLAN_CHANGED.error()
         self._grants.remember_plan(announced)
         return PlanModeExit(self.end(), text, len(self.queue.pending))
 
     def end(self) -> str:
-        """End plan mode on the user's request; returns the mode that applies now."""
+        """End plan mode at the user's request; return the mode that applies now."""
         self._clearance.stop_planning()
         self._session.mode = self._clearance.mode.value
         self._shown = None
@@ -112,7 +112,7 @@ class PlanMode:
 
 
 def _quote_lines(text: str) -> list[str]:
-    # On every line, so that no line of the model can pass for text of Handrail.
+    # A mark on every line, so that no line of the model looks like text of Handrail.
     return [f"{_QUOTE_PREFIX}{line}" for line in text.splitlines()]
 
 

@@ -1,8 +1,8 @@
-"""Plans of calls: made before a call is cleared, described in a dry run, queued in plan mode; and
-whether a model knows what its plan changes: files it never read, and files that changed since.
+"""Makes the plans of calls, describes them in a dry run, queues them in plan mode; and checks
+whether the model knows what its plan changes: files it never read, and files that changed since.
 
-A file that changed since it was read is `stale` in strict mode. In warn mode an edit still
-applies if the lines that it changes are lines that were shown; an overwrite never does.
+A file that changed since it was read is `stale` in strict mode. In warn mode an edit still applies
+if the lines that it changes were shown; an overwrite never does.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class EditedRegion(NamedTuple):
 def changes_only_shown_lines(
     before: Content | None, after: Content | None, shown: Iterable[str]
 ) -> bool:
-    """Whether every region that the edit changes stands, with a neighbour, in a shown text.
+    """Return whether every region that the edit changes is, with a neighbour, in a shown text.
 
-    False also where that cannot be known: a binary file, a large one, nothing shown.
+    False also if that is unknown: a binary file, a large one, nothing shown.
     """
     texts = [f"\n{text}\n" for text in shown]
     old, new = text_lines(before), text_lines(after)
@@ -70,7 +70,7 @@ def changes_only_shown_lines(
 
 
 def lines_after_edit(before: Content | None, after: Content | None) -> Iterator[str]:
-    """Each changed range as it is after the edit, with a few lines around it."""
+    """Return each changed range as it is after the edit, with a few lines around it."""
     from handrail.tools._lib.diff import changed_spans
 
     old, new = text_lines(before), text_lines(after)
@@ -81,7 +81,7 @@ def lines_after_edit(before: Content | None, after: Content | None) -> Iterator[
 
 
 def text_lines(content: Content | None) -> list[str] | None:
-    """The lines of a file as a reader is shown them; None if it is binary or large."""
+    """Return the lines of a file as a reader is shown them; None if it is binary or large."""
     from handrail.core.text.encoding import detect
 
     if content is None or content.size > MOST_BYTES:
@@ -112,7 +112,7 @@ _KEPT_TEXT_BYTES: Final = 1 << 20
 
 
 class Freshness:
-    """Checks plans against what the calling agent has read; `mode` off: nothing is checked."""
+    """Checks plans against what the calling agent has read; nothing is checked if `mode` is off."""
 
     def __init__(
         self, mode: Mode, reads: ReadStates, files: Files, now_ns: Callable[[], int]
@@ -121,11 +121,11 @@ class Freshness:
         self._states = reads
         self._files = files
         self._now_ns = now_ns
-        # Agent and file, where the note about changing an unread file has been given.
+        # Agent and file for which the note about changing an unread file was given.
         self._noted_unread: set[tuple[str, str]] = set()
 
     def check(self, plan: Plan, agent: str) -> list[str]:
-        """Notes for the model; raises `stale` for a plan that must not be carried out."""
+        """Return notes for the model; raises `stale` for a plan that must not be carried out."""
         if self._mode == "off" or plan.relies_on == "nothing":
             return []
         return [
@@ -168,7 +168,7 @@ class Freshness:
                 continue
             if known is None and change.before is not None:
                 self._noted_unread.add((agent, absolute))
-            if whole or (known is not None and known.whole and self._same(known, change)):
+            if whole or (known is not None and known.whole and self._is_same(known, change)):
                 record = ReadRecord(self._now_ns() / 1e9, 1, 0, stat, True, change.after.digest)
                 reads.record_read(absolute, record, _text(change.after))
             elif known is not None:
@@ -177,23 +177,23 @@ class Freshness:
     def _mark_part_written(
         self, reads: ReadState, known: ReadRecord, stat: Stat, change: Change
     ) -> None:
-        """The agent knows the lines it has written, and the others as well as before."""
+        """Note that the agent knows the lines it has written, and the others as well as before."""
         absolute = change.place.absolute
         shown = reads.texts(absolute)
-        if self._same(known, change):
+        if self._is_same(known, change):
             reads.record_read(absolute, known._replace(stat=stat, digest=change.after_hash))
         for text in (*shown, *lines_after_edit(change.before, change.after)):
             reads.add_text(absolute, text)
 
     def has_read(self, place: Place, digest: str | None, agent: str) -> bool:
-        """Whether the agent's last sight of a file is of this content."""
+        """Return whether the agent's last read of a file had this content."""
         known = self._states.for_agent(agent).get(place.absolute)
         return known is not None and known.digest is not None and known.digest == digest
 
     def update_after_hook(
         self, place: Place, before: str | None, after: Content | None, stat: Stat | None, agent: str
     ) -> None:
-        """The agent was shown how `before` became `after`: if it knew the one, it knows both."""
+        """Note that the agent was shown how `before` became `after`, if it knew `before`."""
         reads = self._states.for_agent(agent)
         known = reads.get(place.absolute)
         if known is None or after is None or stat is None or known.digest != before:
@@ -203,23 +203,23 @@ class Freshness:
         reads.record_read(place.absolute, record, text)
 
     def record_shown(self, shown: FileRead, reads: ReadState) -> None:
-        """A tool of the user's own showed a file."""
+        """Record that a tool of the user's own showed a file."""
         record_shown(reads, shown, self._files, self._now_ns())
 
     def _stat(self, change: Change) -> Stat | None:
         try:
             return self._files.stat(change.place)
         except ProblemRaised:
-            # The change was made; a failed look at its result does not make it a failure.
+            # The change was made; a failed stat of the result does not make it a failure.
             return None
 
     def _note(self, change: Change, plan: Plan, agent: str) -> str | None:
         reads = self._states.for_agent(agent)
         record = reads.get(change.place.absolute)
         if record is None:
-            return self._unread(change, agent)
-        if self._same(record, change):
-            return None if record.whole or plan.relies_on == "part" else self._in_part(change)
+            return self._unread_note(change, agent)
+        if self._is_same(record, change):
+            return None if record.whole or plan.relies_on == "part" else self._part_note(change)
         if plan.relies_on == "all" or self._mode == "strict":
             raise self._stale(record, change, reads)
         if self._shows_same_lines(record, change):
@@ -229,26 +229,26 @@ class Freshness:
             raise self._stale(record, change, reads)
         return f"{change.path} had changed since it was read; the edited lines had not"
 
-    def _unread(self, change: Change, agent: str) -> str | None:
+    def _unread_note(self, change: Change, agent: str) -> str | None:
         if self._mode == "strict":
             raise messages.NOT_READ.error(path=change.path, field="path")
         if (agent, change.place.absolute) in self._noted_unread:
             return None
         return f"{change.path} was changed without having been read first"
 
-    def _in_part(self, change: Change) -> str:
+    def _part_note(self, change: Change) -> str:
         if self._mode == "strict":
             raise messages.PARTLY_READ.error(path=change.path, field="path")
         return f"{change.path} was replaced although only a part of it had been read"
 
-    def _same(self, record: ReadRecord, change: Change) -> bool:
+    def _is_same(self, record: ReadRecord, change: Change) -> bool:
         if change.seen is not None and record.stat.settled and record.stat.same_as(change.seen):
             return True
         return record.digest is not None and record.digest == change.before_hash
 
     def _shows_same_lines(self, record: ReadRecord, change: Change) -> bool:
-        """Whether the edit stays in the shown range of a file too large to be hashed whole, and
-        that range reads as it did.
+        """Return whether the edit stays in the shown range of a file too large to be hashed whole,
+        and that range is unchanged.
         """
         from handrail.core.text.content_compare import changed_line_numbers
 
@@ -264,7 +264,7 @@ class Freshness:
 
     def _stale(self, record: ReadRecord, change: Change, reads: ReadState) -> ProblemRaised:
         modified = change.seen.mtime_ns / 1e9 if change.seen is not None else self._now_ns() / 1e9
-        when = f"read at {_clock(record.read_at)}, modified at {_clock(modified)}"
+        when = f"read at {_time_text(record.read_at)}, modified at {_time_text(modified)}"
         diff = self._diff_of_shown(record, change, reads)
         return ProblemRaised(
             "stale",
@@ -274,7 +274,7 @@ class Freshness:
         )
 
     def _diff_of_shown(self, record: ReadRecord, change: Change, reads: ReadState) -> str:
-        """What changed in the text that was shown last; empty if that text was not kept."""
+        """Return what changed in the text that was shown last; empty if that text was not kept."""
         lines = text_lines(change.before)
         if record.whole:
             text = reads.text(change.place.absolute)
@@ -302,7 +302,7 @@ def _text(content: Content) -> str | None:
     return None if lines is None else "\n".join(lines)
 
 
-def _clock(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
@@ -314,8 +314,7 @@ class CallPlanner:
     plan_mode: PlanMode
     grants: SessionGrants
     timers: DeadlineTimer
-    # Where large contents go that a commit replaces; None: they are not kept, or nothing is
-    # committed.
+    # Where a commit keeps large contents that it replaces; None if it keeps none.
     blobs: Blobs | None
     # What a dry run has described.
     actions: PlannedActions = field(default_factory=PlannedActions)
@@ -328,7 +327,7 @@ class CallPlanner:
             await tool.preflight(state.prepared.parsed.model, state.context)
 
     async def plan(self, state: CallState) -> Plan | None:
-        """The call's plan; None if it can only be planned after a queued call has run."""
+        """Return the call's plan; None if it can only be planned after a queued call has run."""
         prepared = state.prepared
         try:
             return await self.make_plan(state)
@@ -357,7 +356,7 @@ class CallPlanner:
         return plan
 
     def describe(self, state: CallState, plan: Plan | None, decision: Decision) -> Outcome:
-        """The outcome of a call that is described in a dry run or queued in plan mode."""
+        """Return the outcome of a call that is described in a dry run or queued in plan mode."""
         from handrail.engine.planning.preview import call_preview
 
         if decision is Decision.QUEUE:
@@ -381,7 +380,8 @@ class CallPlanner:
         if outcome is None or entry is None or not outcome.output.modifiers:
             return
         builtin = entry.origin is ToolOrigin.BUILTIN
-        # What a built-in tool has read is known, and most calls say nothing else.
+        # The files that a built-in tool has read are known already, and most calls have no other
+        # modifiers.
         if builtin and set(map(type, outcome.output.modifiers)) == {FileRead}:
             return
         kept: list[Modifier] = []

@@ -19,14 +19,14 @@ _MOST: Final = 2_000_000
 # The comparison is quadratic; beyond this many pairs of lines a change is shown as one block.
 _PAIRS: Final = 250_000
 _LINES: Final = 20_000
-# What tools cut their own previews to.
+# The length to which tools cut their own previews.
 _SHORT: Final = 400
 _NARROW: Final = 490
 
 
 def whole_diff(plan: Plan) -> str | None:
-    """All changed lines of all files; None if the plan's own preview shows them, if it is too
-    much, or if it is no text.
+    """Return all changed lines of all files; None if the plan's own preview shows them, if they are
+    too many, or if the content is not text.
     """
     lines = plan.preview.split("\n")
     cut = len(lines) > _SHORT or any(len(line) > _NARROW for line in lines)
@@ -40,8 +40,8 @@ def whole_diff(plan: Plan) -> str | None:
 
 def _diff_lines(change: Change) -> Iterator[str]:
     before, after = _text(change.before), _text(change.after)
-    head = _common(before, after)
-    tail = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - head)
+    head = _common_prefix(before, after)
+    tail = min(_common_prefix(before[::-1], after[::-1]), min(len(before), len(after)) - head)
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
     names = (shown(f"a/{change.path}") if before else "/dev/null", shown(f"b/{change.path}"))
     if len(old) * len(new) <= _PAIRS and len(before) + len(after) <= _LINES:
@@ -54,7 +54,7 @@ def _diff_lines(change: Change) -> Iterator[str]:
     yield from (f"+{line}" for line in new)
 
 
-def _common(one: Sequence[str], two: Sequence[str]) -> int:
+def _common_prefix(one: Sequence[str], two: Sequence[str]) -> int:
     most = min(len(one), len(two))
     return next((at for at in range(most) if one[at] != two[at]), most)
 
@@ -72,25 +72,25 @@ def call_preview(prepared: PreparedCall, plan: Plan | None) -> str:
     analysis = prepared.footprint.command
     if analysis is None:
         return prepared.tool.preview(prepared.args)
-    return "\n".join([*_surroundings(prepared, analysis), *_lines(analysis)])
+    return "\n".join([*_command_context(prepared, analysis), *_lines(analysis)])
 
 
 def full_preview(prepared: PreparedCall, plan: Plan | None) -> str:
-    """The preview without truncation, and the arguments of a call of which nothing else is known."""
+    """Return the preview without truncation, or the arguments of a call without a preview."""
     if plan is None:
-        return call_preview(prepared, plan) or _in_full(prepared)
+        return call_preview(prepared, plan) or _full_arguments(prepared)
     return whole_diff(plan) or plan.preview
 
 
-def _in_full(prepared: PreparedCall) -> str:
+def _full_arguments(prepared: PreparedCall) -> str:
     arguments = caller_arguments(prepared)
     if all(fits_one_line(value) for value in arguments.values()):
         return ""
     return json.dumps(arguments, indent=2, ensure_ascii=False, default=repr)
 
 
-def _surroundings(prepared: PreparedCall, analysis: CommandAnalysis) -> list[str]:
-    """What decides about a command as much as its text does."""
+def _command_context(prepared: PreparedCall, analysis: CommandAnalysis) -> list[str]:
+    """Return what decides about a command as much as its text does."""
     lines = [f"directory: {analysis.cwd}"] if analysis.cwd else []
     variables = prepared.arguments.get("env")
     if isinstance(variables, Mapping):

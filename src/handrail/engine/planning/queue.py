@@ -1,5 +1,5 @@
-"""The calls that plan mode has queued. Only the user approves or rejects; an approved call goes
-through the whole pipeline and is checked again.
+"""The calls that plan mode has queued. Only the user approves or rejects them; an approved call
+goes through the whole pipeline and is checked again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class QueuePersistence:
 
 
 class PlanQueue:
-    """The calls that wait for the user. `keeping` None: the queue is not stored."""
+    """The calls that wait for the user. The queue is not stored if `keeping` is None."""
 
     runner: Lazy[QueuedCallRunner]
 
@@ -96,7 +96,8 @@ class PlanQueue:
     async def approve(
         self, ids: str | Iterable[str] | None = None, *, first: int | None = None
     ) -> list[ToolResult]:
-        """Carry out queued calls in their order: these, the first `first`, or all pending ones.
+        """Carry out queued calls in their order: those with these ids, the first `first`, or all
+        pending ones.
 
         The user is not asked again about what was shown. Rules, guards and hooks check each call
         again; a call whose plan is no longer what was shown needs a new approval, or is refused and
@@ -109,7 +110,7 @@ class PlanQueue:
                 return [await self._carry_out(item) for item in chosen]
 
     async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
-        """Reject these calls, or all that are pending or failed; raises `not_found` likewise."""
+        """Reject these calls, or all pending or failed ones; raises `not_found` like `approve`."""
         from handrail.planmode.item import PlanStatus
 
         async with self._one_at_a_time:
@@ -118,16 +119,16 @@ class PlanQueue:
             chosen = self._chosen(ids, None, among=droppable)
             gone = [replace(item, status=PlanStatus.REJECTED) for item in chosen]
             for item in gone:
-                self._put(item)
+                self._replace_item(item)
             return gone
 
     def add(self, state: CallState, plan: Plan | None) -> Outcome:
-        """Queue a call that plan mode does not carry out; raises `denied` if too many are pending."""
+        """Queue a call that plan mode does not carry out; `denied` if too many are pending."""
         prepared = state.prepared
         if len(self.pending) >= MAX_PENDING_CALLS:
             raise messages.QUEUE_FULL.error(limit=MAX_PENDING_CALLS)
         if self._items and not self.pending:
-            self._begin_anew()
+            self._drop_plan()
         item = self._item(prepared, plan)
         self._items.append(item)
         if self._keeping is not None:
@@ -140,7 +141,7 @@ class PlanQueue:
         return Outcome(Status.PLANNED, Output(text, item.preview or None, queued, meta=queued))
 
     def depends_on_queued(self, prepared: PreparedCall) -> bool:
-        """Whether a call concerns a file that a queued call would write."""
+        """Return whether a call concerns a file that a queued call would write."""
         written = {path for item in self.pending for path in item.binding.paths}
         return any(place.path in written for place in prepared.places.values())
 
@@ -153,7 +154,8 @@ class PlanQueue:
         paths = [one.path for one in seen.shapes] or [one.path for one in prepared.places.values()]
         said = prepared.arguments.get("description")
         return PlanItem(
-            # With a part of its hash: what is approved by name is what was seen by that name.
+            # The id contains a part of the plan's hash, so that an approval by id is about what was
+            # shown.
             id=f"{order}-{seen.fingerprint[:4]}",
             tool=prepared.name,
             args=prepared.arguments,
@@ -167,16 +169,16 @@ class PlanQueue:
         )
 
     async def _carry_out(self, item: PlanItem) -> ToolResult:
-        promise = item.approval(self._built())
+        promise = item.approval(self._written_hashes())
         result = await self.runner.value.run(_call_id(item), item, promise)
         item = item.after_attempt(result, ran=result.status in _EXECUTED)
         if promise.changed_to is not None and item.pending:
             item = item.with_snapshot(promise.changed_to)
-        self._put(item)
+        self._replace_item(item)
         return result
 
-    def _built(self) -> dict[str, str | None]:
-        """The hashes that approved calls left their files with, later calls last."""
+    def _written_hashes(self) -> dict[str, str | None]:
+        """Return the hashes of the files that approved calls wrote, later calls last."""
         return {path: digest for item in self._items for path, digest in item.binding.results}
 
     def _chosen(
@@ -196,12 +198,12 @@ class PlanQueue:
         found = {_find_item(waiting, name).id for name in wanted}
         return [item for item in waiting if item.id in found]
 
-    def _put(self, item: PlanItem) -> None:
+    def _replace_item(self, item: PlanItem) -> None:
         self._items = [item if one.id == item.id else one for one in self._items]
         if self._keeping is not None:
             self._keeping.save(item)
 
-    def _begin_anew(self) -> None:
+    def _drop_plan(self) -> None:
         """Drop a plan whose calls are all settled."""
         for item in self._items:
             if self._keeping is not None:
@@ -213,9 +215,10 @@ class PlanQueue:
 
 
 def _call_id(item: PlanItem) -> str:
-    """The call id of an attempt, equal in all processes, so that the call happens once. That of an
-    agent's call belongs to the turn that has queued it: a rewind of the turn reverts it. Others are
-    derived by a hash, because ids that contain one of Handrail's own ids are not accepted from callers.
+    """Return the call id of an attempt, equal in all processes, so that the call runs once. The id
+    of an agent's call belongs to the turn that has queued it: a rewind of the turn reverts it.
+    Others are derived by a hash, because ids that contain one of Handrail's own ids are not
+    accepted from callers.
     """
     if is_agent_call(item.tool_call_id):
         return f"{item.tool_call_id}-plan-{item.binding.attempt}"
@@ -224,7 +227,7 @@ def _call_id(item: PlanItem) -> str:
 
 
 def _find_item(waiting: Sequence[PlanItem], name: str) -> PlanItem:
-    """The item with this id, or with this number if only one has it."""
+    """Return the item with this id, or with this number if only one has it."""
     found = [item for item in waiting if name in (item.id, str(item.order))]
     if len(found) != 1:
         ids = ", ".join(item.id for item in waiting) or "nothing waits"

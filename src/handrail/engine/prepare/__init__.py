@@ -1,1 +1,1 @@
-"""The first half of a call: parse, validate, resolve paths, work out the footprint."""
+"""The first half of a call: parse, validate, resolve paths, determine the footprint."""

@@ -1,7 +1,8 @@
-"""A provider's argument text, or a caller's mapping, as one plain JSON object or a refusal.
+"""Turns a provider's argument text, or a caller's mapping, into one plain JSON object, or refuses
+it.
 
-Two readers of the same arguments must never disagree, so nothing ambiguous is let in:
-no duplicate keys, no NaN, no lone surrogates, no depth that another parser would refuse.
+Two readers of the same arguments must never disagree, so ambiguous input is refused: duplicate
+keys, NaN, lone surrogates, a depth that another parser would refuse.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.engine import messages
 
 MAX_CHARS: Final = 32 * 1024 * 1024
-# What a model or a client may send; a program of one's own may send more.
+# The limit for a model or a client; the host program may send more.
 MAX_BYTES: Final = 8 * 1024 * 1024
 MAX_DEPTH: Final = 64
-# Longer integers cannot be written back as decimal text by default, nor read by others.
+# By default Python cannot write longer integers as decimal text, and other parsers cannot read
+# them.
 MAX_INTEGER_BITS: Final = 1024
 
 _CONSTANTS: Final = frozenset({bool, type(None)})
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments in a provider's JSON text; raises `invalid_arguments`."""
+    """Return the arguments in a provider's JSON text; raises `invalid_arguments`."""
     if not text or text.isspace():
         return {}
     value = load_json(text)
@@ -39,7 +41,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def load_json(text: str) -> Any:
-    """One JSON value of any kind, read strictly; raises `invalid_arguments`."""
+    """Parse one JSON value of any kind, strictly; raises `invalid_arguments`."""
     if len(text) > MAX_CHARS:
         raise _refused(
             f"the arguments are {len(text):,} characters long, the limit is {MAX_CHARS:,}",
@@ -56,13 +58,15 @@ def load_json(text: str) -> Any:
 
 
 def exceeds_limit(arguments: Any) -> bool:
-    """Whether arguments are larger than `MAX_BYTES`: as JSON text, or as the texts in a parsed value."""
+    """Return whether arguments are larger than `MAX_BYTES`: as JSON text, or as the texts in a
+    parsed value.
+    """
     if isinstance(arguments, str):
         return _size(arguments) > MAX_BYTES
     total, waiting = 0, [arguments]
     while waiting:
         value = waiting.pop()
-        # Each value counts a little, so that a million empty ones are not nothing.
+        # Each value counts a little, so that a million empty ones count too.
         total += 2
         if isinstance(value, str):
             total += _size(value)
@@ -76,19 +80,19 @@ def exceeds_limit(arguments: Any) -> bool:
 
 
 def too_large() -> Problem:
-    """The refusal of arguments that exceed the limit."""
+    """Return the refusal of arguments that exceed the limit."""
     return messages.ARGUMENTS_TOO_LARGE.fill(limit=MAX_BYTES)
 
 
 def _size(text: str) -> int:
-    """The length in bytes, counted no further than needed."""
+    """Return the length in bytes, counted no further than needed."""
     if len(text) > MAX_BYTES or text.isascii():
         return len(text)
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def check_plain(arguments: Mapping[str, Any]) -> None:
-    """Refuse what could not have come from JSON text; raises `invalid_arguments`."""
+    """Refuse values that JSON text cannot contain; raises `invalid_arguments`."""
     for key, value in arguments.items():
         _check_key(key)
         _check(value, key, 2)

@@ -1,7 +1,7 @@
-"""Arguments of the wrong type: repaired where there is one harmless reading, else explained.
+"""Arguments of the wrong type: repaired if there is one harmless interpretation, else explained.
 
-Driven by the tool's schema, so it works for any tool. It never bends a value that already
-fits, never takes anything for true or false by its truthiness, and never guesses a name.
+Driven by the tool's schema, so it works for any tool. It never changes a value that already fits,
+never uses truthiness as a boolean, and never guesses a name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORDS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": Fals
 _MAX_REASONS: Final = 10
 _NO_UNITS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType({})
 _NO_NAMES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
-# Under these names pydantic gives the limit that a number exceeds.
+# The names under which pydantic reports the limit that a number exceeds.
 _LIMITS: Final = frozenset({"ge", "gt", "le", "lt"})
 _TAGS: Final = re.compile(r"(str|int|float|bool|none|any|nullable)|.*[\[(].*")
 
@@ -44,15 +44,15 @@ class CoercedArguments(NamedTuple):
 def validate_coerced(
     spec: ArgumentSpec, arguments: Mapping[str, Any]
 ) -> tuple[CoercedArguments, BaseModel]:
-    """The arguments with harmless mistakes repaired, and as the tool takes them; raises pydantic's
-    ValidationError for any other mistake.
+    """Return the arguments with harmless mistakes repaired, and the tool's model of them; raises
+    pydantic's ValidationError for any other mistake.
     """
     repaired = coerce(spec.model, arguments)
     try:
         return repaired, spec.validate(repaired.arguments)
     except ValidationError:
         try:
-            # What JSON has no word for (a tuple, a date) is accepted in its JSON form.
+            # Types that JSON lacks (a tuple, a date) are accepted in their JSON form.
             return repaired, spec.model.model_validate_json(json.dumps(repaired.arguments))
         except ValidationError:
             pass
@@ -179,7 +179,7 @@ def _to_array(value: Any, schema: Schema) -> Any:
         return _all_repaired(value, items)
     if isinstance(value, str) and value.lstrip().startswith("["):
         inside = _json_text(value)
-        # "[1]" may be JSON or a glob: as a list of strings it is taken only if it is one.
+        # "[1]" may be JSON or a glob: as a list of strings it is accepted only if it is one.
         strings = isinstance(items, dict) and items.get("type") == "string"
         if isinstance(inside, list) and (not strings or _fits(inside, schema)):
             return _all_repaired(inside, items)
@@ -235,10 +235,10 @@ def explain_errors(
     units: Mapping[str, Callable[[Any], Any]] = _NO_UNITS,
     inner: Mapping[str, Mapping[str, str]] = _NO_NAMES,
 ) -> ProblemRaised:
-    """All that is wrong with the arguments, in the caller's own names.
+    """Return everything that is wrong with the arguments, in the caller's own names.
 
-    `spelled` maps canonical names to the caller's; `accepted` are the names that the model
-    was shown, to list and to suggest from. `units` turns values of canonical arguments into the
+    `spelled` maps canonical names to the caller's; `accepted` are the names that the model was
+    shown, to list and to suggest from. `units` turns values of canonical arguments into the
     caller's units; `inner` has the caller's names for those inside an argument.
     """
     reasons: dict[str, list[str]] = {}
@@ -254,7 +254,7 @@ def explain_errors(
             said, value = _in_units(said, value, one.get("ctx", {}), units[top])
         reasons.setdefault(place, []).append(_reason(one["type"], said, value))
         if one["type"] == "extra_forbidden":
-            # Inside an argument, the names of the others are no suggestion.
+            # Inside an argument, the names of the other arguments are not suggested.
             known = (accepted or [*spelled.values()]) if len(one["loc"]) == 1 else ()
             reasons[place] = [_not_an_argument(name, known)]
     sentences = [_sentence(place, found) for place, found in reasons.items()]
@@ -271,7 +271,7 @@ def explain_errors(
 def _in_units(
     said: str, value: Any, limits: Mapping[str, Any], convert: Callable[[Any], Any]
 ) -> tuple[str, Any]:
-    """The sentence about a limit and the value beyond it, both in the caller's unit."""
+    """Return the sentence about a limit and the value beyond it, both in the caller's unit."""
     for name in _LIMITS & limits.keys():
         head, _, _ = said.rpartition(" ")
         return f"{head} {convert(limits[name])}", convert(value)
@@ -284,7 +284,7 @@ def _place(name: str, rest: Sequence[int | str]) -> str:
 
 
 def _is_tag(step: int | str) -> bool:
-    # For a union pydantic adds the alternative it tried ("list[str]") to the location.
+    # For a union pydantic adds the alternative that it tried ("list[str]") to the location.
     return isinstance(step, str) and _TAGS.fullmatch(step) is not None
 
 
@@ -293,10 +293,10 @@ def _reason(kind: str, message: str, value: Any) -> str:
         return "is required"
     plain = message.removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
     if kind in ("too_short", "too_long"):
-        # The value itself shows how many there are "after validation".
+        # The value itself shows how many items there are "after validation".
         plain = plain.partition(" after validation")[0].removeprefix("List ")
     plain = plain.replace("a valid tuple", "a valid list")
-    # What a check of all arguments says names the value itself.
+    # The message of a check of all arguments names the value itself.
     if ", got " in plain or (kind == "value_error" and isinstance(value, dict)):
         return plain
     return f"{plain}, not {_brief(value)}"
@@ -308,7 +308,7 @@ def _not_an_argument(name: str, accepted: Sequence[str]) -> str:
 
 
 def _sentence(place: str, reasons: Sequence[str]) -> str:
-    # The alternatives of a union end in the same ", not <value>": say it once.
+    # The alternatives of a union end in the same ", not <value>": it is written once.
     endings = {reason.rpartition(", not ")[2] for reason in reasons}
     if len(reasons) > 1 and len(endings) == 1:
         heads = [reason.rpartition(", not ")[0].removeprefix("should be ") for reason in reasons]
@@ -323,7 +323,7 @@ def _brief(value: Any) -> str:
 
 
 class _Short(reprlib.Repr):
-    """Cuts while it writes: an argument of megabytes costs nothing to mention."""
+    """Shortens while it writes, so that mentioning an argument of megabytes is cheap."""
 
     def __init__(self) -> None:
         super().__init__()

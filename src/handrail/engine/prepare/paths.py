@@ -1,4 +1,6 @@
-"""The paths of a call: each resolved and contained, and what the call touches because of them."""
+"""The paths of a call: resolves each inside the roots, and determines what the call touches because
+of them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from handrail.core.effects import Effects, find_excess
 from handrail.core.footprint import NOTHING, Access, Footprint, Touch
 from handrail.core.outputs import output_call_id
 from handrail.core.paths import PathUse
-from handrail.core.places import ASIDE, Place
+from handrail.core.places import PLAN_FILE_ROOT, Place
 from handrail.core.ports.machine import Files
 from handrail.core.problems import ProblemRaised
 from handrail.engine import messages
@@ -57,15 +59,15 @@ def _locate(value: PathValue, files: Files) -> Place:
 
 
 def output_touch(entry: ToolEntry, name: str, handle: str) -> Touch:
-    """What a call touches that reads an earlier result; raises if its tool cannot."""
+    """Return the touch of a call that reads an earlier result; raises if its tool cannot."""
     if not entry.tool.reads_outputs:
         raise _no_file(handle, name)
     return Touch(handle, Access.READ)
 
 
 def tree_touch(name: str, place: Place) -> Touch:
-    """What a call touches that searches a folder. The plan file lies in no tree: it is refused."""
-    if place.root == ASIDE:
+    """The touch of a call that searches a folder. The plan file lies in no tree: it is refused."""
+    if place.root == PLAN_FILE_ROOT:
         raise messages.PATH_NOT_SEARCHABLE.error(path=place.path, field=name)
     return Touch(f"tree:{place.absolute}", Access.READ)
 
@@ -77,10 +79,10 @@ def _no_file(given: str, name: str) -> ProblemRaised:
 def call_footprint(
     entry: ToolEntry, args: Any, touches: Sequence[Touch], files: Files
 ) -> Footprint:
-    """What the call touches: its paths, and what the tool states or says of this call.
+    """Return what the call touches: its paths, and what the tool states or computes for this call.
 
-    Raises `internal` for a footprint that goes beyond the stated effects, and
-    `outside_workspace` for one of a tool of the user's own that leads out of the workspace.
+    Raises `internal` for a footprint that goes beyond the stated effects, and `outside_workspace`
+    for one of a tool of the user's own that leads out of the workspace.
     """
     said = entry.tool.footprint(args) if entry.touches.computed else None
     if said is None:
@@ -100,19 +102,19 @@ def call_footprint(
         said = _contained(said, files)
     if said.command is not None or not touches:
         return said
-    # Whatever else it touches, rules about its path arguments bind it.
+    # Rules about its path arguments apply, whatever else it touches.
     known = {_path(touch) for touch in said.touches}
     missing = [touch for touch in touches if _path(touch) not in known]
     return said._replace(touches=(*missing, *said.touches)) if missing else said
 
 
 def _typed(key: str, access: str) -> Touch:
-    """A touch as the tool's author may write it; raises ValueError for an unknown access."""
+    """Return a touch from the author's form of it; raises ValueError for an unknown access."""
     return Touch(key, Access(access))
 
 
 def _contained(footprint: Footprint, files: Files) -> Footprint:
-    """The footprint with the real name of each path, so that rules about them bind."""
+    """Return the footprint with the real name of each path, so that rules about paths apply."""
     touches = tuple([_real(touch, footprint, files) for touch in footprint.touches])
     return footprint._replace(touches=touches)
 
@@ -124,7 +126,7 @@ def _real(touch: Touch, footprint: Footprint, files: Files) -> Touch:
     try:
         return touch._replace(key=f"{kind}:{files.locate(path).absolute}")
     except ProblemRaised:
-        # An open-ended call is asked about, wherever it leads.
+        # The user is asked about an open-ended call, wherever it leads.
         if footprint.open_ended:
             return touch
         raise
@@ -136,8 +138,8 @@ def _path(touch: Touch) -> str:
 
 
 def check_agent_writes(prepared: PreparedCall) -> None:
-    """Refuse a command of an agent that may not change files if the text of the command shows
-    that it would; the sandbox prevents any other write.
+    """Refuse a command of an agent that may not change files if the text of the command shows that
+    it would; the sandbox prevents any other write.
     """
     call, analysis, access = (
         prepared.call,

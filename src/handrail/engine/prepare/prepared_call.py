@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class ExecutorKind(Enum):
     """How a call is carried out."""
 
-    # The hash of `Enum` is a function in Python, and each call looks up its executor.
+    # The hash of an `Enum` member is computed in Python, and each call looks up its executor.
     __hash__ = object.__hash__
 
     PLAN = "plan"
@@ -39,19 +39,19 @@ class ExecutorKind(Enum):
 class ParsedArguments(NamedTuple):
     """The arguments of a call in canonical names; written by parsing and validation."""
 
-    # As the caller gave them, coerced where that was needed.
+    # As the caller gave them, coerced where needed.
     arguments: Mapping[str, Any]
     # As the tool takes them; None until they are valid.
     model: BaseModel | None = None
     # Notes about values that were coerced.
     coerced: tuple[str, ...] = ()
-    # Arguments that were accepted and have no meaning here.
+    # Arguments that were accepted but have no effect.
     ignored: tuple[str, ...] = ()
-    # From canonical names to the names that the caller used.
+    # Maps canonical names to the names that the caller used.
     caller_names: Mapping[str, str] = {}
-    # How the dialect begins a result: from our first words to the dialect's.
+    # How the dialect begins a result: maps Handrail's first words to the dialect's.
     result_prefixes: Mapping[str, str] = {}
-    # The names in which the caller is answered; None: canonical ones.
+    # The names in which the caller is answered; None means the canonical ones.
     words: CallerWords | None = None
 
 
@@ -63,7 +63,7 @@ class CallScope(NamedTuple):
     reads_only: bool = True
     risk: Risk = Risk.SAFE
     kind: ExecutorKind = ExecutorKind.DIRECT
-    # Whether the call is a plain read: without risk, command, preflight or policy of its tool.
+    # Whether the call is a plain read: its tool adds no risk, command, preflight or policy.
     plain_read: bool = False
     # Whether a program that the call starts must not be able to change any file.
     writes_nothing: bool = False
@@ -71,7 +71,7 @@ class CallScope(NamedTuple):
 
 @dataclass(slots=True)
 class CallOrigin:
-    """Where a call comes from; written by the code that accepts calls."""
+    """The origin of a call; written by the code that accepts calls."""
 
     # Whether the caller chose the id, so that a repeated call returns the recorded result.
     has_client_id: bool = False
@@ -79,11 +79,12 @@ class CallOrigin:
     response: str | None = None
     # The user's approval of the call while it was queued by plan mode.
     approval: PlanApproval | None = None
-    # When the caller made the call, by the monotonic clock; None: when it began to run.
+    # When the caller made the call, by the monotonic clock; None means when it began to run.
     made: float | None = None
-    # The position in a batch; None for a call of its own.
+    # The position in a batch; None for a call outside a batch.
     batch: BatchPosition | None = None
-    # The refusal unless the call only reads: its message did not end with tool calls.
+    # The refusal of a call that does not only read, because its message did not end with tool
+    # calls.
     reads_only_because: Problem | None = None
 
 
@@ -96,7 +97,7 @@ class PreparedCall:
     """A call that is ready to run, or that has a `problem`."""
 
     call: ToolCall
-    # Who makes the call, with the policy that applies.
+    # The caller, with the policy that applies.
     principal: Principal
     # The tool; None if the name is unknown.
     entry: ToolEntry | None = None
@@ -144,11 +145,11 @@ class PreparedCall:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the call only reads, or only leads to calls that are judged by themselves."""
+        """Whether the call only reads, or only leads to calls that are judged separately."""
         tool = self.tool
         return self.reads_only or (tool.leads_to_calls and tool.effects == Effects.SESSION)
 
     @property
     def risk(self) -> Risk:
-        """How much the call could harm."""
+        """How much harm the call could do."""
         return self.scope.risk

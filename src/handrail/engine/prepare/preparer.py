@@ -58,7 +58,7 @@ class CallIds:
     """Gives out call ids and turn numbers. Grants for one turn end when the next turn begins."""
 
     def __init__(self, prefix: str, first_turn: int, grants: SessionGrants) -> None:
-        # Ids of our own must be new even where a named session goes on in another process.
+        # Generated ids must be new even if a named session continues in another process.
         self._prefix = prefix
         self._ids = itertools.count(1)
         self._next_turn = first_turn

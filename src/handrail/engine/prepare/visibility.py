@@ -1,4 +1,4 @@
-"""Which tools a caller may use: by the limits of its agent, and if it is a model, by what it was
+"""Decides which tools a caller may use: by the limits of its agent and, for a model, by what it was
 shown.
 """
 
@@ -19,7 +19,7 @@ from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
 from handrail.policy.agents import AgentAccess, Agents
 
-# A shown tool that leads to others: these may be called although no array names them.
+# A shown tool that leads to others, which may be called although no declaration names them.
 DOORS: Final[Mapping[str, tuple[str, ...]]] = {ENTER: (LEAVE,)}
 # Stands for every tool that the host program's `resolve_tool` may find.
 RESOLVED_TOOLS: Final = "*"
@@ -27,7 +27,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
 
 
 def callable_tools(shown: Iterable[str]) -> frozenset[str]:
-    """The tools that a model may call that is shown these: they, and the tools they lead to."""
+    """The tools that a model which is shown these may call: they, and the tools they lead to."""
     names = set(shown)
     for name in tuple(names):
         names.update(DOORS.get(name, ()))
@@ -35,9 +35,9 @@ def callable_tools(shown: Iterable[str]) -> frozenset[str]:
 
 
 def drop_hidden_names(problem: Problem, hidden: frozenset[str]) -> Problem:
-    """The problem without its hint, if that names a tool that the caller was not shown.
+    """Return the problem without its hint if that names a tool that the caller was not shown.
 
-    Only names with an underscore are looked for: the others are words of the language.
+    Only names with an underscore are searched: the others are ordinary words.
     """
     if problem.hint is None or hidden.isdisjoint(_NAME.findall(problem.hint)):
         return problem
@@ -52,8 +52,8 @@ class ToolVisibility:
     vocabulary: Vocabulary
     session: Session
     agents: Agents
-    # By reader: the canonical names that its last `declare` lets its model call. They bind the
-    # calls of a model's message; an agent that nothing was declared for is not bound.
+    # By reader: the canonical names that its last `declare` lets its model call. They restrict the
+    # calls of a model's message; an agent for which nothing was declared is not restricted.
     _declared: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def record_declared(self, reader: str, tools: frozenset[str]) -> None:
@@ -61,11 +61,13 @@ class ToolVisibility:
         self._declared[reader] = tools
 
     def find_declared(self, reader: str) -> frozenset[str] | None:
-        """What the model of an agent may call; None if nothing was declared for it."""
+        """Return what the model of an agent may call; None if nothing was declared for it."""
         return self._declared.get(reader)
 
     def list_declared(self, agent: str, allowed: Collection[str] | None) -> Collection[str] | None:
-        """The tools to declare to an agent: the allowed ones that it may call; None: all shown."""
+        """Return the tools to declare to an agent: the allowed ones that it may call; None means
+        all that are shown.
+        """
         access = self.agents.of(agent)
         if access is None:
             return allowed
@@ -83,7 +85,7 @@ class ToolVisibility:
         return [view.name for name in found for view in self._views(access, name, allowed or ())]
 
     def _views(self, access: AgentAccess | None, tool: str, names: Collection[str]) -> list[View]:
-        """The ways in which a tool is shown to an agent, among those that `names` choose."""
+        """The views in which a tool is shown to an agent, among those that `names` choose."""
         views = self.vocabulary.chosen_views(tool, names)
         while access is not None and len(views) > 1:
             listed = self.vocabulary.chosen_views(tool, access.names)
@@ -114,14 +116,16 @@ class ToolVisibility:
         return shown and view in self._views(access, tool, ())
 
     def _declared_to(self, call: ToolCall) -> frozenset[str] | None:
-        """What was declared to the model that makes a call; None if nothing binds the call."""
+        """Return what was declared to the model that makes a call; None if the call is not
+        restricted.
+        """
         if not call.from_model:
             return None
         return self._declared.get(call.reader if call.conversation else call.agent)
 
     def without_hidden_names(self, prepared: PreparedCall, problem: Problem) -> Problem:
-        """The problem as its caller may read it: no hint names a tool that it cannot use, or was
-        not shown.
+        """Return the problem as its caller may read it: no hint names a tool that the caller cannot
+        use or was not shown.
         """
         if problem.hint is None:
             return problem
@@ -136,7 +140,7 @@ class ToolVisibility:
         return drop_hidden_names(problem, hidden) if hidden else problem
 
     def unknown_tool(self, prepared: PreparedCall, *, exists: bool) -> ProblemRaised:
-        """The refusal of a name that no tool has, or whose tool the caller may not use."""
+        """Return the refusal of a name that no tool has, or whose tool the caller may not use."""
         name = prepared.call.name
         if not name:
             return messages.NO_TOOL_NAME.error(field="name")
@@ -149,7 +153,9 @@ class ToolVisibility:
         return messages.NO_SUCH_TOOL.error(tool=name, hint=hint)
 
     def _shown_to(self, prepared: PreparedCall) -> list[View]:
-        """What the caller was shown: its declared tools, or those that are shown by default."""
+        """Return what the caller was shown: its declared tools, or those that are shown by
+        default.
+        """
         dialect, listed = self.vocabulary.dialect, self._declared_to(prepared.call) is not None
         access = prepared.principal.access
         listed = listed or (access is not None and access.lists_tools)
@@ -166,8 +172,8 @@ class ToolVisibility:
         return {view.tool for view in self._shown_to(prepared)} | {prepared.name}
 
     def _similar(self, name: str, shown: Sequence[View]) -> list[str]:
-        """The shown tools that the name may mean. The accepted name that is most like it says what
-        kind of tool is meant; tools of other kinds only have similar names.
+        """Return the shown tools that the name may mean. The most similar accepted name decides
+        which kind of tool is meant; tools of other kinds only have similar names.
         """
         from difflib import get_close_matches
 
@@ -180,7 +186,7 @@ class ToolVisibility:
 
 
 def _is_declared(entry: ToolEntry, declared: frozenset[str]) -> bool:
-    """Whether what was declared to a model lets it call a tool."""
+    """Return whether what was declared to a model lets it call a tool."""
     if entry.tool.name in declared:
         return True
     if entry.origin is ToolOrigin.RESOLVED:

@@ -1,1 +1,1 @@
-"""The record of a call: rows, events, results, and results read back from the store."""
+"""The record of a call: rows, events, results, and results loaded from the store."""

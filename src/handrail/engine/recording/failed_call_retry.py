@@ -29,12 +29,12 @@ _log = logging.getLogger("handrail")
 RETRY_S: Final = 60.0
 MOST_ATTEMPTS: Final = 5
 
-# The failed call that is retried here: a second failure makes no second row.
+# The failed call that is retried in this context, so that a second failure adds no second row.
 _retried: ContextVar[FailedCall | None] = ContextVar("handrail_failed_call", default=None)
 
 
 class MakesCalls(Protocol):
-    """How a call is made anew; `Runtime.call`."""
+    """Makes a new call; implemented by `Runtime.call`."""
 
     async def __call__(self, name: str, arguments: Any, /, *, agent: str) -> ToolResult:
         """Run one tool through the whole pipeline."""
@@ -46,7 +46,7 @@ class _RetryRefusal(NamedTuple):
 
 
 def is_recorded_failure(state: CallState, result: ToolResult) -> bool:
-    """True for internal errors, exhausted retries, and timeouts of calls that are not idempotent."""
+    """Return whether it is an internal error, an exhausted retry or a non-idempotent timeout."""
     prepared, problem = state.prepared, result.problem
     if result.status is not Status.FAILED or problem is None or prepared.entry is None:
         return False
@@ -58,9 +58,9 @@ def is_recorded_failure(state: CallState, result: ToolResult) -> bool:
 
 @dataclass(slots=True)
 class FailedCalls:
-    """The failed calls of a store, as one session sees them. `owner` names this process, `alive`
-    says whether another process still runs; `caller` makes calls, `knows` says which tools can be
-    called.
+    """The failed calls of a store, as one session sees them. `owner` names this process; `alive`
+    returns whether another process still runs; `caller` makes calls; `knows` returns whether a tool
+    can be called.
     """
 
     store: FailedCallStore
@@ -71,7 +71,7 @@ class FailedCalls:
     knows: Callable[[str], bool] | None = None
 
     async def note(self, state: CallState, result: ToolResult) -> None:
-        """Record the call if its failure is one; an error here does not change the result of the call."""
+        """Record the call if its failure counts; an error here does not change the result."""
         if not is_recorded_failure(state, result) or result.problem is None:
             return
         prepared = state.prepared
@@ -106,13 +106,15 @@ class FailedCalls:
         return failed
 
     async def retry(self, id: int) -> ToolResult:
-        """Make the call again, with a new id, as its agent would: rules, mode and questions apply. If it
-        succeeds, the failed call is resolved; otherwise it stays pending with the new failure.
+        """Make the call again, with a new id, as its agent would: rules, mode and questions apply.
+        If it succeeds, the failed call is resolved; otherwise it stays pending with the new
+        failure.
 
-        Raises `conflict` if another process retries it, if it is resolved or abandoned, if it was made
-        in another workspace or if its tool is not registered here; the failed call does not change then.
+        Raises `conflict` if another process retries it, if it is resolved or abandoned, if it was
+        made in another workspace or if its tool is not registered here; the failed call does not
+        change then.
         """
-        failed = await self._take(id, FailedCallState.RETRYING, self.owner)
+        failed = await self._change_state(id, FailedCallState.RETRYING, self.owner)
         held = _retried.set(failed)
         back = FailedCallChange(FailedCallState.PENDING)
         try:
@@ -126,28 +128,28 @@ class FailedCalls:
             await asyncio.shield(self.store.change_failed_call(failed, back))
 
     async def abandon(self, id: int) -> FailedCall:
-        """Abandon the failed call; raises `conflict` if another process retries it, or if it is resolved."""
-        await self._take(id, FailedCallState.ABANDONED, "")
+        """Abandon the failed call; raises `conflict` if it is being retried or is resolved."""
+        await self._change_state(id, FailedCallState.ABANDONED, "")
         return await self.get(id)
 
     async def keep_retrying(
         self, every_s: float = RETRY_S, *, most_attempts: int = MOST_ATTEMPTS
     ) -> None:
-        """Retry pending calls again and again, until cancelled: for a task of your own. Calls that
-        failed `most_attempts` times are left to the user.
+        """Retry pending calls repeatedly until cancelled; run it in a task. Calls that failed
+        `most_attempts` times are left to the user.
         """
         while True:
             for failed in await self.items(FailedCallState.PENDING):
-                if failed.attempts < most_attempts and self._why_not(failed) is None:
+                if failed.attempts < most_attempts and self._retry_refusal(failed) is None:
                     try:
                         await self.retry(failed.id)
                     except ProblemRaised as raised:
                         _log.info("failed call %s: %s", failed.id, raised.problem.message)
             await asyncio.sleep(every_s)
 
-    async def _take(self, id: int, state: FailedCallState, owner: str) -> FailedCall:
+    async def _change_state(self, id: int, state: FailedCallState, owner: str) -> FailedCall:
         seen = await self.get(id)
-        not_now = self._over(seen) or (self._why_not(seen) if owner else None)
+        not_now = self._settled_refusal(seen) or (self._retry_refusal(seen) if owner else None)
         if not_now is None and not await self.store.change_failed_call(
             seen, FailedCallChange(state, owner)
         ):
@@ -159,7 +161,7 @@ class FailedCalls:
             raise ProblemRaised("conflict", said, hint=not_now.hint)
         return await self.get(id)
 
-    def _over(self, failed: FailedCall) -> _RetryRefusal | None:
+    def _settled_refusal(self, failed: FailedCall) -> _RetryRefusal | None:
         if failed.state in (FailedCallState.RESOLVED, FailedCallState.ABANDONED):
             return _RetryRefusal(
                 f"it is {failed.state.value}",
@@ -169,8 +171,8 @@ class FailedCalls:
             return _RetryRefusal("it is being retried", "try again when the retry has ended")
         return None
 
-    def _why_not(self, failed: FailedCall) -> _RetryRefusal | None:
-        """Why a failed call cannot be retried from here."""
+    def _retry_refusal(self, failed: FailedCall) -> _RetryRefusal | None:
+        """Return why a failed call cannot be retried from here."""
         if failed.redacted:
             why = "its arguments contained a secret, which is not stored"
             return _RetryRefusal(why, "make the call again yourself")
@@ -196,7 +198,7 @@ def _same_call(known: FailedCall, new: NewFailedCall) -> bool:
 
 
 def _error(state: CallState, problem: Problem) -> dict[str, Any]:
-    """The problem, with the text of the exception that the model was not told."""
+    """Return the problem, with the text of the exception that the model was not shown."""
     error = problem.to_dict()
     if state.notes.defect is not None:
         error["message"] = f"{problem.message}: {state.notes.defect}"

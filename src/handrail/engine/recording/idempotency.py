@@ -30,7 +30,7 @@ from handrail.engine.recording.stored_results import find_own_call
 if TYPE_CHECKING:
     from handrail.core.events import Listener
 
-# How long a call waits for its first time in another process, and how often it looks.
+# How long a call waits for the first call of its id in another process, and the polling interval.
 PATIENCE_S: Final = 10.0
 _LOOK_S: Final = 0.02
 _LISTED: Final = 8
@@ -39,9 +39,9 @@ _LISTED: Final = 8
 class IdClaim(NamedTuple):
     """Whether a call may run: it may if there is neither a conflict nor a previous call.
 
-    `previous` returns the result of the first call with this id. None from it: that call ended
-    without a result, and the id must be claimed again. It raises `ProblemRaised` if there is no
-    result and the call must not run either.
+    `previous` returns the result of the first call with this id. If it returns None, that call
+    ended without a result, and the id must be claimed again. It raises `ProblemRaised` if there is
+    no result and the call must not run either.
     """
 
     previous: Callable[[], Awaitable[ToolResult | None]] | None = None
@@ -57,7 +57,7 @@ class InFlightCall(NamedTuple):
 
 
 class _CallHistory:
-    """What the store knows of the calls of one session."""
+    """The recorded calls of one session in the store."""
 
     def __init__(self, session: str, store: Store) -> None:
         self.session = session
@@ -73,12 +73,14 @@ class _CallHistory:
         if found is None or found.completed is None:
             return None
         if "status" not in found.completed:
-            raise ProblemRaised.of(_gone(call_id, found.completed))
+            raise ProblemRaised.of(_result_gone_problem(call_id, found.completed))
         result = replay(found)
-        return result if result is None or not result.changes else await self._as_it_is(result)
+        return (
+            result if result is None or not result.changes else await self._with_undo_note(result)
+        )
 
-    async def _as_it_is(self, result: ToolResult) -> ToolResult:
-        """The result of a change, which may have been undone since."""
+    async def _with_undo_note(self, result: ToolResult) -> ToolResult:
+        """Return the result of a change, which may have been undone since."""
         from handrail.history.undo.recorded_changes import find_undone_paths
 
         undone = await find_undone_paths(self.store, self.session, result.call_id)
@@ -90,20 +92,20 @@ class _CallHistory:
         return replace(result, text=said, meta={**result.meta, "undone": undone})
 
     async def has_intent(self, call_id: str) -> bool:
-        """Whether the call announced a change, which it may have made."""
+        """Return whether the call announced a change, which it may have made."""
         newest = await self.store.calls(session=self.session, call_id=call_id, limit=1)
         return bool(newest) and newest[0].intent is not None
 
     def compare(self, found: CallRecord, known: str | None, fingerprint: str) -> IdClaim:
         if known is None:
-            return IdClaim(conflict=_gone(found.call_id, found.requested))
+            return IdClaim(conflict=_result_gone_problem(found.call_id, found.requested))
         if known != fingerprint:
             return IdClaim(conflict=_duplicate_id(found.call_id))
         return IdClaim(previous=partial(self.result, found.call_id))
 
 
 class _SharedIds:
-    """The ids of a session that other processes may have open too: the store decides."""
+    """The ids of a session that other processes may have open too: the store decides about them."""
 
     def __init__(self, past: _CallHistory, owner: str, alive: Callable[[str], bool]) -> None:
         self._past = past
@@ -128,7 +130,7 @@ class _SharedIds:
     async def _take_over(self, call_id: str, dead: str) -> IdClaim:
         past = self._past
         if await past.has_intent(call_id):
-            return IdClaim(conflict=_unknown(call_id))
+            return IdClaim(conflict=messages.RESULT_UNKNOWN.fill(call_id=call_id))
         if await past.store.take_over(past.session, call_id, dead, self._owner):
             return _FRESH
         return IdClaim(previous=partial(self._wait, call_id, dead))
@@ -140,12 +142,12 @@ class _SharedIds:
             if not self._alive(owner):
                 return None
             if clock() >= deadline:
-                raise ProblemRaised.of(_elsewhere(call_id))
+                raise messages.RUNNING_ELSEWHERE.error(call_id=call_id)
             await asyncio.sleep(_LOOK_S)
         return result
 
 
-def _nobody_knows(owner: str) -> bool:
+def _assume_alive(owner: str) -> bool:
     del owner
     return True
 
@@ -153,9 +155,9 @@ def _nobody_knows(owner: str) -> bool:
 class CallIdLedger:
     """The ids that callers gave in one session.
 
-    `resumed`: the session has a name, so that others may have used it or use it now; its
-    ids are claimed in the store. `owner` names this process there, `alive` says whether the
-    process of such a name may still run: the id of a dead one can be taken over.
+    `resumed`: the session has a name, so that other processes may have used it or use it now; its
+    ids are claimed in the store. `owner` names this process there; `alive` returns whether the
+    process of an owner may still run: the id of a dead process can be taken over.
     """
 
     def __init__(
@@ -165,20 +167,20 @@ class CallIdLedger:
         *,
         resumed: bool,
         owner: str = "",
-        alive: Callable[[str], bool] = _nobody_knows,
+        alive: Callable[[str], bool] = _assume_alive,
     ) -> None:
         self._past = _CallHistory(session, store)
         self._shared = _SharedIds(self._past, owner, alive) if resumed else None
-        # Part of every id that we make ourselves; no caller can come upon it by chance.
+        # Part of every id that Handrail generates, which no caller can produce by chance.
         self.prefix = os.urandom(4).hex()
         self._seen: dict[str, str] = {}
-        # Seen, but over without a result: may be run again if it has changed nothing.
+        # Ids of calls that ended without a result; they may run again if they have changed nothing.
         self._abandoned: set[str] = set()
         self._responses: dict[str, str] = {}
         self._running: dict[str, InFlightCall] = {}
 
     async def name_for(self, call_id: str, response: str | None) -> str:
-        """The id to record a call under: its own, unless another response has used it."""
+        """Return the id to record a call under: its own, unless another response has used it."""
         if response is None:
             return call_id
         if self._shared is not None and call_id not in self._responses:
@@ -190,8 +192,8 @@ class CallIdLedger:
         return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
 
     async def is_recorded(self, call_id: str, conversation: str) -> bool:
-        """Whether a call of this id has completed; one that was cancelled has not. Its conversation
-        may have made it in another session: a claim of the id finds it there from now on.
+        """Return whether a call of this id has completed; a cancelled call has not. If its
+        conversation made it in another session, a claim of the id finds it there from now on.
         """
         if call_id in self._abandoned:
             return False
@@ -202,7 +204,9 @@ class CallIdLedger:
         return found is not None
 
     async def claim(self, prepared: PreparedCall) -> IdClaim:
-        """Claim the id for this call, or return the conflict or the previous call. Who claims it settles it."""
+        """Claim the id for this call, or return the conflict or the previous call. A caller that
+        got the claim must call `settle`.
+        """
         call_id, fingerprint = prepared.call.id, _fingerprint(prepared)
         running = self._running.get(call_id)
         known = running.fingerprint if running is not None else self._seen.get(call_id)
@@ -212,7 +216,7 @@ class CallIdLedger:
             return IdClaim(previous=lambda: asyncio.shield(running.ended))
         if known is not None and call_id not in self._abandoned:
             return IdClaim(previous=partial(self._recorded, call_id))
-        # Before anything is waited for: of several at once, one is first.
+        # Before anything is awaited: of several concurrent calls, one is first.
         future = asyncio.get_running_loop().create_future()
         self._running[call_id] = InFlightCall(fingerprint, future)
         claim: IdClaim | None = None
@@ -228,7 +232,7 @@ class CallIdLedger:
         return claim
 
     def settle(self, call_id: str, result: ToolResult | None) -> None:
-        """The call of this id is over; None if it was cancelled away."""
+        """Record that the call of this id has ended; `result` is None if it was cancelled."""
         running = self._running.pop(call_id, None)
         if running is None:
             return
@@ -256,8 +260,9 @@ class CallIdLedger:
         return _FRESH
 
     async def _claim_elsewhere(self, prepared: PreparedCall) -> IdClaim:
-        """A call of a conversation that has made it in another session. Ids of a conversation are
-        unique in it; arguments are not compared, as secrets in the recorded ones are masked.
+        """Return the claim of a call whose conversation has made it in another session. Ids of a
+        conversation are unique in it; arguments are not compared, because secrets in the recorded
+        ones are masked.
         """
         call = prepared.call
         past = _CallHistory(self._past.elsewhere[call.id], self._past.store)
@@ -271,14 +276,14 @@ class CallIdLedger:
         result = await self._past.result(call_id)
         if result is None:
             if await self._past.has_intent(call_id):
-                raise ProblemRaised.of(_unknown(call_id))
+                raise messages.RESULT_UNKNOWN.error(call_id=call_id)
             self._abandoned.add(call_id)
         return result
 
 
 def mark_replayed(result: ToolResult) -> ToolResult:
-    """The result, with a note if it is the recorded one of an earlier call: without response ids, a
-    repeated id may have been meant as another call.
+    """Return the result, with a note if it is the recorded one of an earlier call: without response
+    ids, a repeated id may have been meant as another call.
     """
     if not result.meta.get("replayed"):
         return result
@@ -287,10 +292,10 @@ def mark_replayed(result: ToolResult) -> ToolResult:
 
 
 def _fingerprint(prepared: PreparedCall) -> str:
-    # By agent, as one must not be shown what another was allowed to see.
+    # The agent is included: one agent must not be shown what another was allowed to see.
     parts: list[Any] = [prepared.call.agent, prepared.name, prepared.arguments]
     if prepared.args is None and prepared.problem is not None:
-        # Not understood, so its arguments may be missing here.
+        # The call could not be parsed, so its arguments may be missing.
         parts.append(prepared.problem.message)
     return _digest(parts)
 
@@ -302,7 +307,7 @@ def _recorded_fingerprint(requested: Mapping[str, Any]) -> str | None:
 
 
 def _digest(value: object) -> str:
-    # A hash, because it is kept when the arguments themselves are purged.
+    # A hash, because it stays when the arguments themselves are purged.
     text = json.dumps(value, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -311,17 +316,9 @@ def _duplicate_id(call_id: str) -> Problem:
     return messages.DUPLICATE_ID.fill(call_id=call_id)
 
 
-def _gone(call_id: str, payload: Mapping[str, Any]) -> Problem:
+def _result_gone_problem(call_id: str, payload: Mapping[str, Any]) -> Problem:
     why = "was purged from the record" if payload.get("purged") else "could not be recorded"
     return messages.RESULT_GONE.fill(call_id=call_id, why=why)
-
-
-def _unknown(call_id: str) -> Problem:
-    return messages.RESULT_UNKNOWN.fill(call_id=call_id)
-
-
-def _elsewhere(call_id: str) -> Problem:
-    return messages.RUNNING_ELSEWHERE.fill(call_id=call_id)
 
 
 class IdempotentRunner(NamedTuple):
@@ -344,7 +341,7 @@ class IdempotentRunner(NamedTuple):
             prepared.call = prepared.call._replace(id=name)
             result = await self._run_claimed(prepared, listener)
         except ProblemRaised as raised:
-            # The store cannot say whether the id was used, so the call is refused.
+            # The store cannot tell whether the id was used, so the call is refused.
             result = await self._refuse(prepared, raised.problem, listener)
         return result if result.call_id == given else replace(result, call_id=given)
 
@@ -359,7 +356,7 @@ class IdempotentRunner(NamedTuple):
             if previous is None:
                 # The first call was cancelled; one of those that waited may run.
                 return await self._run_claimed(prepared, listener)
-            # The recorded text must still be readable under the rules of now.
+            # The recorded text must still be readable under the present rules.
             await self.stored.check(prepared.call.id, prepared.call)
             self.pipeline.recorder.replayed(prepared, self._unused_id(prepared), previous)
             return previous
@@ -373,7 +370,7 @@ class IdempotentRunner(NamedTuple):
     async def _refuse(
         self, prepared: PreparedCall, problem: Problem, listener: Listener | None
     ) -> ToolResult:
-        """Record a refusal under an id of its own: the given one may belong to an earlier call."""
+        """Record a refusal under a new id, because the given one may belong to an earlier call."""
         prepared.problem = problem
         prepared.call = prepared.call._replace(id=self._unused_id(prepared))
         return await self.pipeline.run(prepared, listener)

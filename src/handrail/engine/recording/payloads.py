@@ -1,5 +1,5 @@
-"""Calls in short: a call in one line, the changes of a command in one line; and the result that was
-recorded for a call.
+"""Short forms of calls: a call in one line, the changes of a command in one line; and the result
+that was recorded for a call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDEST: Final = 80
 
 
 def replay(record: CallRecord) -> ToolResult | None:
-    """The result that was recorded for a call, None if it never completed."""
+    """Return the result that was recorded for a call; None if it never completed."""
     done = record.completed
     if done is None:
         return None
@@ -46,14 +46,14 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def one_line(prepared: PreparedCall) -> str:
-    """A call in one line, in the caller's words: its name and its arguments, long ones cut."""
+    """Return a call in one line, in the caller's names: its name and its arguments, shortened."""
     words, arguments = prepared.parsed.words, caller_arguments(prepared)
     name = prepared.name if words is None else words.tool(prepared.name)
     return f"{name}({', '.join(f'{key}={_short(value)}' for key, value in arguments.items())})"
 
 
 def ended_events(state: CallState, result: ToolResult) -> Iterator[Event]:
-    """What is reported when a call has ended: its changes, then its end."""
+    """Return the events of a call that has ended: its changes, then its end."""
     from handrail.core.events import CallEnded, FileChanged
 
     for change in result.changes:
@@ -74,7 +74,7 @@ def ended_events(state: CallState, result: ToolResult) -> Iterator[Event]:
 
 
 def footprint_words(prepared: PreparedCall) -> tuple[str, ...]:
-    """What a call can touch, such as "write file:/project/a.py"."""
+    """Return what a call can touch, such as "write file:/project/a.py"."""
     touched = [f"{access.value} {key}" for key, access in prepared.footprint.touches]
     return (*touched, "open-ended") if prepared.footprint.open_ended else tuple(touched)
 
@@ -86,7 +86,7 @@ def caller_arguments(prepared: PreparedCall) -> Mapping[str, Any]:
 
 
 def render_call(prepared: PreparedCall) -> str | None:
-    """The call as its tool shows it to a user; None if the tool does not, or fails."""
+    """Return the call as its tool shows it to a user; None if the tool does not, or fails."""
     if prepared.entry is None or prepared.args is None:
         return None
     try:
@@ -97,7 +97,7 @@ def render_call(prepared: PreparedCall) -> str | None:
 
 
 def fits_one_line(value: object) -> bool:
-    """Whether an argument is shown there in full."""
+    """Return whether an argument is shown completely in the line."""
     return len(repr(value)) <= _WIDEST
 
 
@@ -113,8 +113,8 @@ _LEFT: Final = 2
 def change_summary(
     changes: Sequence[ChangeRecord], meta: Mapping[str, Any], way: str = "undo reverts it"
 ) -> str | None:
-    """The line for a command's result, without files in caches; None if there is none. `way`: how
-    to undo it.
+    """Return the line for a command's result, without files in caches; None if there is none. `way`
+    says how to undo the changes.
     """
     undo, left = meta.get("undo"), meta.get("undo_left_out")
     if undo is None:
@@ -122,16 +122,17 @@ def change_summary(
     changes = [one for one in changes if not is_cache(one.path)]
     reasons = dict(left) if isinstance(left, Mapping) else {}
     if not changes:
-        # What is never looked at, such as a large folder, is no news where nothing changed.
+        # Paths that are never tracked, such as a large folder, are not mentioned where nothing
+        # changed.
         reasons = {path: why for path, why in reasons.items() if _is_news(path)}
-        return f"undo: {_without(reasons, len(reasons))}" if reasons else None
+        return f"undo: {_count_without(reasons, len(reasons))}" if reasons else None
     more = f" (+{len(changes) - _LISTED} more)" if len(changes) > _LISTED else ""
     text = f"changed: {', '.join(shown(one.path) for one in changes[:_LISTED])}{more}"
     if undo == "none":
         return f"{text}; undo cannot revert it: nothing was kept"
     if reasons:
         count = int(meta.get("undo_left_out_count", len(reasons)))
-        return f"{text}; {way}, without {_without(reasons, count)}"
+        return f"{text}; {way}, without {_count_without(reasons, count)}"
     return f"{text}; {way}"
 
 
@@ -139,12 +140,12 @@ def _is_news(path: str) -> bool:
     return path.startswith("job:") or path.rpartition("/")[2] == ".git"
 
 
-def _without(reasons: Mapping[str, str], count: int) -> str:
+def _count_without(reasons: Mapping[str, str], count: int) -> str:
     more = f" (+{count - _LEFT} more)" if count > _LEFT else ""
-    return ", ".join(_parts(reasons)) + more
+    return ", ".join(_reason_parts(reasons)) + more
 
 
-def _parts(reasons: Mapping[str, str]) -> Iterator[str]:
+def _reason_parts(reasons: Mapping[str, str]) -> Iterator[str]:
     for path, why in list(reasons.items())[:_LEFT]:
         yield why if path.startswith("job:") else f"{shown(path)} ({why})"
 

@@ -1,7 +1,7 @@
-"""Whether the result of an earlier call may be read again, under the rules that hold now.
+"""Decides whether the result of an earlier call may be read again, under the present rules.
 
-A result quotes what its call has read. Rules, limits of agents and links change; so its
-footprint is judged anew each time, as a read.
+A result quotes what its call has read. Rules, limits of agents and links change, so the footprint
+of the call is judged again each time, as a read.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class ReadDenialCheck(ReadDenyPatterns, Protocol):
     """The paths that no call may read, and whether a command may reach one of them."""
 
     def may_affect(self, analysis: CommandAnalysis) -> bool:
-        """Whether the command may read one of them, were nothing hidden from it."""
+        """Return whether the command could read a denied path if none was hidden from it."""
 
 
 class ReadJudge(Protocol):
     """What judges a read."""
 
     def judge_read(self, subject: PolicyInput) -> Verdict:
-        """The verdict of guards, rules and mode, as if a user could be asked."""
+        """Return the verdict of guards, rules and mode, as if a user could be asked."""
 
 
 class ReadReview(NamedTuple):
-    """Judges recorded calls as reads. `denials` None: no path is withheld now."""
+    """Judges recorded calls as reads. `denials` is None if no path is denied now."""
 
     preparer: Preparer
     files: Files
@@ -61,7 +61,7 @@ class ReadReview(NamedTuple):
         """Raise `denied` unless the caller may read what the recorded call has returned."""
         done = record.completed
         if done is None or done.get("status") == Status.REFUSED or self._is_user(caller):
-            # A refusal quotes nothing but the call itself.
+            # A refusal quotes only the call itself.
             return
         maker = str(record.requested.get("agent", "main"))
         if not self.preparer.principals.agents.same_chain(maker, caller.agent):
@@ -69,8 +69,8 @@ class ReadReview(NamedTuple):
         made_in = record.requested.get("conversation", "")
         if caller.conversation and maker == caller.agent and made_in != caller.conversation:
             raise _denied(record, "it belongs to another conversation")
-        prepared = self._prepared(record, caller)
-        verdict = self.judge.judge_read(self._subject(prepared, done))
+        prepared = self._prepare_recorded(record, caller)
+        verdict = self.judge.judge_read(self._read_subject(prepared, done))
         if verdict.effect is Effect.DENY:
             raise _denied(record, verdict.reason)
         by_rule = not verdict.rule.startswith("mode:")
@@ -81,8 +81,8 @@ class ReadReview(NamedTuple):
             self._check_newly_withheld(record, prepared, denials)
 
     def denies_unrecorded(self, call: ToolCall) -> bool:
-        """Whether a read of what a call touches would be denied, by its arguments alone. One that cannot
-        be understood here is not.
+        """Return whether a read of what a call touches would be denied, by its arguments alone.
+        False for a call that cannot be parsed.
         """
         prepared = self.preparer.prepare(call)
         if prepared.problem is not None or prepared.entry is None:
@@ -97,11 +97,11 @@ class ReadReview(NamedTuple):
         return False
 
     def _is_user(self, caller: ToolCall) -> bool:
-        """Whether the user asks, who may read every result."""
+        """Return whether the caller is the user, who may read every result."""
         return self.preparer.principals.of_call(caller).reader is None
 
-    def _prepared(self, record: CallRecord, caller: ToolCall) -> PreparedCall:
-        """The call as it ran, understood as if the caller made it now."""
+    def _prepare_recorded(self, record: CallRecord, caller: ToolCall) -> PreparedCall:
+        """Return the recorded call, prepared as if the caller made it now."""
         done = record.completed or {}
         arguments = done.get("rewritten", record.requested.get("arguments"))
         if not isinstance(arguments, Mapping):
@@ -113,8 +113,8 @@ class ReadReview(NamedTuple):
             raise _denied(record, f"the call could not be made now: {why}")
         return prepared
 
-    def _subject(self, prepared: PreparedCall, done: Mapping[str, Any]) -> PolicyInput:
-        """The call as a read of everything that it touched, then and now."""
+    def _read_subject(self, prepared: PreparedCall, done: Mapping[str, Any]) -> PolicyInput:
+        """Return the call as a read of everything that it touched, then and now."""
         tool, command = prepared.name, prepared.footprint.command
         traits = prepared.tool.traits
         if command is not None or not prepared.reads_only:
@@ -125,7 +125,7 @@ class ReadReview(NamedTuple):
             if touch.key.startswith(("file:", "tree:"))
         ]
         touches += [Touch(f"file:{path}", Access.READ) for path in done.get("linked", ())]
-        places = [*prepared.places.values(), *self._places(_changed(done))]
+        places = [*prepared.places.values(), *self._places(_changed_paths(done))]
         touches += [Touch(place.key, Access.READ) for place in places]
         footprint = Footprint(tuple(dict.fromkeys(touches)))
         return PolicyInput(
@@ -135,7 +135,7 @@ class ReadReview(NamedTuple):
     def _check_newly_withheld(
         self, record: CallRecord, prepared: PreparedCall, denials: ReadDenialCheck
     ) -> None:
-        """Check what a call may have shown beside its paths, after the rules have changed."""
+        """Check what a call may have shown besides its paths, after the rules have changed."""
         footprint = prepared.footprint
         if footprint.command is not None:
             withheld = denials.may_affect(footprint.command)
@@ -162,7 +162,7 @@ class ReadReview(NamedTuple):
             or prepared.entry is None
             or prepared.entry.origin is not ToolOrigin.BUILTIN
         ):
-            # Nobody knows which files it quotes.
+            # It is unknown which files the result quotes.
             return True
         shown = list(list_named_paths(data))
         if len(shown) >= MAX_PATHS:
@@ -170,7 +170,7 @@ class ReadReview(NamedTuple):
         return any(denials.hides(place.absolute) for place in self._places(shown))
 
     def _places(self, paths: list[str]) -> Iterator[Place]:
-        """Where paths lead; one that cannot be resolved any more is no file to be read."""
+        """Return where paths lead; a path that cannot be resolved any more is left out."""
         for path in dict.fromkeys(paths):
             try:
                 yield self.files.locate(path)
@@ -179,7 +179,7 @@ class ReadReview(NamedTuple):
 
 
 def read_rules_digest(denials: ReadDenyPatterns | None) -> str | None:
-    """A name for the paths that are withheld, to tell whether that has changed."""
+    """Return a digest of the denied paths, to detect changes of the rules."""
     if denials is None:
         return None
     globs = sorted([glob.top, list(glob.names), glob.floating] for glob in denials.globs)
@@ -187,19 +187,19 @@ def read_rules_digest(denials: ReadDenyPatterns | None) -> str | None:
 
 
 def _reads_unnamed_job(record: CallRecord, footprint: Footprint) -> bool:
-    """Whether the call shows a job and its record does not say which call started that."""
+    """Whether the call shows a job and its record does not say which call started that job."""
     meta = (record.completed or {}).get("meta")
     if isinstance(meta, Mapping) and OUTPUT_OF in meta:
         return False
     return any(key.startswith("job:") and use is Access.READ for key, use in footprint.touches)
 
 
-def _changed(done: Mapping[str, Any]) -> list[str]:
+def _changed_paths(done: Mapping[str, Any]) -> list[str]:
     return [str(change[0]) for change in done.get("changes", ()) if change]
 
 
 def list_named_paths(data: Any) -> Iterator[str]:
-    """The paths that a result names, as our own tools name them."""
+    """Return the paths that a result names, as Handrail's own tools name them."""
     waiting, found = [data], 0
     while waiting and found < MAX_PATHS:
         value = waiting.pop()

@@ -1,5 +1,6 @@
-"""What a named session has read, between runs: taken from the rows of its calls, and from what
-was kept of them when it was last closed. By agent, as each knows only what it has seen itself.
+"""What a named session has read, between runs: loaded from the rows of its calls, and from the
+state that was saved when it was last closed. It is kept by agent, because each agent knows only
+what it has read itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _KEY: Final = "reads"
 
 
 class SavedReads:
-    """Agent → path → what it last saw of the file; `seq` is the last row that is counted in."""
+    """What each agent last saw of each file, by path; `seq` is the last row included."""
 
     def __init__(self, agents: Mapping[str, Mapping[str, ReadRecord]], seq: int) -> None:
         self._agents = {agent: dict(files) for agent, files in agents.items()}
@@ -24,7 +25,7 @@ class SavedReads:
 
     @classmethod
     def from_state(cls, saved: Any) -> SavedReads:
-        """From what was kept with a session; empty if there is none or it cannot be read."""
+        """Decode what was saved with a session; empty if there is nothing or it cannot be read."""
         if not isinstance(saved, Mapping):
             return cls({}, 0)
         if not isinstance(saved.get("seq"), int):
@@ -36,7 +37,7 @@ class SavedReads:
         return cls(agents, saved["seq"])
 
     def add_call(self, reads: Mapping[str, Any]) -> None:
-        """Add what a call noted: its agent and the files it has seen or written."""
+        """Add what a call recorded: its agent and the files that it has read or written."""
         agent = str(reads.get("agent", MAIN_AGENT))
         self.add(agent, {path: one and _record(one) for path, one in reads["files"].items()})
         for path, (before, stat, after) in reads.get("edited", {}).items():
@@ -45,7 +46,7 @@ class SavedReads:
                 self.add(agent, {path: known._replace(stat=Stat(*stat), digest=after)})
 
     def add(self, agent: str, files: Mapping[str, ReadRecord | None]) -> None:
-        """Add what an agent knows of files; None: there is no such file any more."""
+        """Add what an agent knows of files; None means that a file no longer exists."""
         known = self._agents.setdefault(agent, {})
         for path, record in files.items():
             known.pop(path, None)
@@ -53,16 +54,16 @@ class SavedReads:
                 known[path] = record
 
     def restore(self) -> ReadStates:
-        """The read states of the agents, for going on with them."""
+        """Return the read states of the agents, to continue with them."""
         return ReadStates({agent: ReadState(files) for agent, files in self._agents.items()})
 
     def to_state(self) -> dict[str, Any]:
-        """JSON-ready, for keeping it with the session."""
+        """Return JSON values, to save with the session."""
         return {"seq": self.seq, "agents": self._agents}
 
 
 async def load_reads(store: Store, session: str, kept: Mapping[str, Any]) -> SavedReads:
-    """What a session had read when it ended; `kept` are the values stored with it."""
+    """Return what a session had read when it ended; `kept` are the values stored with it."""
     saved = SavedReads.from_state(kept.get(_KEY))
     last, noted = await store.parts_of_calls(session, _KEY, saved.seq)
     for reads in _readable(noted):
@@ -72,8 +73,8 @@ async def load_reads(store: Store, session: str, kept: Mapping[str, Any]) -> Sav
 
 
 async def save_reads(store: Store, session: Session, *, recorded: bool = True) -> None:
-    """Keep what a session has read, so that its rows up to now need not be read again. `recorded`
-    False: the rows do not have it, and all of it is taken from memory.
+    """Save what a session has read, so that its rows up to now need not be read again. If not
+    `recorded`, the rows lack it, and all of it comes from memory.
     """
     saved = await load_reads(store, session.id, await store.load_state(session.id))
     states = session.read_states.items()
@@ -95,7 +96,7 @@ def _record(saved: Any) -> ReadRecord:
 
 
 def _read_older(saved: Mapping[str, Any]) -> dict[str, dict[str, ReadRecord]]:
-    """As it was kept before it was taken from rows: by agent and path, or by path alone."""
+    """Decode the older form, by agent and path or by path alone."""
     by_path = any(key.startswith("/") for key in saved)
     agents = {MAIN_AGENT: saved} if by_path else saved
     return {

@@ -1,7 +1,7 @@
 """The record of a call: its rows, its events, its result.
 
-Every call leaves a `requested` and a `completed` row, whatever happens to it; one that
-writes or runs something leaves an `intent` row, on disk, before it does.
+Every call leaves a `requested` and a `completed` row, whatever happens to it; a call that writes or
+runs something leaves an `intent` row, on disk, before it does.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class RecorderOptions(NamedTuple):
     # Names this process and this runtime in intents, so that recovery leaves running calls alone.
     owner: Mapping[str, str]
     durability: Durability = "power"
-    # Whether reads go on while the store cannot be written.
+    # Whether reads continue while the store cannot be written.
     reads_without_store: bool = False
     # A digest of the rules that deny reads; None if there are none.
     read_rules: str | None = None
-    # Whether the record says which files were read: a named session may be resumed.
+    # Whether the record says which files were read, because a named session may be resumed.
     keep_reads: bool = False
     truncation: TruncationOptions = TRUNCATED_BY_TOOL
 
@@ -87,7 +87,7 @@ class Recorder:
         self._on_call_ended = on_call_ended
 
     def begin(self, prepared: PreparedCall, listener: Listener | None) -> CallState:
-        """The state of a call that begins now, with its timer."""
+        """Return the state of a call that begins now, with its timer."""
         entry, name = prepared.entry, prepared.call.name
         if entry is not None:
             name = entry.tool.name
@@ -112,7 +112,7 @@ class Recorder:
             state.context.on_output = self._output_listener(state.timer)
 
     def record(self, state: CallState) -> CallRecording:
-        """Record the end of the call when the `async with` block is left, however it is left."""
+        """Record the end of the call when the `async with` block ends, however it ends."""
         return CallRecording(self, state)
 
     async def write_requested(self, state: CallState) -> None:
@@ -132,7 +132,7 @@ class Recorder:
             self._bus.emit(started, state.timer.listener)
 
     async def _recover(self, state: CallState) -> None:
-        """Let a store that failed write the row; raises if it cannot, unless reads may go on."""
+        """Let a store that failed write the row; raises if it cannot, unless reads may continue."""
         try:
             await self._store.flush()
         except ProblemRaised:
@@ -146,7 +146,7 @@ class Recorder:
         payload: Mapping[str, Any],
         on_disk: Callable[[], None] | None = None,
     ) -> None:
-        """Write the `intent` row of a call that is about to change something; returns when the row
+        """Write the `intent` row of a call that is about to change something; return when the row
         is on disk. `on_disk` is called in the store's thread as soon as it is.
         """
         call, now = state.prepared.call, self._clock.now_ns()
@@ -163,7 +163,9 @@ class Recorder:
             self._bus.emit(own, timer.listener)
 
     def _output_listener(self, timer: CallTimer) -> OnOutput | None:
-        """Sends the output of a running program to the listeners; None if there are none."""
+        """Return a function that sends the output of a running program to the listeners; None if
+        there are none.
+        """
         if timer.listener is None and self._bus.idle:
             return None
         from handrail.core.events import CallOutput
@@ -184,14 +186,14 @@ class Recorder:
             self._store.append(Row(self.session.id, "completed", own_id, turn, now, answered))
 
     def settle(self, state: CallState) -> ToolResult:
-        """The one exit of every call: its result, its `completed` row, its events."""
+        """End a call, on every way out: make its result, its `completed` row, its events."""
         outcome = state.outcome or Outcome.from_problem(ended_problem(state))
         result = self.result(state, outcome)
         note_shown_secrets(state, result)
         try:
             self._write_completed(state, result)
         except ProblemRaised as raised:
-            # The changes have happened: the caller gets the result, and the store writes the row later.
+            # The changes were made: the caller gets the result, and the store writes the row later.
             name, why = shown(state.timer.tool), raised.problem.message
             _log.error("the record of %s waits: %s", name, why)
         if state.timer.listener is not None or not self._bus.idle:
@@ -226,7 +228,7 @@ class Recorder:
         self._timers.unregister(state.timer)
 
     def result(self, state: CallState, outcome: Outcome) -> ToolResult:
-        """The result for the caller: the outcome, truncated, with its measurements."""
+        """Return the result for the caller: the outcome, truncated, with its measurements."""
         prepared, output, changes = state.prepared, outcome.output, state.effects.changes
         meta: dict[str, Any] = {
             "tool": state.timer.tool,
@@ -262,12 +264,12 @@ class Recorder:
         )
 
     def fits(self, state: CallState, text: str) -> bool:
-        """Whether `text` fits the limit untruncated."""
+        """Return whether `text` fits the limit untruncated."""
         entry, most = state.prepared.entry, self._options.truncation.max_chars
         return entry is None or len(text) <= min(entry.tool.max_chars, most)
 
     def cut(self, text: str, state: CallState) -> str:
-        """The truncated text, as the model would see it; the rest is not saved."""
+        """Return the truncated text, as the model would see it; the rest is not saved."""
         if self.fits(state, text):
             return text
         tool, options = state.prepared.tool, self._options.truncation
@@ -323,7 +325,7 @@ class CallRecording:
 
 
 def requested_payload(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
-    """The payload of a `requested` row: the call as it was made and parsed. Append-only."""
+    """Return the payload of a `requested` row: the call as it was made and parsed. Append-only."""
     call, entry, parsed = prepared.call, prepared.entry, prepared.parsed
     payload = {
         "tool": call.name if entry is None else entry.tool.name,
@@ -345,12 +347,14 @@ def requested_payload(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
 
 
 def completed_payload(state: CallState, result: ToolResult) -> dict[str, Any]:
-    """The payload of a `completed` row: the result, and which rule cleared the call. Append-only."""
+    """Return the payload of a `completed` row: the result, and which rule cleared the call.
+    Append-only.
+    """
     clearance, prepared, changes = state.clearance, state.prepared, result.changes
     verdict, status = clearance.verdict, result.status
     payload = {
         "tool": state.timer.tool,
-        # Words, not members: the JSON is the same, and an enumeration takes as long as a text.
+        # Texts instead of enum members: the JSON is the same, and encoding a member takes longer.
         "status": status._value_,
         "is_error": status is not Status.OK and status is not Status.PLANNED,
         "text": result.text,
@@ -381,7 +385,7 @@ def _change_rows(changes: Sequence[ChangeRecord]) -> list[list[str | None]]:
 
 
 def _apply_dialect_prefix(prepared: PreparedCall, output: Output) -> str:
-    """The text with the first words of the caller's dialect; output of programs is not changed."""
+    """Return the text with the dialect's first words; output of programs is not changed."""
     data, prefixes = output.data, prepared.parsed.result_prefixes
     if prefixes and isinstance(data, Mapping):
         job = data.get("job", data.get("id"))

@@ -16,14 +16,14 @@ from handrail.engine import messages
 from handrail.engine.recording.read_review import ReadReview
 
 _STREAMS: Final = ("stdout", "stderr")
-# So many outputs of outputs are followed to what was read in the first place.
+# The number of outputs of outputs that are followed back to the first read.
 _MOST_STEPS: Final = 20
-# So many attempts of one call are looked at, each perhaps in a session of its own.
+# The number of attempts of one call that are examined, each perhaps in another session.
 _MOST_SESSIONS: Final = 20
 
 
 class StoredResults(NamedTuple):
-    """Implements `core.outputs.Outputs` on the record and the kept texts of one session."""
+    """Implements `core.outputs.Outputs` on the record and the saved texts of one session."""
 
     session: str
     store: Store
@@ -37,11 +37,11 @@ class StoredResults(NamedTuple):
             await self._review(record, caller)
 
     async def load(self, call_id: str, caller: ToolCall) -> StoredOutput:
-        """The full output of a call; raises `not_found` or `denied`."""
+        """Return the full output of a call; raises `not_found` or `denied`."""
         record = await self._find(call_id, caller)
         done = record.completed
         if done is None or "status" not in done:
-            raise _gone(call_id, "it was deleted from the record")
+            raise _missing_problem(call_id, "it was deleted from the record")
         await self._review(record, caller)
         meta = done.get("meta")
         try:
@@ -50,11 +50,13 @@ class StoredResults(NamedTuple):
         except ProblemRaised as raised:
             if raised.problem.code != "not_found":
                 raise
-            raise _gone(call_id, "it was deleted to make room, or by `handrail gc`") from raised
+            raise _missing_problem(
+                call_id, "it was deleted to make room, or by `handrail gc`"
+            ) from raised
 
     async def denies(self, call: ToolCall) -> bool:
-        """See `Outputs.denies`. Calls of imported conversations, and of forks into another directory, are
-        not on record here.
+        """See `Outputs.denies`. Calls of imported conversations, and of forks into another
+        directory, are not recorded here.
         """
         for newer in await self.store.calls(call_id=call.id, limit=_MOST_SESSIONS):
             record = await self.store.find_completed(newer.session, call.id)
@@ -69,10 +71,10 @@ class StoredResults(NamedTuple):
         return False
 
     async def _review(self, record: CallRecord, caller: ToolCall) -> None:
-        """Look at the call, and where it has read the output of another call, at that too."""
+        """Review the call and, if it has read the output of another call, that call too."""
         for _ in range(_MOST_STEPS):
             self.review.check(record, caller)
-            source = _source(record)
+            source = _source_call(record)
             if source is None:
                 return
             found = await find_own_call(
@@ -95,8 +97,8 @@ class StoredResults(NamedTuple):
 async def find_own_call(
     store: Store, session: str, call_id: str, conversation: str | None
 ) -> CallRecord | None:
-    """The completed call of a session; else that of another session in which the same conversation
-    made it. A conversation may go on in another session, and its calls stay its own.
+    """Return the completed call of a session, else that of another session in which the same
+    conversation made it. A conversation may continue in another session and keeps its calls.
     """
     found = await store.find_completed(session, call_id)
     if found is not None or not conversation:
@@ -111,24 +113,26 @@ async def find_own_call(
 def assemble_output(
     call_id: str, done: Mapping[str, Any], meta: Mapping[str, Any], artifacts: Artifacts
 ) -> StoredOutput:
-    """The full output of a call from its `completed` row and the texts that were kept beside the
-    record; raises `not_found` if one is gone.
+    """Return the full output of a call from its `completed` row and the texts that were saved next
+    to the record; raises `not_found` if one is missing.
     """
     text = str(done.get("text", ""))
     data = done.get("data")
     if any(f"{name}_saved" in meta for name in _STREAMS) and isinstance(data, Mapping):
-        streams = [StoredStream(name, _stream(name, meta, data, artifacts)) for name in _STREAMS]
+        streams = [
+            StoredStream(name, _load_stream(name, meta, data, artifacts)) for name in _STREAMS
+        ]
         return StoredOutput(call_id, text, tuple(streams), data.get("exit_code"))
     oversize = meta.get("oversize")
     if isinstance(oversize, Mapping):
         saved = oversize.get("saved")
         if saved is None:
-            raise _gone(call_id, "it could not be kept, or holds what must not be kept")
+            raise _missing_problem(call_id, "it could not be kept, or holds what must not be kept")
         text = artifacts.load(str(saved)).decode("utf-8", "surrogatepass")
     return StoredOutput(call_id, text)
 
 
-def _stream(
+def _load_stream(
     name: str, meta: Mapping[str, Any], data: Mapping[str, Any], artifacts: Artifacts
 ) -> str:
     saved = meta.get(f"{name}_saved")
@@ -142,8 +146,8 @@ def _stream(
     return text
 
 
-def _source(record: CallRecord) -> str | None:
-    """The call whose output a call has read: a handle, or a job; None if it has read none."""
+def _source_call(record: CallRecord) -> str | None:
+    """The call whose output a call has read, by a handle or a job; None if it has read none."""
     done = record.completed or {}
     if done.get("status") == Status.REFUSED:
         return None
@@ -154,5 +158,5 @@ def _source(record: CallRecord) -> str | None:
     return output_call_id(arguments.get("path")) if isinstance(arguments, Mapping) else None
 
 
-def _gone(call_id: str, why: str) -> ProblemRaised:
+def _missing_problem(call_id: str, why: str) -> ProblemRaised:
     return messages.OUTPUT_NOT_KEPT.error(call_id=call_id, why=why, field="path")

@@ -1,6 +1,6 @@
-"""Results that are too long for a model: the full text is kept, a window is shown.
+"""Truncates results that are too long for a model: the full text is saved, a window is shown.
 
-Cuts fall on line boundaries where one is near, never inside a character.
+Cuts are at line boundaries where one is near, never inside a character.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _log = logging.getLogger("handrail")
 
 
 class TruncationOptions(NamedTuple):
-    """How long texts are shortened, beyond what each tool declares; `keep` None: as it declares."""
+    """How long texts are shortened; if `keep` is None, as each tool declares."""
 
     max_chars: int = sys.maxsize
     # Which part is kept.
@@ -32,7 +32,7 @@ TRUNCATED_BY_TOOL: Final = TruncationOptions()
 
 
 class TruncatedText(NamedTuple):
-    """A text that fits, how many characters it lacks, and where the whole is kept."""
+    """A text that fits, how many characters it lacks, and where the full text is saved."""
 
     text: str
     cut: int
@@ -42,8 +42,9 @@ class TruncatedText(NamedTuple):
 def truncate(
     text: str, limit: int, keep: Keep, artifacts: Artifacts | None, name: str
 ) -> TruncatedText:
-    """The text itself, or a window of at most about `limit` characters with a marker that names
-    the handle of the whole; `name` is the call's id. Without `artifacts` the rest is not kept.
+    """Return the text itself, or a window of at most about `limit` characters with a marker that
+    names the handle of the full text; `name` is the call's id. Without `artifacts` the rest is not
+    saved.
     """
     if len(text) <= limit:
         return TruncatedText(text, 0, None)
@@ -64,8 +65,8 @@ def truncate_result(
     session: Session,
     meta: dict[str, Any],
 ) -> str:
-    """The text of a result that is too long, truncated; `meta` gets how much is missing. The full
-    text is kept, unless the call reads a file that may hold secrets.
+    """Return the text of a result, truncated because it is too long; `meta` gets how much is
+    missing. The full text is saved, unless the call reads a file that may contain secrets.
     """
     tool, command = prepared.tool, prepared.footprint.command
     named = [place.rel for place in prepared.places.values()]
@@ -92,7 +93,7 @@ def _window(text: str, limit: int, keep: Keep) -> tuple[str, str]:
 
 
 def _whole_lines(part: str, ragged: Literal["start", "end"]) -> str:
-    """Drop the ragged line at one end, unless that would cost more than a tenth."""
+    """Drop the partial line at one end, unless that would cost more than a tenth."""
     if ragged == "end":
         at = part.rfind("\n") + 1
         return part[:at] if at > len(part) * 0.9 else part

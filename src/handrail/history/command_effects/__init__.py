@@ -1,1 +1,1 @@
-"""What commands changed in the workspace, and how sure that is."""
+"""What commands changed in the workspace, and how certain that is."""

@@ -1,4 +1,4 @@
-"""The changes of a command to files, as reported and recorded, and which program made them."""
+"""The report of a command's changes to files, and the evidence that the command made them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from handrail.core.places import Form, shown
+from handrail.core.places import Form, folders_above, shown
 from handrail.core.ports.snapshots import EntryChange, ObservedWrites
 from handrail.core.results import ChangeRecord
 from handrail.core.text.listing import first_few
 from handrail.history.before_images import is_of_folder
 
-# Time stamps of files are given out in ticks of the kernel's clock.
+# The resolution of file time stamps: the kernel's clock advances in ticks.
 TICK_NS: Final = 20_000_000
 
 AFTER: Final = "it was changed after the command had ended"
@@ -21,10 +21,10 @@ BEFORE: Final = "it was changed before the command began"
 UNSEEN: Final = "no process of the command was seen to write it"
 BOTH: Final = "somebody else had changed it before the command did"
 OTHERS: Final = "something else was at work in the workspace at that time"
-# The command may have had a hand in it all the same.
+# Doubts with which the command may nevertheless have made a part of the change.
 PERHAPS: Final = frozenset({BOTH, OTHERS})
 
-# Of what cannot be restored: a program can make pipes without end.
+# How many of the paths that cannot be restored are recorded: a program can create any number of pipes.
 _RECORDED: Final = 2_000
 _LISTED: Final = 50
 _TOLD: Final = 5
@@ -36,34 +36,34 @@ State = Literal["full", "partial", "none"]
 class EffectsReport:
     """What a command did to files.
 
-    `changes` and `unattributed` are described as those of plans are; the latter say in `doubt`
-    why they are nobody's. `beside` are paths of others that cannot be restored either.
-    `left_out` is what undo cannot restore: path → why.
+    `changes` and `unattributed` have the form of the changes of plans; the latter have a `doubt`, the
+    reason why the command may not have made them. `beside` are the paths of unattributed changes that
+    undo cannot restore. `left_out` maps the paths that undo cannot restore to the reason.
     """
 
     changes: list[dict[str, Any]] = field(default_factory=list)
     unattributed: list[dict[str, Any]] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    # Of `left_out`, what the command is known to have changed.
+    # The paths of `left_out` that the command is known to have changed.
     lost: list[str] = field(default_factory=list)
-    # Nothing was looked at.
+    # The changes were not observed at all.
     blind: bool = False
 
     def leave_out(self, path: str, why: str) -> None:
-        """The command changed it, and undo cannot bring it back."""
+        """Record that the command changed a path that undo cannot restore."""
         self.left_out[path] = why
         self.lost.append(path)
 
     @property
     def undo(self) -> State:
-        """How much of it can be undone; a command that changed nothing is `full`."""
+        """How much can be undone; "full" for a command that changed nothing."""
         if self.blind:
             return "none"
         return "partial" if self.left_out else "full"
 
     def to_record(self) -> dict[str, Any]:
-        """For the `completed` row."""
+        """The form in the `completed` row."""
         return {
             "undo": self.undo,
             "changes": self.changes,
@@ -73,7 +73,7 @@ class EffectsReport:
         }
 
     def to_meta(self) -> dict[str, Any]:
-        """For the result: the word, and the paths that it does not cover."""
+        """The `meta` of the result: how much can be undone, and the paths that cannot."""
         meta: dict[str, Any] = {"undo": self.undo}
         if self.left_out:
             meta["undo_left_out"] = dict(list(self.left_out.items())[:_LISTED])
@@ -85,7 +85,7 @@ class EffectsReport:
         return meta
 
     def remarks(self) -> list[str]:
-        """What the model and the user should hear of it."""
+        """Notes for the model and the user about changes that undo does not cover."""
         found = []
         for why, paths in list(self._lost_by_reason().items())[:_TOLD]:
             found.append(f"[handrail: undo cannot restore {_some(paths)}: {why}]")
@@ -98,7 +98,7 @@ class EffectsReport:
         return found
 
     def records(self) -> tuple[ChangeRecord, ...]:
-        """The changes as results tell them: files and links, not the folders around them."""
+        """The changes for the result: those of files and links, without folders."""
         return tuple(
             ChangeRecord(one["path"], one["operation"], one["before_hash"], one["after_hash"])
             for one in self.changes
@@ -106,7 +106,7 @@ class EffectsReport:
         )
 
     def changed(self) -> list[tuple[str, str, str | None, str | None]]:
-        """The same, as the `completed` row has them."""
+        """The changes of `records` in the form of the `completed` row."""
         return [
             (one.path, one.operation, one.before_hash, one.after_hash) for one in self.records()
         ]
@@ -133,7 +133,7 @@ def _some(paths: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CommandInterval:
-    """When the look before began, when the command did, and when it had ended."""
+    """When the snapshot before a command was started, and when the command began and ended."""
 
     looked_ns: int
     started_ns: int
@@ -142,9 +142,9 @@ class CommandInterval:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one command. `derived` are the paths that its text shows as written,
-    trees with a slash at the end. `noted` is what its processes were seen to write, None if
-    nobody could watch. `others`: another program of ours may have been writing.
+    """What is known about one command. `derived` are the paths that its text shows as written; trees end
+    with a slash. `noted` are the observed writes of its processes, None if they could not be observed.
+    `others`: another program of the session may have been writing at the same time.
     """
 
     window: CommandInterval
@@ -153,16 +153,16 @@ class Evidence:
     others: bool = False
 
     def with_folders(self, made: Set[str]) -> Evidence:
-        """The same for a command that made these folders: one that its text names as written
-        is its doing with all that is in it, and so is one that was made for what it names.
+        """The evidence for a command that created the folders `made`: a folder that its text shows as
+        written counts with its content, and so does a folder that was created for such a path.
         """
         named = [path.rstrip("/") for path in self.derived]
         trees = [f"{path}/" for path in named if path in made]
-        around = {folder for path in named for folder in _folders_above(path)}
+        around = {folder for path in named for folder in folders_above(path)}
         return replace(self, derived=(*self.derived, *trees, *(made & around)))
 
     def against(self, delta: EntryChange, absolute: str) -> str | None:
-        """Why a change is not the command's; None if it is."""
+        """Why a change may not have been made by the command; None if it was."""
         when = self._time(delta)
         if when is not None:
             return when
@@ -186,14 +186,14 @@ class Evidence:
         changed, window = delta.after.changed_ns, self.window
         if changed > window.ended_ns:
             return AFTER
-        # What comes with a directory that is moved keeps its times: only what was there before
-        # tells by them that it was changed too early.
+        # Files in a moved directory keep their times, so an early time is evidence only for a file that
+        # existed before.
         early = window.looked_ns <= changed < window.started_ns - TICK_NS
         return BEFORE if early and delta.before is not None else None
 
 
 class PathCover:
-    """Some paths, trees with a slash at the end; asked for as many others as there are."""
+    """A set of paths for many lookups; trees end with a slash."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         found = list(paths)
@@ -201,17 +201,8 @@ class PathCover:
         self._trees = {path.rstrip("/") for path in found if path.endswith("/")}
 
     def covers(self, absolute: str) -> bool:
-        """Whether a path is one of these, or lies in one that is a tree."""
-        return absolute in self._files or not self._trees.isdisjoint(_folders_above(absolute))
-
-
-def _folders_above(path: str) -> list[str]:
-    """The folders above an absolute path, the lowest first; that of the root is empty."""
-    found = []
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        found.append(path)
-    return found
+        """Whether a path is in the set or below a tree of the set."""
+        return absolute in self._files or not self._trees.isdisjoint(folders_above(absolute))
 
 
 def _by_notes(
@@ -220,8 +211,8 @@ def _by_notes(
     if absolute not in noted.files:
         return None if moved.covers(absolute) else UNSEEN
     before, met = delta.before, noted.files[absolute]
-    # The size and times of a folder are those of its entries, and not looked at.
+    # The size and times of a folder change with its entries, so they are no evidence.
     if before is None or met is None or before.form is Form.FOLDER:
         return None
-    # Not as it was looked at when the command came to it: somebody was faster.
+    # The file had changed between the snapshot and the command's first write.
     return BOTH if met != (before.size, before.written_ns) else None

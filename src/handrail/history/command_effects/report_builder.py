@@ -1,7 +1,7 @@
-"""What a command changed, in the shape in which plans are recorded, so that undo takes it back.
+"""Builds the report of a command's changes in the form of a recorded plan, so that undo can revert it.
 
-Only what can be restored exactly is a change; all else is `left_out`, with the reason.
-Blocks: old contents are put where undo finds them.
+Only what can be restored exactly is a change; everything else is `left_out` with the reason. Blocks,
+because old contents are copied to the blob store.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.places import Form, Kind
+from handrail.core.places import Form, Kind, folders_above
 from handrail.core.plan import content_hash
 from handrail.core.ports.machine import Blobs, Files
 from handrail.core.ports.snapshots import EntryChange, FileState, TreeDiff, WorkspaceSnapshots
@@ -41,7 +40,7 @@ OUTSIDE: Final = "nothing held the command inside the workspace"
 
 @dataclass(frozen=True, slots=True)
 class EffectStorage:
-    """What a report is made with. `breaks_links`: a file that has other names may be written."""
+    """What the builder uses. `breaks_links`: undo may write a file that has other hard links."""
 
     files: Files
     shadow: WorkspaceSnapshots
@@ -50,19 +49,19 @@ class EffectStorage:
 
 
 def build_report(look: TreeDiff, evidence: Evidence, keeping: EffectStorage) -> EffectsReport:
-    """What a look after a command found, by who made the change."""
+    """The report of the differences after a command, attributed by the evidence."""
     writer = _EffectReportBuilder(keeping, look)
     evidence = evidence.with_folders(writer.made_folders())
     deltas = sorted(look.deltas, key=lambda one: one[:2])
-    # What is lost must be known before what is new, where it may live on; and whether a new
-    # folder can go again once all that is in it was looked at.
+    # Deleted files come before new ones, because a new file may be the moved content of a lost one;
+    # folders come last, because a new folder can be removed only if undo removes all its content.
     for delta in sorted(deltas, key=lambda one: (_is_folder(one), one.before is None)):
         writer.write(delta, evidence)
     return writer.finish(look)
 
 
 class _EffectReportBuilder:
-    """Puts a report together."""
+    """Builds one report."""
 
     def __init__(self, keeping: EffectStorage, look: TreeDiff) -> None:
         self._keeping = keeping
@@ -71,31 +70,31 @@ class _EffectReportBuilder:
         self._made = {
             (one.root, one.rel) for one in look.deltas if _is_folder(one) and one.before is None
         }
-        # Folders that come and go with what is in them need no word of their own.
+        # Folders with changed content; they need no entry of their own in `unattributed`.
         self._filled = {
             (one.root, folder)
             for one in look.deltas
             if not _is_folder(one)
-            for folder in _above(one.rel)
+            for folder in folders_above(one.rel)
         }
-        # What was in a folder that is something else now has no place to come back to.
+        # Folders that were replaced by something else; their content cannot be restored.
         self._shut = {
             (one.root, one.rel)
             for one in look.deltas
             if _form(one.before) is Form.FOLDER and _form(one.after) not in (None, Form.FOLDER)
         }
-        # New folders that will not be empty.
+        # New folders that undo cannot remove, because some of their content stays.
         self._stays: set[tuple[int, str]] = set()
-        # What marks files that are gone and cannot be restored.
+        # The marks of deleted files that cannot be restored (see `_marks`).
         self._lost: set[tuple[object, ...]] = set()
 
     def made_folders(self) -> set[str]:
-        """The absolute names of the folders that are new."""
+        """The absolute paths of new folders."""
         tops = self._keeping.files.roots
         return {f"{tops[root].rstrip('/')}/{rel}" for root, rel in self._made}
 
     def write(self, delta: EntryChange, evidence: Evidence) -> None:
-        """One more difference."""
+        """Add one difference to the report."""
         path, absolute = self._names(delta)
         doubt = evidence.against(delta, absolute)
         described = self._described(delta, path, absolute)
@@ -115,7 +114,7 @@ class _EffectReportBuilder:
                 report.left_out[path] = doubt
 
     def finish(self, look: TreeDiff) -> EffectsReport:
-        """The whole report."""
+        """The complete report."""
         report, left = self._report, self._report.left_out
         report.changes.sort(key=lambda one: str(one["absolute"]))
         for path, why in look.left.items():
@@ -127,7 +126,7 @@ class _EffectReportBuilder:
         return report
 
     def _described(self, delta: EntryChange, path: str, absolute: str) -> dict[str, Any] | str:
-        """The change as a plan's record has it, or why it cannot be undone."""
+        """The change in the form of a recorded plan, or the reason why it cannot be undone."""
         before, after = delta.before, delta.after
         why = self._why_not(delta, path)
         digest = self._digest(after, path) if not why else None
@@ -153,8 +152,8 @@ class _EffectReportBuilder:
         return {**described, "made": made} if made else described
 
     def _links(self, delta: EntryChange) -> dict[str, Any]:
-        """What makes a file that is gone a name of the same file again: `link_group` is shared by
-        all of its names, `link_left` are some that stayed.
+        """What undo needs to make a deleted file a hard link again: `link_group` identifies the file that
+        all names share, `link_left` are some of the remaining names.
         """
         names = self._other_names.get((delta.root, delta.rel))
         if names is None:
@@ -182,7 +181,7 @@ class _EffectReportBuilder:
         forms = {one.form for one in (delta.before, delta.after) if one is not None}
         if Form.SPECIAL in forms:
             return SPECIAL
-        shut = any((delta.root, folder) in self._shut for folder in _above(delta.rel))
+        shut = any((delta.root, folder) in self._shut for folder in folders_above(delta.rel))
         if shut or (Form.FOLDER in forms and len(forms) > 1):
             return REPLACED
         if _form(delta.after) is Form.LINK and delta.after is not None and delta.after.why:
@@ -198,7 +197,7 @@ class _EffectReportBuilder:
         return "there was no room left to keep it"
 
     def _digest(self, after: FileState | None, path: str) -> str | None:
-        """What the command left, to recognise it by."""
+        """The hash of the content after the command; None if it cannot be computed."""
         if after is None or after.text or after.form is not Form.FILE:
             return _hash(after)
         if after.size > _HASHED_BYTES:
@@ -216,24 +215,24 @@ class _EffectReportBuilder:
         return state.hexdigest()
 
     def _leave_out(self, delta: EntryChange, path: str, why: str) -> None:
-        """It stays as it is now; so do the new folders that hold it."""
+        """Leave a change out of undo. The entry stays as it is, and so do new folders above it."""
         self._report.leave_out(path, why)
         if _form(delta.before) is Form.FILE and delta.before is not None:
             self._lost |= _marks(delta.before)
         if delta.after is not None:
-            self._stays.update((delta.root, folder) for folder in _above(delta.rel))
+            self._stays.update((delta.root, folder) for folder in folders_above(delta.rel))
 
     def _folders(self, delta: EntryChange) -> list[str]:
-        """The folders that were made for a new file, lowest first."""
+        """The folders that were created for a new file, lowest first."""
         made = []
-        for folder in _above(delta.rel):
+        for folder in folders_above(delta.rel):
             if (delta.root, folder) not in self._made:
                 break
             made.append(self._names(delta._replace(rel=folder))[0])
         return made
 
     def _names(self, delta: EntryChange) -> tuple[str, str]:
-        """How a path is shown, and its absolute name."""
+        """The path as it is shown, and the absolute path."""
         absolute = f"{self._keeping.files.roots[delta.root].rstrip('/')}/{delta.rel}"
         return (absolute if delta.root else delta.rel), absolute
 
@@ -247,17 +246,8 @@ def _form(sight: FileState | None) -> Form | None:
 
 
 def _is_folder(delta: EntryChange) -> bool:
-    """Whether a folder came, went or has other permissions, and is nothing else."""
+    """Whether a folder was created, was deleted or has other permissions."""
     return {_form(delta.before), _form(delta.after)} <= {Form.FOLDER, None}
-
-
-def _above(rel: str) -> Sequence[str]:
-    """The folders above a path, lowest first."""
-    found = []
-    while "/" in rel:
-        rel = rel.rpartition("/")[0]
-        found.append(rel)
-    return found
 
 
 def _operation(before: FileState | None, after: FileState | None) -> str:
@@ -279,12 +269,12 @@ def _hash(sight: FileState | None) -> str | None:
 
 
 def _bytes(sight: FileState) -> bytes:
-    """Where a link leads; a folder has no content of its own."""
+    """The target of a link; empty for a folder."""
     return os.fsencode(sight.text)
 
 
 def _bits(sight: FileState) -> int:
-    """Bits of a file that let it run as somebody else, which no write restores."""
+    """The set-uid, set-gid and sticky bits of a file, which undo does not restore."""
     return sight.mode & ~_PERMISSIONS if sight.form is Form.FILE else 0
 
 
@@ -295,7 +285,9 @@ def _mode(before: FileState | None) -> int | None:
 
 
 def _marks(sight: FileState) -> set[tuple[object, ...]]:
-    """What a file is known by under another name: moved, or copied. An inode is given out again."""
+    """Keys that recognize a moved or copied file under another name. An inode alone is not sufficient,
+    because it can be reused.
+    """
     if sight.form is not Form.FILE or not sight.size:
         return set()
     moved = (sight.inode, sight.size, sight.written_ns)

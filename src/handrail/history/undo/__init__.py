@@ -1,1 +1,1 @@
-"""Undo and redo: which changes are meant, and the plan that reverts them."""
+"""Undo and redo: selecting the changes, and planning how to revert them."""

@@ -1,7 +1,7 @@
-"""Finding calls and turns by what people and models call them.
+"""Finds calls and turns by the names that users and models give them.
 
-Ids belong to their session and turn numbers to one process: a name that could mean the calls
-of two is refused, never guessed.
+An id is unique only in its session, and the number of a turn only in one process: an ambiguous name is
+refused.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch
 
 _FIRST_PAGE: Final = 8
 _PAGE: Final = 200
-# Described changes that may be held of one page.
+# The most described changes of one page in memory.
 _PAGE_CHANGES: Final = 5_000
 _LISTED: Final = 8
 
 
 def next_page_size(page: Sequence[Trace], size: int) -> int:
-    """How many calls to ask for next: more while they changed few files."""
+    """How many calls to load next: more if the last ones changed few files."""
     changes = sum(_count_changes(trace) for trace in page)
     return min(2 * size, _PAGE) if changes <= _PAGE_CHANGES // 2 else max(size // 2, 1)
 
@@ -46,7 +46,7 @@ def _count_changes(trace: Trace) -> int:
 
 
 class TraceState(NamedTuple):
-    """A trace that was met, and what of it still stands."""
+    """A trace, and which of its changes are not undone."""
 
     trace: Trace
     steps: list[FileChange]
@@ -54,51 +54,56 @@ class TraceState(NamedTuple):
 
     @property
     def sure(self) -> list[FileChange]:
-        """What the call is known to have changed, and still stands."""
+        """The changes that are known to be the call's and are not undone."""
         return [step for step in self.steps if step.attributed]
 
 
 class CallLookup:
-    """Looks through the record of one store, for one who asks."""
+    """Looks through the record of a store for one requester."""
 
     def __init__(self, store: Store, folders: WorkspaceFolders, asker: Requester) -> None:
         self.store = store
         self.folders = folders
         self.asker = asker
-        # Calls that were met and might have been meant, if their record were still there.
+        # Calls that were found and could have been meant, but whose record was purged.
         self._dropped: set[int] = set()
 
     async def scan(self) -> AsyncIterator[TraceState]:
-        """Every call that announced a change, the newest first."""
+        """Yield every call that announced a change, newest first."""
         standing, before, size = UndoState(), None, _FIRST_PAGE
         while page := await self.store.traces(before=before, limit=size):
             before, size = page[-1].row, next_page_size(page, size)
             page.reverse()
             while page:
-                # Let go of each call once it was met: some have changed very many files.
+                # Removed from the page to free its memory: some calls changed very many files.
                 trace = page.pop()
                 if trace.intent.get("purged") and self.implied(trace):
                     self._dropped.add(trace.row)
                 yield TraceState(trace, standing.meet(trace), standing)
 
     def dropped(self) -> list[str]:
-        """What to say of calls that were met and can no longer be looked at."""
+        """A note about calls that were found and whose record was purged; empty if there are none."""
         count = len(self._dropped)
         if not count:
             return []
         calls = "1 call" if count == 1 else f"{count:,} calls"
-        return [f"`handrail gc` has dropped the record of {calls} that ran or changed something"]
+        return [
+            f"the record of {calls} that ran or changed something was deleted, by `handrail gc` or with "
+            "a session"
+        ]
 
     def reaches(self, trace: Trace) -> bool:
-        """Whether who asks may name this call."""
+        """Whether the requester may undo this call."""
         return self.asker.is_user or trace.session == self.asker.session
 
     def where(self, trace: Trace) -> WorkspaceMatch:
-        """The folder that the call was made in."""
+        """Whether the call was made in this workspace."""
         return self.folders.where(trace.session, trace.at_ns)
 
     def implied(self, trace: Trace) -> bool:
-        """Whether a call that was not named can be meant: it changed anew, in this folder."""
+        """Whether a call can be meant without being named: it is not an undo, and was made in this
+        workspace.
+        """
         return (
             self.reaches(trace) and not is_undo(trace) and self.where(trace) is WorkspaceMatch.HERE
         )
@@ -111,7 +116,7 @@ class CallLookup:
         return trace
 
     async def call_if_known(self, name: str) -> Trace | None:
-        """The same, None if there is no such call."""
+        """The call of `call`, None if there is no such call. Raises `ambiguous`."""
         found = list(await self.store.traces(call_id=name))
         # The session or the id may contain colons itself.
         splits = {name.partition(":"), name.rpartition(":")}
@@ -133,7 +138,9 @@ class CallLookup:
         return self._checked(found[0])
 
     async def turn(self, name: str) -> Trace:
-        """A call of the turn of a number, `session:number` or id; `not_found`, `ambiguous`."""
+        """A call of the turn with this number, `session:number` or id of a call. Raises `not_found`,
+        `ambiguous`.
+        """
         session, colon, number = name.rpartition(":")
         if not number.isdecimal() or len(number) > _LONGEST_NUMBER:
             return await self.call(name)

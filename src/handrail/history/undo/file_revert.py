@@ -1,7 +1,7 @@
-"""Several changes reverted as one: for each file, from what it is now to what it was, or the conflict.
+"""Plans how one file is reverted over several changes at once, or finds the conflict.
 
-A file is walked back through the states that were recorded; what nobody recorded is somebody
-else's work and stops the walk. Only reads; blocks, so the caller runs it in a thread.
+The file is followed back through its recorded states; a state that was not recorded is the work of
+somebody else and ends the search. Only reads; blocks, so the caller runs it in a thread.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ESCAPED: Final = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 
 @dataclass(frozen=True, slots=True)
 class CurrentFile:
-    """What bears a name now; `content` None: nothing does. `strange`: it cannot be ours, as
-    with a pipe, or a path that leads elsewhere.
+    """The current state of a path; `content` None: it does not exist. `strange`: Handrail cannot have
+    written it, such as a pipe, or a path that a link redirects.
     """
 
     place: Place
@@ -37,20 +37,20 @@ class CurrentFile:
 
     @property
     def digest(self) -> str | None:
-        """What tells it from others."""
+        """The hash of the content and form."""
         return content_hash(self.content, self.form)
 
     @property
     def mode(self) -> int | None:
-        """The permissions; a link has none of its own."""
+        """The permissions; None for a link."""
         if self.seen is None or self.form is Form.LINK:
             return None
         return stat.S_IMODE(self.seen.mode)
 
 
 class Conflict(NamedTuple):
-    """Where a walk ended: the file was in the state `digest` after `below`, which left another,
-    and before `above`; None: it still is.
+    """Where the states of a file do not connect: after the change `below`, the file got the state
+    `digest`, which was not recorded. `above` is the next recorded change; None: the state is current.
     """
 
     digest: str | None
@@ -60,10 +60,11 @@ class Conflict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileRevert:
-    """How one file gets back: the steps to take, newest first, and the mode it ends with.
+    """How one file is reverted: the changes to revert, newest first, and the resulting mode.
 
-    `kept_back`: steps that cannot be taken because their old content was not kept.
-    `conflict`: where somebody changed the file; with `force` it is `forced` over.
+    `done` are changes that are reverted already. `kept_back` are changes that cannot be reverted because
+    their old content was not stored. `conflict` is where somebody else changed the file; with `force`,
+    that state is overwritten, and `forced` is set.
     """
 
     path: str
@@ -77,12 +78,12 @@ class FileRevert:
 
     @property
     def target(self) -> FileChange | None:
-        """The step whose old content the file gets, None if it needs none."""
+        """The change whose old content the file gets, None if nothing is reverted."""
         return self.steps[-1] if self.steps else None
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the file is already as it would become."""
+        """Whether the file is already in its final state."""
         target = self.target
         if target is None:
             return True
@@ -92,8 +93,8 @@ class FileRevert:
 
 @dataclass(slots=True)
 class _RevertWalk:
-    """One file on its way back: its state so far. `last` is the newest step that it knew, and
-    `strange` are those since which it did not.
+    """Follows one file back through its changes. `digest` and `mode` are its state so far; `last` is the
+    last change that matched the state, and `strange` are the changes since then, which did not.
     """
 
     digest: str | None
@@ -105,14 +106,14 @@ class _RevertWalk:
     strange: list[FileChange] = field(default_factory=list)
 
     def meet(self, step: FileChange, *, force: bool = False) -> None:
-        """Go back over one step."""
+        """Follow the file back over one change."""
         if not {"before_hash", "after_hash"} <= step.described.keys():
-            # Nothing of it was kept, not even what to recognise it by.
+            # Neither the old content nor hashes were recorded.
             self.bare.append(step)
             return
         state = self._state(step)
         if state == "other" and not force:
-            # Perhaps the file was put back to an earlier state that we know.
+            # The file may have been restored to an earlier recorded state.
             self.strange.append(step)
             return
         self.done += self.strange
@@ -124,7 +125,7 @@ class _RevertWalk:
             self._back(step)
 
     def gap(self) -> Conflict | None:
-        """Where the walk did not get any further."""
+        """The conflict; None if all changes matched."""
         return Conflict(self.digest, self.strange[0], self.last) if self.strange else None
 
     def _state(self, step: FileChange) -> str:
@@ -136,21 +137,22 @@ class _RevertWalk:
 
     def _back(self, step: FileChange) -> None:
         one = step.described
-        if self.digest is None or self.mode == one["after_mode"]:
+        # A link has no permissions.
+        if self.digest is None or self.mode is None or self.mode == one["after_mode"]:
             self.mode = one["before_mode"]
-        # Else somebody has set other permissions since; those are not ours to take back.
+        # Otherwise somebody else has set other permissions since, which are kept.
         self.digest = one["before_hash"]
         self.taken.append(step)
 
 
 class LostImage(ProblemRaised):
-    """The old content of one file was kept and is gone or damaged."""
+    """The stored old content of a file is lost or damaged."""
 
 
 def plan_file_revert(
     path: str, steps: Sequence[FileChange], now: CurrentFile, *, force: bool
 ) -> FileRevert:
-    """How one file gets back over its steps, which come newest first."""
+    """Plan how one file is reverted over `steps`, its changes, newest first."""
     if now.strange or _closed(steps, now):
         return FileRevert(path, now, (), conflict=Conflict(now.digest, steps[0]))
     walk = _walk(steps, now, force=force)
@@ -159,15 +161,15 @@ def plan_file_revert(
         return FileRevert(path, now, (), conflict=gap)
     if walk.last is None:
         return FileRevert(path, now, (), kept_back=bare)
-    way = FileRevert(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
+    revert = FileRevert(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
     if force and not _matches(steps, now):
-        way = replace(way, forced=True)
-    return _limit_to_kept(way)
+        revert = replace(revert, forced=True)
+    return _limit_to_kept(revert)
 
 
 def path_spellings(given: str, files: Files) -> tuple[str, ...]:
-    r"""A file as the record shows it; of a link, itself and the file behind it. A name that is
-    not valid UTF-8 may be given as it is shown, with `\udc80` to `\udcff` for bytes that are not.
+    r"""The paths of a file in the form of the record; for a link, the link and its target. A name that is
+    not valid UTF-8 may be given as it is shown, with `\udc80` to `\udcff` for the invalid bytes.
     """
     bytewise = _ESCAPED.sub(lambda one: chr(int(one[1], 16)), given)
     if bytewise != given:
@@ -182,12 +184,12 @@ def _names(given: str, files: Files) -> tuple[str, ...]:
     try:
         return found.place.path, files.locate(given).path
     except ProblemRaised:
-        # It leads outside or nowhere, but it may have a history of its own.
+        # The target is outside or missing, but the link itself may have changes.
         return (found.place.path,)
 
 
 def read_current_file(path: str, files: Files) -> CurrentFile:
-    """What bears the name now."""
+    """The current state of a path."""
     place, form, content, seen = files.named(path)
     if place.path != path or form is Form.SPECIAL:
         return CurrentFile(place, strange=True)
@@ -199,7 +201,7 @@ def read_current_file(path: str, files: Files) -> CurrentFile:
 
 
 def _closed(steps: Sequence[FileChange], now: CurrentFile) -> bool:
-    """Whether a folder stands where there was none: what is in it is not ours to remove."""
+    """Whether the path is now a folder that none of the changes created: it must not be removed."""
     forms = {step.described.get(one) for step in steps for one in ("before_form", "after_form")}
     return now.form is Form.FOLDER and Form.FOLDER not in forms
 
@@ -216,15 +218,15 @@ def _walk(steps: Iterable[FileChange], now: CurrentFile, *, force: bool = False)
     return walk
 
 
-def _limit_to_kept(way: FileRevert) -> FileRevert:
-    """Stop at the last state whose content is still there."""
-    steps, back = list(way.steps), list(way.kept_back)
-    while steps and not _is_kept(steps[-1], way.now):
+def _limit_to_kept(revert: FileRevert) -> FileRevert:
+    """Limit the revert to the last state whose content is stored."""
+    steps, back = list(revert.steps), list(revert.kept_back)
+    while steps and not _is_kept(steps[-1], revert.now):
         back.append(steps.pop())
-    if len(steps) == len(way.steps):
-        return way
-    mode = _walk(steps, way.now, force=True).mode
-    return replace(way, steps=tuple(steps), kept_back=tuple(back), mode=mode)
+    if len(steps) == len(revert.steps):
+        return revert
+    mode = _walk(steps, revert.now, force=True).mode
+    return replace(revert, steps=tuple(steps), kept_back=tuple(back), mode=mode)
 
 
 def _is_kept(step: FileChange, now: CurrentFile) -> bool:
@@ -232,11 +234,11 @@ def _is_kept(step: FileChange, now: CurrentFile) -> bool:
     return one["image"] != "none" or one.get("before_hash") == now.digest
 
 
-def make_change(way: FileRevert, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
-    """The change that a way comes to; `one` is the described change that the file goes back
-    to, with its old content. Raises `LostImage` if that content is gone.
+def make_change(revert: FileRevert, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
+    """The change that carries out a revert; `one` is the described change of its target, with the old
+    content. Raises `LostImage` if that content is lost.
     """
-    now = way.now
+    now = revert.now
     if one.get("before_hash") == now.digest:
         before = now.content
     else:
@@ -245,9 +247,9 @@ def make_change(way: FileRevert, blobs: Blobs | None, one: Mapping[str, Any]) ->
         except ProblemRaised as raised:
             raise LostImage(
                 raised.problem.code,
-                f"{way.path!r} cannot get its old content back: {raised.problem.message}",
+                f"{revert.path!r} cannot get its old content back: {raised.problem.message}",
                 hint="the other files can be named by their paths",
             ) from raised
     made = len(one.get("made", ())) if before is None else 0
     form = Form.FILE if before is None else form_before(one)
-    return Change(now.place, now.content, before, now.seen, way.mode, made, now.form, form)
+    return Change(now.place, now.content, before, now.seen, revert.mode, made, now.form, form)

@@ -1,4 +1,4 @@
-"""What is said of an undo: to the model, to the user, and to a program."""
+"""The texts of undo and redo for the model, the user and programs."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from handrail.history.undo.file_revert import FileRevert
 from handrail.history.undo.recorded_changes import RevertedCall
 
 _SHOWN_BYTES: Final = 64 * 1024
-# A line of a diff, of which only the last may have no line feed.
+# A line of a text; only the last one may have no line feed.
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _UNENDED: Final = "\\ No newline at end of file"
 _LISTED: Final = 8
-# Files that are named in the text of a result, and shown in its preview.
+# The most files that the text of a result names, and that its preview shows.
 MOST_LINES: Final = 20
 _MOST_DIFFS: Final = 100
-# How a program says these; the command line has other words for them.
+# The options as a program writes them; the command line replaces them by its own.
 FORCE: Final = "`force=True`"
 PATH: Final = "`path=...`"
 _BY_PATH: Final = {True: PATH, False: "scope 'path'"}
 
 
 def summarize_undo(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -> str:
-    """One line on what was undone or redone, and what was passed over."""
+    """One line about what was undone or redone, and what was left out."""
     if len(names) == 1:
         said = f"{verb} {names[0]}"
     else:
@@ -40,7 +40,7 @@ def summarize_undo(verb: str, names: Sequence[str], what: str, notes: Sequence[s
 
 
 def count_changes(changes: Sequence[Change]) -> list[str]:
-    """How many files became what, where there are several; folders apart."""
+    """The numbers of restored, recreated and removed files and folders; empty for a single change."""
     if len(changes) < 2:
         return []
     files = [one for one in changes if not one.of_folder]
@@ -48,16 +48,16 @@ def count_changes(changes: Sequence[Change]) -> list[str]:
     return [*_count("file", files), *_count("folder", folders)]
 
 
-def change_lines(changes: Sequence[Change], ways: Sequence[FileRevert]) -> list[str]:
-    """A line for each file, as far as they are few."""
-    forced = {way.path for way in ways if way.forced}
+def change_lines(changes: Sequence[Change], reverts: Sequence[FileRevert]) -> list[str]:
+    """A line for each of the first `MOST_LINES` files, and the number of the others."""
+    forced = {revert.path for revert in reverts if revert.forced}
     found = [f"  {_what(one)} {_name(one)}{_remark(one, forced)}" for one in changes[:MOST_LINES]]
     left = len(changes) - MOST_LINES
     return [*found, f"  and {left:,} more"] if left > 0 else found
 
 
 def describe_progress(done: int, total: int, *, redo: bool, user: bool) -> str:
-    """How far an undo in parts is, and what the model does about the rest."""
+    """The progress of an undo in parts, and for a model how to continue."""
     said = f"{done:,} of {total:,} files are {'redone' if redo else 'undone'} so far"
     return said if user else f"{said}; call undo again with the same target for the others"
 
@@ -65,16 +65,18 @@ def describe_progress(done: int, total: int, *, redo: bool, user: bool) -> str:
 def conflict_error(
     what: str,
     verb: str,
-    ways: Sequence[FileRevert],
+    reverts: Sequence[FileRevert],
     blame: Mapping[str, str],
     *,
     person: bool,
     others: bool,
     count: int = 0,
 ) -> ProblemRaised:
-    """These files (`count` in all) were changed since; `others`: some files were not."""
-    conflicts = [_changed(way, blame) for way in ways]
-    advice = list(_advice(ways, blame, person=person))
+    """The `conflict` for files that were changed since, `count` in total; `others`: other files of the
+    undo have no conflict.
+    """
+    conflicts = [_changed(revert, blame) for revert in reverts]
+    advice = list(_advice(reverts, blame, person=person))
     if others:
         advice.append(f"or undo the other files one by one ({_BY_PATH[person]})")
     return ProblemRaised(
@@ -84,11 +86,13 @@ def conflict_error(
     )
 
 
-def _advice(ways: Sequence[FileRevert], blame: Mapping[str, str], *, person: bool) -> Iterator[str]:
-    ours = any(way.path in blame for way in ways)
+def _advice(
+    reverts: Sequence[FileRevert], blame: Mapping[str, str], *, person: bool
+) -> Iterator[str]:
+    ours = any(revert.path in blame for revert in reverts)
     if ours:
         yield "take the later change back first"
-    if any(way.now.strange for way in ways):
+    if any(revert.now.strange for revert in reverts):
         yield "move what stands there out of the way"
     elif person:
         yield f"{'or ' * ours}overwrite it with {FORCE} (it is kept, and redo brings it back)"
@@ -99,7 +103,7 @@ def _advice(ways: Sequence[FileRevert], blame: Mapping[str, str], *, person: boo
 
 
 def describe_reverted(taken: Sequence[RevertedCall]) -> list[dict[str, Any]]:
-    """Which files of which calls, for the record."""
+    """The reverted calls and their files in the form of the record."""
     return [
         {
             "session": one.key.session,
@@ -112,28 +116,28 @@ def describe_reverted(taken: Sequence[RevertedCall]) -> list[dict[str, Any]]:
 
 
 def preview_changes(changes: Sequence[Change]) -> str:
-    """The changes as the user reads them: first what can be read, then what has only a size."""
+    """The diffs of the changes for the user; those that show no lines come last."""
     found = sorted(map(preview_change, changes[:_MOST_DIFFS]), key=has_no_lines)
     left = len(changes) - _MOST_DIFFS
     return "".join([*found, f"and {left:,} more files\n"] if left > 0 else found)
 
 
 def has_no_lines(text: str) -> bool:
-    """Whether a diff shows no lines, because its file is no text or too large."""
+    """Whether a diff shows no lines, because its file is not text or too large."""
     return not text.startswith("--- ")
 
 
 def preview_change(change: Change) -> str:
-    """The change as the user reads it."""
+    """The diff of a change for the user."""
     if {change.before_form, change.after_form} != {Form.FILE}:
         return f"{_name(change)}: {_became(change)}\n"
-    # An empty file that comes or goes has no lines, and neither has a change of permissions.
+    # The diff is empty for an empty file that is created or removed, and for a change of permissions.
     found = text_diff(change.path, change.before, change.after)
     return found or f"{shown(change.path)}: {_unseen(change)}\n"
 
 
 def text_diff(path: str, before: Content | None, after: Content | None) -> str:
-    """A unified diff; of large contents and of what is no text only the sizes."""
+    """A unified diff; for large or binary contents only the sizes."""
     old, new = before or Content(b""), after or Content(b"")
     if max(old.size, new.size) > _SHOWN_BYTES:
         return f"{shown(path)}: {old.size} bytes become {new.size}\n"
@@ -151,8 +155,23 @@ def text_diff(path: str, before: Content | None, after: Content | None) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}\n" for line in found)
 
 
+def form_diff(
+    path: str, before: Content | None, after: Content | None, was: Form, became: Form
+) -> str:
+    """What became of a link or a folder, as a sentence: no lines of it could be applied."""
+    if after is None:
+        found = f"{_describe(before or Content(b''), was)} was removed"
+    elif before is None:
+        found = f"{_describe(after, became)} was made"
+    elif was is became is Form.FOLDER:
+        found = "the folder has other permissions"
+    else:
+        found = f"{_describe(before, was)} became {_describe(after, became)}"
+    return f"{shown(path)}: {found}\n"
+
+
 def _text(content: Content) -> str | None:
-    """The text, None if it is none."""
+    """The text of a content, None if it is binary."""
     data = content.tobytes()
     form = detect(data)
     if form is None:
@@ -175,7 +194,7 @@ def _bytes(content: Content | None) -> str:
 
 def _remark(change: Change, forced: Set[str]) -> str:
     if change.of_folder and change.after is None:
-        # Nobody can say it before; it goes last of all.
+        # Known only when the folder is removed, after all other changes.
         return " (unless something else is in it)"
     return " (overwriting what was there)" if change.path in forced else ""
 
@@ -192,7 +211,7 @@ def _name(change: Change) -> str:
 
 
 def _became(change: Change) -> str:
-    """What becomes of a link or a folder."""
+    """A description of the change of a link or a folder."""
     before, after = change.before, change.after
     if before is not None and after is None:
         return f"{_describe(before, change.before_form)} is removed"
@@ -225,16 +244,16 @@ def _what(change: Change) -> str:
     return "restored" if change.before is not None else "recreated"
 
 
-def _changed(way: FileRevert, blame: Mapping[str, str]) -> str:
-    if way.now.strange:
-        return f"{way.path!r} is a directory or leads elsewhere now"
-    who = f"by {blame[way.path]}" if way.path in blame else "from outside"
-    gap = way.conflict
+def _changed(revert: FileRevert, blame: Mapping[str, str]) -> str:
+    if revert.now.strange:
+        return f"{revert.path!r} is a directory or leads elsewhere now"
+    who = f"by {blame[revert.path]}" if revert.path in blame else "from outside"
+    gap = revert.conflict
     if gap is not None and gap.above is not None:
         between = f"between {gap.below.name} and {gap.above.name}"
-        return f"{way.path!r} was changed {between}, {who}"
-    gone = "was removed" if way.now.content is None and way.path not in blame else "changed"
-    return f"{way.path!r} {gone} since, {who}"
+        return f"{revert.path!r} was changed {between}, {who}"
+    gone = "was removed" if revert.now.content is None and revert.path not in blame else "changed"
+    return f"{revert.path!r} {gone} since, {who}"
 
 
 def _some(names: Sequence[str], count: int = 0) -> str:

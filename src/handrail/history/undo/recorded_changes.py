@@ -1,7 +1,7 @@
-"""What calls changed, file by file, and which of it is taken back: read from their traces.
+"""Reads from traces which files calls changed, and which of these changes were undone.
 
-Traces are met from the newest to the oldest, so that an undo is always met before what it
-took back; nothing here is ever looked at twice.
+Traces are visited from the newest to the oldest, so that an undo comes before the calls that it
+reverted and one pass is sufficient.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from handrail.core.text.listing import first_few
 from handrail.history.before_images import is_permission_grant
 
 TOOL: Final = "undo"
-# Tools that run, but change nothing that lies in a folder.
+# Tools that run something, but change no files.
 _HARMLESS: Final = frozenset({"job_kill", "lock_paths", "unlock_paths"})
 _LISTED: Final = 8
 _PAGE: Final = 200
 
 
 class CallKey(NamedTuple):
-    """What a call is known by: an id belongs to its session."""
+    """Identifies a call: ids are unique only in their session."""
 
     session: str
     call_id: str
 
 
 class FileChange(NamedTuple):
-    """One file that one call changed. `described` is the change without its old content,
-    which stands in the payload of `row` under the names in `where`.
+    """One change of one file by one call. `described` is the change without its old content, which is in
+    the payload of `row` at the keys `where`.
     """
 
     key: CallKey
@@ -49,17 +49,17 @@ class FileChange(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The file, as it is shown."""
+        """The path as it is shown."""
         return str(self.described["path"])
 
     @property
     def name(self) -> str:
-        """The call, as it is told."""
+        """The name of the call in messages."""
         return name_call(self.tool, self.key.call_id)
 
 
 class RevertedCall(NamedTuple):
-    """Which files of which call an undo took back, or a redo brought back."""
+    """The files of one call that an undo reverted or a redo restored."""
 
     key: CallKey
     tool: str
@@ -67,7 +67,7 @@ class RevertedCall(NamedTuple):
 
 
 def call_key(trace: Trace) -> CallKey:
-    """What the call is known by."""
+    """The key of the call."""
     return CallKey(trace.session, trace.call_id)
 
 
@@ -77,24 +77,24 @@ def called_tool(trace: Trace) -> str:
 
 
 def call_label(trace: Trace) -> str:
-    """The call, as it is told."""
+    """The name of the call in messages."""
     return name_call(called_tool(trace), trace.call_id)
 
 
 def name_call(tool: str, call_id: str) -> str:
-    """A call with the caller's name of its tool."""
+    """The name of a call in messages: the caller's name of its tool, and its id."""
     return f"{tool_name(tool)} ({call_id})"
 
 
 def turn_key(trace: Trace) -> tuple[str, str, int]:
-    """The turn, told from those of the same number in other sessions and processes."""
+    """Identifies a turn; turns of other sessions and processes may have the same number."""
     intent = trace.intent
     run = trace.call_id if is_job(trace) else intent.get("run") or intent.get("owner")
     return trace.session, str(run), trace.turn
 
 
 def file_changes(trace: Trace) -> list[FileChange]:
-    """What the call changed, as far as is known; empty if it did not come to that."""
+    """The known changes of a call; empty if it has not ended or changed nothing."""
     done = trace.completed
     if done is None:
         return []
@@ -114,7 +114,7 @@ def file_changes(trace: Trace) -> list[FileChange]:
 
 
 def _with_hooks(steps: list[FileChange], effects: Any) -> list[FileChange]:
-    """What hooks made of the files behind the call is how the call left them."""
+    """The changes with the states that hooks gave the files after the call."""
     hooks = effects.get("hooks") if isinstance(effects, Mapping) else None
     if not hooks:
         return steps
@@ -128,7 +128,7 @@ def _with_hooks(steps: list[FileChange], effects: Any) -> list[FileChange]:
 
 
 def reverted_calls(trace: Trace) -> list[RevertedCall]:
-    """What the call took or brought back, if it is an undo or a redo that happened."""
+    """The calls that an undo reverted or a redo restored; empty if the call is neither, or failed."""
     data = trace.intent.get("data")
     if called_tool(trace) != TOOL or not isinstance(data, Mapping) or "calls" not in data:
         return []
@@ -141,20 +141,20 @@ def reverted_calls(trace: Trace) -> list[RevertedCall]:
 
 
 def is_undo(trace: Trace) -> bool:
-    """Whether the call takes back or brings back, instead of changing anew."""
+    """Whether the call is an undo or a redo."""
     return called_tool(trace) == TOOL
 
 
 def is_redo(trace: Trace) -> bool:
-    """Whether it brought back what an undo took."""
+    """Whether the call is a redo."""
     data = trace.intent.get("data")
     return is_undo(trace) and isinstance(data, Mapping) and bool(data.get("redo"))
 
 
 class UndoPart(NamedTuple):
-    """An undo of many files is carried out in parts, each a call of its own with the same
-    `run`. `first` is the part that began it, in whichever session; `rest` counts the files that
-    were left after this part.
+    """One part of an undo. An undo of many files is split into parts, each a call of its own with the
+    same `run`. `first`: this part began the undo, in any session; `rest` is the number of files that were
+    left after this part.
     """
 
     run: str
@@ -163,7 +163,7 @@ class UndoPart(NamedTuple):
 
 
 def undo_part(trace: Trace) -> UndoPart:
-    """Which part of which undo the call carried out; most have one part."""
+    """The part of an undo that the call carried out; most undos have only one."""
     data = trace.intent.get("data")
     if not isinstance(data, Mapping) or "run" not in data:
         return UndoPart(f"{trace.session}:{trace.call_id}")
@@ -171,12 +171,12 @@ def undo_part(trace: Trace) -> UndoPart:
 
 
 def is_job(trace: Trace) -> bool:
-    """Whether it is the record of what a background job changed, which no turn waits for."""
+    """Whether the trace records the changes of a background job, which belong to no turn."""
     return trace.intent.get("runs") == "job"
 
 
 def calls_named(trace: Trace) -> tuple[str, ...]:
-    """The ids of the calls that an undo took back, or a redo brought back."""
+    """The ids of the calls that an undo reverted or a redo restored."""
     data = trace.intent.get("data")
     if not is_undo(trace) or not isinstance(data, Mapping):
         return ()
@@ -184,20 +184,20 @@ def calls_named(trace: Trace) -> tuple[str, ...]:
 
 
 def may_have_changed(trace: Trace) -> bool:
-    """Whether the call changed something; one that has not ended may yet have."""
+    """Whether the call changed something, or has not ended and may have."""
     return (
         trace.completed is None or bool(file_changes(trace)) or why_not_undoable(trace) is not None
     )
 
 
 def requested_by_user(trace: Trace) -> bool:
-    """Whether the user asked for that undo."""
+    """Whether the user requested the undo."""
     data = trace.intent.get("data")
     return isinstance(data, Mapping) and data.get("by") == "person"
 
 
 def why_not_undoable(trace: Trace) -> str | None:
-    """Why what the call did cannot be taken back, None if it can, or did nothing to files."""
+    """Why the call cannot be undone; None if it can, or changed no files."""
     if not trace.intent.get("runs") or called_tool(trace) in _HARMLESS:
         return None
     judged = trace.intent.get("effects")
@@ -213,7 +213,7 @@ def why_not_undoable(trace: Trace) -> str | None:
 
 
 def undo_limits(trace: Trace, standing: Sequence[FileChange]) -> list[str]:
-    """What of a call cannot be taken back, or is not taken back with it."""
+    """Notes about the changes of a call that cannot be undone, or are not undone with the call."""
     name, why = call_label(trace), why_not_undoable(trace)
     if why is not None:
         return [f"{name} cannot be undone: {why}"]
@@ -221,7 +221,7 @@ def undo_limits(trace: Trace, standing: Sequence[FileChange]) -> list[str]:
     effects = (trace.completed or {}).get("effects")
     left = effects.get("left_out") if isinstance(effects, Mapping) else None
     if isinstance(left, Mapping) and (unseen := left.get(trace.call_id)):
-        # A job that is not seen to its end names itself as what is left out.
+        # A job whose end was not observed lists its own id among what is left out.
         found.append(f"{name} is known only in part: {unseen}")
     missing = _left_out(effects, but=trace.call_id) if isinstance(effects, Mapping) else ""
     if missing:
@@ -234,7 +234,7 @@ def undo_limits(trace: Trace, standing: Sequence[FileChange]) -> list[str]:
 
 
 class UndoState:
-    """Which changes still stand; meets traces from the newest to the oldest."""
+    """Which changes are not undone. `meet` is called with the traces from the newest to the oldest."""
 
     def __init__(self) -> None:
         self._undone: dict[CallKey, set[str]] = {}
@@ -243,11 +243,11 @@ class UndoState:
         self._parts: dict[CallKey, UndoPart] = {}
 
     def meet(self, trace: Trace) -> list[FileChange]:
-        """The changes of the call that still stand."""
+        """Visit a trace; returns its changes that are not undone."""
         key = call_key(trace)
         gone = self._undone.get(key, ())
         for taken in reverted_calls(trace):
-            # An undo that was itself taken back on a path no longer takes anything back.
+            # Where an undo was itself undone, it no longer reverts anything.
             paths = taken.paths if not gone else [one for one in taken.paths if one not in gone]
             if taken.key not in self._undone:
                 self._undone[taken.key] = set()
@@ -257,17 +257,17 @@ class UndoState:
         return [step for step in file_changes(trace) if self.stands(key, step.path)]
 
     def stands(self, key: CallKey, path: str) -> bool:
-        """Whether what that call did to the path was not taken back since."""
+        """Whether the change of the path by the call was not undone since."""
         return path not in self._undone.get(key, ())
 
     def unfinished_run(self, key: CallKey) -> str | None:
-        """The undo of the call that was carried out in parts and has not got to its end."""
+        """The id of an unfinished undo in parts that reverts the call; None if there is none."""
         part = self._parts.get(key)
         return part.run if part is not None and part.rest else None
 
     def holds(self, trace: Trace, path: str) -> bool:
-        """The same, as people see it: what a redo brought back is gone with a later undo of
-        the calls, which takes the redo itself not back.
+        """Like `stands`, as users see it: the change of a redo also counts as undone if the calls that it
+        restored were undone later, although such an undo does not name the redo.
         """
         if not self.stands(call_key(trace), path):
             return False
@@ -281,7 +281,7 @@ class UndoState:
 def list_changes(
     traces: Iterable[Trace], *, session: str | None = None, paths: Sequence[str] | None = None
 ) -> Iterator[UndoableChange]:
-    """The history: every change of every file, the newest first."""
+    """Yield every change of every file, newest first."""
     standing = UndoState()
     for trace in traces:
         standing.meet(trace)
@@ -293,8 +293,8 @@ def list_changes(
 
 
 def count_changed_files(traces: Iterable[Trace], conversations: Collection[str]) -> Counter[str]:
-    """How many files each conversation, or the session of its name, has changed that still stand;
-    without files in caches. The newest trace comes first.
+    """For each conversation, and the session of the same name: how many files have changes that are not
+    undone, without files in caches. `traces` are newest first.
     """
     standing, found = UndoState(), set[tuple[str, str]]()
     owners = {call_owner(one): one for one in conversations}
@@ -302,7 +302,7 @@ def count_changed_files(traces: Iterable[Trace], conversations: Collection[str])
         steps = [one for one in standing.meet(trace) if one.attributed and not is_cache(one.path)]
         if not steps or is_undo(trace):
             continue
-        # Those of subagents have dots in their names.
+        # The names of the conversations of subagents contain dots.
         parts = trace.call_id.split(".")
         made = {".".join(parts[:end]) for end in range(1, len(parts))}
         names = {owners[one] for one in made & owners.keys()}
@@ -355,7 +355,7 @@ def _some(reasons: Mapping[str, str | None], count: int) -> str:
 
 
 async def find_undone_paths(store: Store, session: str, call_id: str) -> list[str]:
-    """The files of the call that were taken back; looks no further back than to the call."""
+    """The files of a call whose changes were undone; reads the record only back to the call."""
     wanted, standing, before = CallKey(session, call_id), UndoState(), None
     while page := await store.traces(before=before, limit=_PAGE):
         for trace in page:

@@ -1,4 +1,4 @@
-"""The old contents inside the record, read once per row, and hard links to files that an undo
+"""Old contents that are stored in rows of the record, and hard links between files that an undo
 restores.
 """
 
@@ -14,25 +14,25 @@ from handrail.core.ports.records import Store, Where
 from handrail.core.problems import ProblemRaised
 from handrail.history.undo.recorded_changes import FileChange
 
-# Of the names that come back together, those that the others are linked to.
+# How many of the restored names of one file are candidates that the others are linked to.
 _MOST_TOGETHER: Final = 3
 
 _Group = tuple[object, ...]
 
-# Parts of an undo go through the rows in order, so few of them are needed at a time.
+# The number of rows in memory; the parts of an undo use the rows in order, so few are sufficient.
 _ROWS_HELD: Final = 4
 
 
 class RecordedImages:
-    """Described changes completed by their old content, for one undo."""
+    """Adds the old contents to the described changes of one undo."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._rows: OrderedDict[int, Mapping[Where, str]] = OrderedDict()
 
     async def complete(self, steps: Iterable[FileChange]) -> dict[str, Mapping[str, Any]]:
-        """The described change of each step by its path. Only an `inline` change has its old
-        content in the row; the row of any other change is not read.
+        """Path → the described change with its old content. Only an `inline` change has its old content
+        in the row; the rows of other changes are not read.
         """
         found: dict[str, Mapping[str, Any]] = {}
         for step in steps:
@@ -55,20 +55,20 @@ class RecordedImages:
 
 
 def is_content_in_row(step: FileChange) -> bool:
-    """Whether the old content of a change stands in its row; a folder has none."""
+    """Whether the old content of a change is in its row; a folder has no content."""
     described = step.described
     return described.get("image") == "inline" and described.get("before_form") != Form.FOLDER
 
 
 class LinkPlan(NamedTuple):
-    """The places that a file may be linked to, and what to report if that is not all."""
+    """The candidates that a restored file may be linked to, and a note if links are lost."""
 
     places: tuple[Place, ...] = ()
     note: str | None = None
 
 
 class LinkGroups:
-    """Which files of one undo were names of the same file."""
+    """The files of one undo that were hard links of the same file."""
 
     def __init__(self, steps: Mapping[str, Sequence[FileChange]]) -> None:
         self._groups: dict[_Group, list[str]] = {}
@@ -78,7 +78,7 @@ class LinkGroups:
                 self._groups.setdefault(group, []).append(path)
 
     def plan(self, path: str, described: Mapping[str, Any], files: Files) -> LinkPlan:
-        """How a file that comes back gets its other names again."""
+        """How a restored file becomes a hard link of its other names again."""
         group = _group(described)
         if group is None:
             return LinkPlan()
@@ -99,7 +99,7 @@ def _group(described: Mapping[str, Any]) -> _Group | None:
 
 
 def _still(path: str, group: _Group, files: Files) -> Place | None:
-    """The place of a name that is still the same file."""
+    """The place of a path if it is still a name of the file; otherwise None."""
     try:
         place, form, _, stat = files.named(path)
     except ProblemRaised:

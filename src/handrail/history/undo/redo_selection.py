@@ -1,4 +1,4 @@
-"""Which undo a redo reverts, on which files: by what it took."""
+"""Selects the undo that a redo reverts, and its files."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ from handrail.history.workspace_match import WorkspaceMatch
 
 @dataclass(slots=True)
 class RedoSelection:
-    """The undo steps to reverse, newest first; `undos`: on which files, `calls`: of which calls."""
+    """The changes of undos to revert, newest first; `undos` are the undos with their files, `calls` the
+    calls that are redone, with their names.
+    """
 
     steps: list[FileChange] = field(default_factory=list)
     undos: list[RevertedCall] = field(default_factory=list)
     calls: dict[CallKey, str] = field(default_factory=dict)
 
     def add(self, seen: TraceState, paths: set[str]) -> None:
-        """Take an undo back on these files."""
+        """Select these files of an undo."""
         self.steps += [step for step in seen.steps if step.path in paths]
         self.undos.append(RevertedCall(call_key(seen.trace), "undo", tuple(sorted(paths))))
         for taken in reverted_calls(seen.trace):
@@ -43,13 +45,15 @@ class RedoSelection:
 
 
 class RedoSelector:
-    """Finds what is to be redone. A model does not redo what the user undid."""
+    """Selects what is redone. A model cannot redo what the user undid."""
 
     def __init__(self, lookup: CallLookup) -> None:
         self._lookup = lookup
 
     async def choose(self, wanted: UndoRequest, paths: Sequence[str]) -> RedoSelection:
-        """What is meant; raises `not_found`, `ambiguous`. `paths` is the target of its scope."""
+        """The selection; raises `not_found`, `ambiguous`. `paths` are the spellings of the target, if the
+        scope is a path.
+        """
         match wanted.scope:
             case "path":
                 return await self._first(lambda taken, one: one in paths, f" of {paths[-1]!r}")
@@ -73,7 +77,7 @@ class RedoSelector:
                 )
 
     async def _first(self, meant: Callable[[RevertedCall, str], bool], what: str) -> RedoSelection:
-        """The newest undo with such files; all parts of it, if it was carried out in parts."""
+        """The newest undo with files for which `meant` is true; all its parts, if it has several."""
         redone, run = RedoSelection(), ""
         async for seen in self._lookup.scan():
             if run and not _is_part(seen.trace, run):
@@ -120,7 +124,9 @@ class RedoSelector:
         return redone
 
     def _open(self, seen: TraceState) -> Iterator[tuple[RevertedCall, str]]:
-        """What the call took back and nobody brought back since, if it is an undo in reach."""
+        """Yield what the call reverted and was not redone since, if it is an undo that the requester may
+        redo.
+        """
         trace, lookup = seen.trace, self._lookup
         if not is_undo(trace) or is_redo(trace) or not lookup.reaches(trace):
             return
@@ -135,7 +141,7 @@ class RedoSelector:
 
 
 def _is_part(trace: Trace, run: str) -> bool:
-    """Whether the call carried out a part of the undo of this id."""
+    """Whether the call carried out a part of the undo with this id."""
     return is_undo(trace) and not is_redo(trace) and undo_part(trace).run == run
 
 

@@ -1,9 +1,9 @@
 """An undo or a redo of any number of files, carried out in parts.
 
-Every file is looked at before the first part, so that a conflict is reported while nothing has
-been touched. Each part is one plan, announced and committed on its own: what a crash or a
-failure leaves is a number of finished parts, and the next undo goes on with the files that
-are still to be restored. Memory and open files are bounded by the size of a part.
+Every file is checked before the first part, so that a conflict is reported before anything is changed.
+Each part is a plan that is announced and committed on its own: after a crash or a failure some parts
+are complete, and the next undo continues with the remaining files. The size of a part limits memory and
+open files.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from handrail.history.undo.file_revert import (
 from handrail.history.undo.recorded_changes import CallKey, FileChange, RevertedCall, name_call
 from handrail.history.undo.recorded_contents import LinkGroups, RecordedImages
 
-# Of one part; contents are held in memory. A user's undo goes on with the next part by itself;
-# a model has to call again, so that its parts are larger.
+# Limits of one part, whose contents are in memory. An undo by the user continues with the next part
+# automatically; a model has to call again, so its parts are larger.
 PART_FILES: Final = 1000
 PART_BYTES: Final = 8 << 20
 MODEL_PART_BYTES: Final = 256 << 20
-# Each file takes its directory, its new content and a lock; others need handles as well.
+# File handles for each file (its directory, its new content and a lock), and those left for others.
 _HANDLES_EACH: Final = 3
 _HANDLES_LEFT: Final = 256
-# Conflicts that are kept to be reported; the others are only counted.
+# The most conflicts that are stored for the report; the others are only counted.
 _CONFLICTS_KEPT: Final = 50
 
 
 @dataclass(slots=True)
 class UndoGoal:
-    """What is to be undone or redone. `steps` come newest first; `names` are the calls as they
-    are reported, None: those of the steps. `taken` are the undos that a redo takes back. `only` is the one
-    file of a call that is meant. `run` is the id of an earlier, unfinished undo of the same calls.
+    """What is undone or redone. `steps` are the changes, newest first; `names` are the calls as they are
+    reported, None: those of the changes. `taken` are the undos that a redo reverts. `only` is the file, if
+    only one file of a call is meant. `run` is the id of an earlier, unfinished undo of the same calls.
     """
 
     what: str
@@ -66,7 +66,7 @@ class UndoGoal:
 
 @dataclass(slots=True)
 class UndoSurvey:
-    """What looking at every file found. `conflicts` are the first of `conflict_count`."""
+    """The result of checking every file. `conflicts` are the first of `conflict_count` conflicts."""
 
     files: int = 0
     changing: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class UndoSurvey:
 
 
 class UndoRun:
-    """One undo or redo. `survey` first; then `next_plan` until `rest` is 0."""
+    """One undo or redo: call `survey`, then `next_plan` until `rest` is 0."""
 
     def __init__(
         self, goal: UndoGoal, files: Files, blobs: Blobs | None, images: RecordedImages
@@ -89,69 +89,69 @@ class UndoRun:
         self._steps = _by_path(goal.steps)
         goal.steps = ()
         self._links = LinkGroups(self._steps)
-        # Files still to be changed, the next one last; and how many there were.
+        # The files that are still to be changed, the next one last; and how many there were.
         self._queue: list[str] = []
         self._total = 0
-        # The ways that the survey found for the first part.
+        # The reverts of the first part, from the survey.
         self._ready: dict[str, FileRevert] = {}
-        # The files of the part that is being carried out, and the call that does it.
+        # The files of the current part, and the call that carries it out.
         self._part: list[str] = []
         self._part_call: str | None = None
         self._most = files_per_part()
         self._most_bytes = PART_BYTES if goal.by_user else MODEL_PART_BYTES
         self._id = goal.run or os.urandom(8).hex()
         self._first_call: str | None = None
-        # Files that are as before already: undone together with the first part.
+        # Files that need no change; they are recorded as undone with the first part.
         self._unchanging: set[str] = set()
         self._left: set[tuple[CallKey, str]] = set()
         self._notes: list[str] = list(goal.notes)
 
     @property
     def rest(self) -> int:
-        """How many files follow after the part that was planned last."""
+        """The number of files after the part that was planned last."""
         return len(self._queue) - len(self._part)
 
     async def survey(self) -> UndoSurvey:
-        """Look at every file. Changes nothing."""
+        """Check every file, without changing anything."""
         return await to_thread.run_sync(self._survey, abandon_on_cancel=True)
 
     async def next_plan(self, call_id: str) -> Plan:
-        """The plan of the next part; the same part again for the call that was given it."""
+        """The plan of the next part; a call that already has a part gets the same part again."""
         if self._part_call != call_id:
             if self._part:
                 del self._queue[-len(self._part) :]
             for path in self._part:
-                # What is done needs no memory while the rest goes on.
+                # Frees the memory of finished files.
                 self._steps.pop(path, None)
             self._part, self._part_call = [], call_id
         first = self._first_call in (None, call_id)
         if first:
             self._first_call = call_id
-        ways = await to_thread.run_sync(self._next_ways, abandon_on_cancel=True)
-        targets = [way.target for way in ways if way.target is not None]
+        reverts = await to_thread.run_sync(self._next_reverts, abandon_on_cancel=True)
+        targets = [revert.target for revert in reverts if revert.target is not None]
         whole = await self._images.complete(targets)
-        work = partial(self._changes, ways, whole)
+        work = partial(self._changes, reverts, whole)
         changes = await to_thread.run_sync(work, abandon_on_cancel=True)
-        return self._plan(changes, ways, first=first)
+        return self._plan(changes, reverts, first=first)
 
     def _survey(self) -> UndoSurvey:
         found = UndoSurvey(files=len(self._steps))
         held = 0
         for path in sorted_paths(self._steps):
-            way = self._way(path)
-            if way.conflict:
+            revert = self._plan_revert(path)
+            if revert.conflict:
                 found.conflict_count += 1
                 if len(found.conflicts) < _CONFLICTS_KEPT:
-                    found.conflicts.append(way)
+                    found.conflicts.append(revert)
                 continue
-            found.not_kept += way.kept_back
-            found.restorable = found.restorable or bool(way.steps)
-            if way.changes_nothing:
+            found.not_kept += revert.kept_back
+            found.restorable = found.restorable or bool(revert.steps)
+            if revert.changes_nothing:
                 continue
             found.changing.append(path)
-            held += 0 if way.now.content is None else way.now.content.size
+            held += 0 if revert.now.content is None else revert.now.content.size
             if len(self._ready) < self._most and held <= self._most_bytes:
-                self._ready[path] = way
+                self._ready[path] = revert
         self._begin(found)
         return found
 
@@ -160,7 +160,7 @@ class UndoRun:
         self._total = len(found.changing)
         self._unchanging = set(self._steps).difference(found.changing)
         self._left = {(step.key, step.path) for step in found.not_kept}
-        # What an undo found as it was has no step of its own.
+        # A file that an undo did not have to change has no change in the record.
         self._unchanging.update(
             path for one in self.goal.taken for path in one.paths if path not in self._steps
         )
@@ -169,53 +169,62 @@ class UndoRun:
             for step in found.not_kept
         ]
 
-    def _way(self, path: str) -> FileRevert:
+    def _plan_revert(self, path: str) -> FileRevert:
         steps = self._steps[path]
         return plan_file_revert(
             path, steps, read_current_file(path, self._files), force=self.goal.force
         )
 
-    def _next_ways(self) -> list[FileRevert]:
-        """The ways of the next files, as far as one part may hold what they are now."""
+    def _next_reverts(self) -> list[FileRevert]:
+        """The reverts of the next files, limited by the size of their current contents."""
         found: list[FileRevert] = []
         held = 0
         again = self._part
         for path in again or reversed(self._queue[-self._most :]):
-            way = self._ready.pop(path, None) or self._way(path)
-            held += 0 if way.now.content is None else way.now.content.size
+            revert = self._ready.pop(path, None) or self._plan_revert(path)
+            held += 0 if revert.now.content is None else revert.now.content.size
             if found and held > self._most_bytes and not again:
                 break
-            found.append(way)
+            found.append(revert)
         return found
 
     def _changes(
-        self, ways: list[FileRevert], whole: Mapping[str, Mapping[str, Any]]
+        self, reverts: list[FileRevert], whole: Mapping[str, Mapping[str, Any]]
     ) -> list[Change]:
-        """The changes of the next part, as many as it may hold; says in `_part` which."""
+        """The changes of the next part, limited by their size; stores its files in `_part`."""
         again = bool(self._part)
         changes: list[Change] = []
         held = 0
-        for way in ways:
-            change = self._change(way, whole)
+        for revert in reverts:
+            change = self._change(revert, whole)
             if change is not None:
                 held += sum(one.size for one in (change.before, change.after) if one is not None)
                 if changes and held > self._most_bytes and not again:
                     break
                 changes.append(change)
             if not again:
-                self._part.append(way.path)
+                self._part.append(revert.path)
         return add_permission_grants(changes, self._files)
 
-    def _change(self, way: FileRevert, whole: Mapping[str, Mapping[str, Any]]) -> Change | None:
-        """The change; None if none is needed, or its old content is lost and may be left out."""
-        if way.conflict:
+    def _change(self, revert: FileRevert, whole: Mapping[str, Mapping[str, Any]]) -> Change | None:
+        """The change of a file; None if no change is needed, or its old content is lost and `force` allows
+        leaving it out.
+        """
+        if revert.conflict:
             raise words.conflict_error(
-                self.goal.what, _verb(self.goal), [way], {}, person=self.goal.by_user, others=True
+                self.goal.what,
+                _verb(self.goal),
+                [revert],
+                {},
+                person=self.goal.by_user,
+                others=True,
             )
-        if way.changes_nothing:
+        if revert.changes_nothing:
             return None
         try:
-            return self._linked(make_change(way, self._blobs, whole[way.path]), whole[way.path])
+            return self._linked(
+                make_change(revert, self._blobs, whole[revert.path]), whole[revert.path]
+            )
         except LostImage as lost:
             if not self.goal.force:
                 raise
@@ -223,7 +232,7 @@ class UndoRun:
             return None
 
     def _linked(self, change: Change, described: Mapping[str, Any]) -> Change:
-        """The change of a file that had other names, to be one of them again."""
+        """The change, with candidates for a hard link if the file had other names."""
         if "link_group" not in described or change.before is not None:
             return change
         links = self._links.plan(change.path, described, self._files)
@@ -231,28 +240,30 @@ class UndoRun:
             self._notes.append(links.note)
         return replace(change, same_file=links.places)
 
-    def _plan(self, planned: Sequence[Change], ways: Sequence[FileRevert], *, first: bool) -> Plan:
+    def _plan(
+        self, planned: Sequence[Change], reverts: Sequence[FileRevert], *, first: bool
+    ) -> Plan:
         goal, paths = self.goal, set(self._part)
         taken = self._taken(paths, first=first)
         changes = [one for one in planned if not one.only_opens]
         data = {
             **self._calls(taken),
             "paths": [one.path for one in changes],
-            "forced": [way.path for way in ways if way.forced and way.path in paths],
+            "forced": [revert.path for revert in reverts if revert.forced and revert.path in paths],
             "by": "person" if goal.by_user else "model",
             "calls": words.describe_reverted(taken),
             **self._progress(),
         }
         return Plan(
             tuple(planned),
-            "\n".join([*self._lines(taken, changes), *words.change_lines(changes, ways)]),
+            "\n".join([*self._lines(taken, changes), *words.change_lines(changes, reverts)]),
             preview=words.preview_changes(changes),
             data=data,
             relies_on="nothing",
         )
 
     def _taken(self, paths: set[str], *, first: bool) -> list[RevertedCall]:
-        """Which files of which calls this part undoes, the newest call first."""
+        """The calls that this part reverts, with their files, newest call first."""
         if not first:
             return _group([step for path in self._part for step in self._steps[path]], self._left)
         paths = paths | self._unchanging
@@ -284,7 +295,7 @@ class UndoRun:
         return found
 
     def _progress(self) -> dict[str, Any]:
-        """How far the run is, where it has several parts; `run` is what its parts share."""
+        """The progress for the record; empty if the undo has only one part."""
         first = self.goal.run is None and self._first_call == self._part_call
         if first and not self.rest:
             return {}
@@ -305,7 +316,7 @@ def _by_path(steps: Iterable[FileChange]) -> dict[str, tuple[FileChange, ...]]:
 
 
 def files_per_part() -> int:
-    """How many files one part may have, by how many handles this process may have open."""
+    """How many files one part may have, limited by the open files that this process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return PART_FILES
@@ -313,8 +324,8 @@ def files_per_part() -> int:
 
 
 def sorted_paths(steps: Mapping[str, Sequence[FileChange]]) -> list[str]:
-    """The paths in the order in which parts take them: folders that stand at the end before
-    what is in them, folders that go after it, the rest as given.
+    """The paths in the order in which they are reverted: folders that are restored come before their
+    content, folders that are removed after it, and the other paths keep their order.
     """
     made, others, removed = list[str](), list[str](), list[str]()
     for path, found in steps.items():

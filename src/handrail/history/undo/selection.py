@@ -1,4 +1,4 @@
-"""Which changes are meant: by call, turn, file or time; among those that still stand."""
+"""Selects the changes to undo: by call, turn, file or time, among those that are not undone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from handrail.core.call import call_owner, is_owned
 from handrail.core.names.caches import is_cache
 from handrail.core.ports.records import Trace
 from handrail.core.ports.undo import AGENT_PREFIX
@@ -32,8 +33,8 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_time(text: str, now_ns: int) -> int | None:
-    """A moment in nanoseconds: `2026-03-01`, `2026-03-01T14:30`, `14:30` (today), `20m` (ago);
-    in the time zone of this machine unless it names one. None if it is none of these.
+    """Parse a time to nanoseconds since the epoch: `2026-03-01`, `2026-03-01T14:30`, `14:30` (today),
+    `20m` (ago); in the time zone of this machine unless it has one. None if the text is not a time.
     """
     now = datetime.fromtimestamp(now_ns / 1e9).astimezone()
     try:
@@ -52,16 +53,15 @@ def _moment(given: str, now: datetime) -> datetime:
     return datetime.fromisoformat(given)
 
 
-# Clocks of processes differ a little, and rows come in the order in which they were written.
+# Rows are in the order in which they were written, and the clocks of processes differ a little.
 _SLACK_NS: Final = 60_000_000_000
 
 
 @dataclass(slots=True)
 class Selection:
-    """Steps to go back over, the newest first. `what` says what was meant; `notes` what was
-    passed over on the way. `whole`: nothing at all if a content of it is not kept. `only`: the
-    one file that is meant of a call that changed several. `run`: an earlier undo of this in
-    parts that has not got to its end.
+    """The changes to undo, newest first. `what` describes the selection; `notes` are about what was left
+    out. `whole`: undo all or nothing, if an old content is not stored. `only` is the file, if only one of
+    several files of a call is meant. `run` is an unfinished undo in parts of the same calls.
     """
 
     steps: list[FileChange] = field(default_factory=list)
@@ -73,15 +73,15 @@ class Selection:
 
 
 class UndoSelector:
-    """Finds what is to be undone."""
+    """Selects what is undone."""
 
     def __init__(self, lookup: CallLookup, now_ns: int) -> None:
         self._lookup = lookup
         self._now_ns = now_ns
 
     async def newest_calls(self) -> AsyncIterator[Selection]:
-        """Call after call, the newest first, with what was passed over on the way. A call that
-        changed only files in caches comes after all others.
+        """Yield one selection for each call, newest first, with notes about calls that were left out. A
+        call that changed only files in caches comes after all others.
         """
         notes: list[str] = []
         in_caches: Selection | None = None
@@ -103,7 +103,7 @@ class UndoSelector:
             yield in_caches
 
     async def call(self, name: str) -> Selection:
-        """One call, with what of it still stands; raises `not_found`, `already_applied`."""
+        """The changes of one call that are not undone; raises `not_found`, `already_applied`."""
         trace = await self._lookup.call(name)
         chosen = await self._collect(lambda one: one.row == trace.row, trace.row)
         chosen.what, chosen.whole = call_label(trace), True
@@ -112,7 +112,7 @@ class UndoSelector:
         return chosen
 
     async def newest_turns(self) -> AsyncIterator[Selection]:
-        """Turn after turn, the newest first."""
+        """Yield one selection for each turn, newest first."""
         met: set[tuple[str, str, int]] = set()
         notes: list[str] = []
         while (newest := await self._newest(met)) is not None:
@@ -126,7 +126,7 @@ class UndoSelector:
     async def turn(self, name: str) -> Selection:
         """One turn; raises `not_found`, `ambiguous`, `already_applied`."""
         trace = await self._lookup.turn(name)
-        # Asked first: what ends between the two questions has something to take back.
+        # Before the changes are collected: a call that ends in between then has changes to undo.
         ended = all(one.completed is not None for one in await self._lookup.turn_of(trace))
         chosen = await self._turn_of(trace)
         if chosen.steps:
@@ -137,8 +137,8 @@ class UndoSelector:
         raise ProblemRaised("already_applied", f"{chosen.what}: {why}")
 
     async def file(self, paths: Sequence[str]) -> AsyncIterator[Selection]:
-        """Change after change of one file, the newest first; those too that happened while
-        a command ran and are not known to be its doing, because the file is named.
+        """Yield one selection for each change of one file, newest first. Includes changes that happened
+        while a command ran and are not attributed to it, because the file is named.
         """
         known: dict[str, None] = {}
         async for seen in self._lookup.scan():
@@ -164,12 +164,16 @@ class UndoSelector:
             )
 
     async def since(self, when: str) -> Selection:
-        """Everything from a point on; raises `not_found`, `invalid_arguments`. `OWNER>TURN` means
-        the calls of a conversation after a turn (see `call_owner`), `agent:ID` those of a subagent and all below it.
+        """All changes since a point; raises `not_found`, `invalid_arguments`. `OWNER>TURN` means the calls
+        of a conversation after a turn (see `call_owner`), `SESSION>WHEN` those of a session since a point,
+        `agent:ID` those of a subagent and its subagents.
         """
         owner, later, turn = when.rpartition(">")
         agent = when.removeprefix(AGENT_PREFIX) if when.startswith(AGENT_PREFIX) else None
-        if later or agent is not None:
+        session = owner if later and not turn.isdigit() else None
+        if session is not None:
+            row, at_ns, what = await self._point(turn, session)
+        elif later or agent is not None:
             row, at_ns, what = 0, 0, f"after turn {turn}" if agent is None else f"of agent {agent}"
         else:
             row, at_ns, what = await self._point(when)
@@ -177,7 +181,9 @@ class UndoSelector:
         def keep(trace: Trace) -> bool:
             if agent is not None and not _belongs_to(trace.call_id, agent):
                 return False
-            if later and not (turn.isdigit() and _is_after_turn(trace.call_id, owner, int(turn))):
+            if session is not None and not _is_in_session(trace, session):
+                return False
+            if later and session is None and not is_owned(trace.call_id, owner, int(turn)):
                 return False
             return self._lookup.implied(trace) and trace.row >= row and trace.at_ns >= at_ns
 
@@ -230,12 +236,15 @@ class UndoSelector:
                 chosen.notes += self._notes(seen)
         return chosen
 
-    async def _point(self, when: str) -> tuple[int, int, str]:
-        """From which row and which time on, and that in words."""
+    async def _point(self, when: str, session: str | None = None) -> tuple[int, int, str]:
+        """The first row, the earliest time, and a description of the point; `start` is that of a given
+        session.
+        """
         if when == "all":
             return 0, 0, "all that stands"
         if when == "start":
-            return await self._start()
+            whole = (0, 0, f"since the first change of session {session}")
+            return await self._start() if session is None else whole
         trace = await self._lookup.call_if_known(when)
         if trace is not None:
             return trace.row, 0, f"since {call_label(trace)}"
@@ -250,7 +259,7 @@ class UndoSelector:
         return 0, at_ns, f"since {when}"
 
     async def _start(self) -> tuple[int, int, str]:
-        """The first change of the session that changed something last."""
+        """The first change of the session that made the latest change."""
         implied = self._lookup.implied
         async for seen in self._lookup.scan():
             if implied(seen.trace) and file_changes(seen.trace):
@@ -261,7 +270,7 @@ class UndoSelector:
         raise ProblemRaised("not_found", "nothing has been changed that could be undone")
 
     def _notes(self, seen: TraceState) -> list[str]:
-        """What of a call stays although the call is undone."""
+        """Notes about changes of a call that remain although the call is undone."""
         # A call whose changes are all undone leaves nothing to report.
         undone = bool(file_changes(seen.trace)) and not seen.steps
         limited = not undone or why_not_undoable(seen.trace) is not None
@@ -274,11 +283,9 @@ class UndoSelector:
         return [f"{call_label(trace)} was made in a folder that stood here before"]
 
 
-def _is_after_turn(call_id: str, owner: str, turn: int) -> bool:
-    """Whether a call belongs to a later turn of a conversation, by its id: `OWNER.TURN…`."""
-    found = re.match(r"(\d+)[_.-]", call_id.removeprefix(f"{owner}."))
-    own = call_id.startswith(f"{owner}.")
-    return own and found is not None and int(found[1]) > turn
+def _is_in_session(trace: Trace, session: str) -> bool:
+    """Whether a call was made in a session, or in the conversation of that name."""
+    return trace.session == session or is_owned(trace.call_id, call_owner(session))
 
 
 def _belongs_to(call_id: str, agent: str) -> bool:

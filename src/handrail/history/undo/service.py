@@ -1,7 +1,7 @@
-"""Undo: a plan made from the record and committed like any other plan.
+"""Undo and redo: plans that are made from the record and committed like any other plan.
 
-Only recorded contents are restored, and only where the disk still holds what the call wrote,
-unless the user asks to overwrite it. An undo is recorded itself, so redo is its undo.
+Only recorded contents are restored, and only if the file is still as the call left it, unless the user
+asks to overwrite it. An undo is recorded like any call, and a redo is the undo of an undo.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _RUNS_HELD: Final = 4
 
 @dataclass(eq=False)
 class LocalUndo:
-    """Implements `Past` on the record of one store. `settle` brings what still waits to be
-    recorded, such as the changes of a job that is over, before anything is looked up.
+    """Implements `UndoService` on the record of one store. `settle` is called before every lookup and
+    records pending changes, such as those of a job that has ended.
     """
 
     store: Store
@@ -49,20 +49,20 @@ class LocalUndo:
     blobs: Blobs | None
     clock: Clock
     settle: Callable[[], Awaitable[None]] | None = None
-    # What is left of a user's undos of many files, by the id of the call that began each.
+    # The unfinished undos of a user in parts, by the id of the call of the first part.
     _runs: dict[str, UndoRun] = field(default_factory=dict, init=False)
 
     async def undo_plan(
         self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
     ) -> Plan:
-        """The plan that takes it back; see `Past.undo_plan`."""
+        """The plan that undoes the requested changes; see `UndoService.undo_plan`."""
         if (begun := self._runs.get(turn.continues or "")) is not None:
             return await self._next(begun, turn)
         lookup = await self._lookup(asker)
         if wanted.scope == "call" and wanted.target != "last":
             named = await lookup.call(wanted.target)
             if is_undo(named) and not is_redo(named):
-                # Taking an undo back is what redo does.
+                # The undo of an undo is a redo.
                 return await self.redo_plan(wanted, asker, turn)
         passed: list[str] = []
         async for chosen in self._candidates(lookup, wanted):
@@ -73,14 +73,14 @@ class LocalUndo:
                 raise _not_kept(survey.not_kept)
             if survey.changing:
                 return await self._next(run, turn)
-            # Put back by somebody else already: the change before it is the last one.
+            # Somebody else has restored the files already: continue with the change before it.
             passed.append(f"{chosen.what} was as before already")
         raise _nothing_to_undo(wanted, passed, lookup.dropped())
 
     async def redo_plan(
         self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
     ) -> Plan:
-        """The plan that takes the taking back of it back; see `Past.redo_plan`."""
+        """The plan that redoes the requested changes; see `UndoService.redo_plan`."""
         if (begun := self._runs.get(turn.continues or "")) is not None:
             return await self._next(begun, turn)
         lookup = await self._lookup(asker)
@@ -108,7 +108,7 @@ class LocalUndo:
     async def changes(
         self, session: str, *, path: str | None = None, limit: int = 100
     ) -> Sequence[UndoableChange]:
-        """What a session changed, the newest first; see `Past.changes`."""
+        """The changes of a session, newest first; see `UndoService.changes`."""
         traces = await self.store.traces()
         paths = None if path is None else path_spellings(path, self.files)
         return list(islice(list_changes(traces, session=session, paths=paths), limit))
@@ -137,7 +137,7 @@ class LocalUndo:
         return UndoRun(goal, self.files, self.blobs, RecordedImages(self.store))
 
     async def _next(self, run: UndoRun, turn: UndoCall) -> Plan:
-        """The next part of a run, which is kept for the call that goes on with it."""
+        """The plan of the next part; the run is stored for the call that continues it."""
         plan = await run.next_plan(turn.call_id)
         first = turn.continues or turn.call_id
         self._runs.pop(first, None)
@@ -148,7 +148,7 @@ class LocalUndo:
         return plan
 
     async def _check(self, lookup: CallLookup, what: str, verb: str, survey: UndoSurvey) -> None:
-        """Raise `conflict` if somebody changed a file since."""
+        """Raise `conflict` if a file was changed since."""
         if not survey.conflicts:
             return
         blame = await find_conflict_origins(lookup, survey.conflicts)
@@ -199,9 +199,15 @@ def _nothing_to_undo(
     return ProblemRaised("not_found", "; ".join(said))
 
 
-async def find_conflict_origins(lookup: CallLookup, ways: Sequence[FileRevert]) -> dict[str, str]:
-    """For each file with a conflict the change of ours that it has, if it is one."""
-    searches = {way.path: _OriginSearch(way.path, way.conflict) for way in ways if way.conflict}
+async def find_conflict_origins(
+    lookup: CallLookup, reverts: Sequence[FileRevert]
+) -> dict[str, str]:
+    """Path → the call that left the file in its conflicting state, for the conflicts that calls caused."""
+    searches = {
+        revert.path: _OriginSearch(revert.path, revert.conflict)
+        for revert in reverts
+        if revert.conflict
+    }
     async for seen in lookup.scan():
         left = {
             (step.path, step.described.get("after_hash"))
@@ -217,9 +223,11 @@ async def find_conflict_origins(lookup: CallLookup, ways: Sequence[FileRevert]) 
 
 @dataclass(slots=True)
 class _OriginSearch:
-    """Meets what happened, the newest first, from the upper end of a gap to its lower one.
-    `name` is who is to blame so far; `until` are the calls below which to look on, because
-    the file is as it was before them.
+    """Searches the calls inside the gap of a conflict, newest first, for the one that left the file in
+    its conflicting state.
+
+    `name` is the call found so far. If it is an undo, the file is as it was before the calls `until`, and
+    the search continues below them.
     """
 
     path: str
@@ -233,7 +241,7 @@ class _OriginSearch:
         self.inside = self.gap.above is None
 
     def meet(self, trace: Trace, left: Set[tuple[str, str | None]]) -> None:
-        """One more call, and how it left which files."""
+        """Visit a call; `left` are the paths and hashes of the files that it changed."""
         key = call_key(trace)
         if self.over or not self.inside:
             self.inside = self.inside or (self.gap.above is not None and key == self.gap.above.key)

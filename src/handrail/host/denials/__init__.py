@@ -1,1 +1,1 @@
-"""Read denials on disk: which denied paths exist, under which names and inodes, and what a search skips."""
+"""Read denials on disk: existing denied paths, their inodes, and what a search skips."""

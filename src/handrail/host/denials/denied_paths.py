@@ -1,6 +1,6 @@
 """Finds the existing paths that read-deny patterns match, so that the sandbox can hide them.
 
-What could not be listed is reported as a gap, never skipped silently.
+A directory that cannot be listed is reported as a gap, never skipped silently.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _POINTER: Final = b"gitdir:"
 
 
 class GitCopies:
-    """Checks whether git tracks denied files: no mount hides the copies in its object store. Only
-    the index is read, again only after it has changed; older commits are not searched.
+    """Checks whether git tracks denied files, because the sandbox cannot hide the copies in git's
+    object store. Only the index is read, and only after it changed; older commits are not searched.
     """
 
     def __init__(self, withheld: ReadDenyPatterns) -> None:
@@ -38,10 +38,10 @@ class GitCopies:
         self._known: dict[str, tuple[tuple[int, ...], str | None]] = {}
 
     def gap(self, repositories: Iterable[str]) -> str | None:
-        """A sentence if git tracks denied files in one of these working trees; else None."""
-        return next(filter(None, map(self._of, repositories)), None)
+        """Return a sentence if git tracks denied files in one of these working trees, else None."""
+        return next(filter(None, map(self._tracked_denied, repositories)), None)
 
-    def _of(self, tree: str) -> str | None:
+    def _tracked_denied(self, tree: str) -> str | None:
         index = _index(tree)
         if index is None:
             return None
@@ -57,16 +57,18 @@ class GitCopies:
 
     def _look(self, tree: str, index: Path) -> str | None:
         try:
-            held = next((name for name in tracked_paths(index) if self._keeps(tree, name)), None)
+            held = next(
+                (name for name in tracked_paths(index) if self._is_denied_name(tree, name)), None
+            )
         except (OSError, ValueError) as error:
             return f"what git tracks in {tree!r} cannot be read: {error}"
         return None if held is None else f"git tracks {held!r}, so its copies can be read"
 
-    def _keeps(self, tree: str, name: str) -> bool:
+    def _is_denied_name(self, tree: str, name: str) -> bool:
         if name.endswith("/"):
-            # A whole directory that is not checked out (sparse index).
+            # A sparse index names a directory that is not checked out as one entry.
             return self._withheld.reaches(f"{tree}/{name}".rstrip("/"))
-        # Most names are excluded by their parts.
+        # Most names cannot match because of one of their parts.
         if not any(map(self._withheld.ends, name.split("/"))):
             return False
         return self._withheld.hides(f"{tree}/{name}")
@@ -95,7 +97,7 @@ _EXCHANGED: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.ENOENT))
 
 
 class _DenyListing(NamedTuple):
-    """The part of a directory that matters for read denials."""
+    """The entries of one directory that matter for read denials."""
 
     # Denied entries, except links.
     found: tuple[str, ...]
@@ -120,28 +122,30 @@ class DeniedPathFinder:
         skipped: Sequence[str] = (),
         paths: RootedPaths | None = None,
     ) -> None:
-        """`roots` are canonical; `paths` accesses what lies in them by their handles."""
+        """`roots` are canonical; `paths` accesses the files in them through the roots' handles."""
         self.paths = RootedPaths() if paths is None else paths
         self._roots = tuple(roots)
         self._skipped = frozenset(skipped)
         self._tops = [(withheld, root) for root in roots]
         if withheld.anchored is not None:
-            self._tops += [(withheld.anchored, top) for top in _starts(withheld.globs, roots)]
+            self._tops += [
+                (withheld.anchored, top) for top in _outside_starts(withheld.globs, roots)
+            ]
         self._git = GitCopies(withheld)
         self._cache = ListingCache[_DenyListing]()
         self._lock = threading.Lock()
 
     def find(self) -> HiddenPaths:
-        """The denied paths that exist now. Blocks while directories are listed."""
+        """Return the denied paths that exist now. Blocks while directories are listed."""
         with self._lock:
             look = self._look()
-            paths = {*look.found, *filter(None, map(_real, look.links))}
-            gaps = [look.gap, self._around(paths), self._git.gap(look.repositories)]
+            paths = {*look.found, *filter(None, map(_real_target, look.links))}
+            gaps = [look.gap, self._enclosing_gaps(paths), self._git.gap(look.repositories)]
         gap = next(filter(None, gaps), None)
         return HiddenPaths(tuple(_outermost(paths)), gap, complete=look.gap is None)
 
     def _look(self) -> _FinderPass:
-        """Walk everything; again if names were exchanged meanwhile."""
+        """Walk all directories; repeat if names were replaced meanwhile."""
         for _ in range(_TRIES):
             look = _FinderPass()
             listings = self._cache.begin(max_folders=_MOST_DIRECTORIES, max_entries=_MOST_ENTRIES)
@@ -175,8 +179,8 @@ class DeniedPathFinder:
                 )
                 return
 
-    def _around(self, paths: set[str]) -> str | None:
-        """A denied name that links to a directory above a root cannot be hidden."""
+    def _enclosing_gaps(self, paths: set[str]) -> str | None:
+        """Report a denied name that links to a directory above a root: that cannot be hidden."""
         tops = [f"{root.rstrip('/')}/" for root in self._roots]
         if any(top.startswith(f"{path.rstrip('/')}/") for path in paths for top in tops):
             return "a denied name links to the whole workspace"
@@ -184,18 +188,18 @@ class DeniedPathFinder:
 
 
 class _FinderPass:
-    """What one walk over everything found."""
+    """The result of one walk over all directories."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self.links: list[str] = []
-        # Whether a name was exchanged between listing and entering it.
+        # Whether a name was replaced between listing it and entering it.
         self.changed = False
         self.repositories: list[str] = []
         self.gap: str | None = None
 
     def take(self, visit: FolderVisit[_DenyListing], *, is_top: bool) -> None:
-        """Add one directory."""
+        """Add the result of one directory."""
         listing, error = visit.listing, visit.error
         if listing is not None:
             self.found += listing.found
@@ -203,9 +207,9 @@ class _FinderPass:
             if listing.repository:
                 self.repositories.append(visit.path)
         elif error is not None:
-            # What was a folder when it was listed is a link, a file or gone.
+            # The entry was a directory when it was listed, and is now a link, a file or gone.
             self.changed = self.changed or (error.errno in _EXCHANGED and not is_top)
-            self.gap = self.gap or _unseen(visit.path, error)
+            self.gap = self.gap or _listing_gap(visit.path, error)
 
 
 def _read_entries(
@@ -227,8 +231,8 @@ def _read_entries(
     return _DenyListing(tuple(found), tuple(links), tuple(folders), repository, size)
 
 
-def _starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:
-    """The directories outside the roots in which a pattern could match."""
+def _outside_starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:
+    """Return the directories outside the roots in which a pattern could match."""
     tops = [f"{root.rstrip('/')}/" for root in roots]
     for glob in globs:
         if glob.floating:
@@ -242,14 +246,14 @@ def _starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:
             yield start or "/"
 
 
-def _real(path: str) -> str | None:
-    """The target of a denied name; None if it does not exist."""
+def _real_target(path: str) -> str | None:
+    """Return the target of a denied name; None if it does not exist."""
     real = real_path(path)
     return real if os.path.lexists(real) else None
 
 
 def _outermost(paths: set[str]) -> Iterator[str]:
-    """The paths that do not lie inside another one."""
+    """Return the paths that do not lie inside another one of them."""
     last = None
     for path in sorted(paths, key=lambda one: f"{one}/"):
         if last is None or not f"{path}/".startswith(f"{last.rstrip('/')}/"):
@@ -257,8 +261,8 @@ def _outermost(paths: set[str]) -> Iterator[str]:
             yield path
 
 
-def _unseen(path: str, error: OSError) -> str | None:
-    """Why a directory could not be listed, if a command could list it; else None."""
+def _listing_gap(path: str, error: OSError) -> str | None:
+    """Return why a directory could not be listed, if a command could list it; else None."""
     if not isinstance(error, PermissionError):
         return None
     try:
@@ -269,7 +273,7 @@ def _unseen(path: str, error: OSError) -> str | None:
 
 
 def inode_number(info: os.stat_result) -> Inode:
-    """The identity of a file on this machine, whatever its name."""
+    """Return the identity of a file on this machine, independent of its name."""
     return info.st_dev, info.st_ino
 
 
@@ -280,15 +284,15 @@ class InodeSet(NamedTuple):
     complete: bool = True
 
     def covers(self, info: os.stat_result) -> bool:
-        """Whether an open file is denied. With an incomplete set, every file with several names
-        is, because one of the names may be denied.
+        """Return whether an open file is denied. With an incomplete set, every file with several
+        names counts as denied, because one of the names may be.
         """
         if inode_number(info) in self.inodes:
             return True
         return not self.complete and info.st_nlink > 1
 
     def union(self, other: InodeSet) -> InodeSet:
-        """The inodes of both sets."""
+        """Return the inodes of both sets."""
         return InodeSet(self.inodes | other.inodes, self.complete and other.complete)
 
 
@@ -302,12 +306,12 @@ class DeniedInodes:
     """Collects the inodes of denied paths. Not thread-safe."""
 
     def __init__(self, paths: RootedPaths | None = None) -> None:
-        """`paths` accesses what lies in the roots by their handles."""
+        """`paths` accesses the files in the roots through the roots' handles."""
         self._paths = RootedPaths() if paths is None else paths
         self._cache = ListingCache[_InodeListing]()
 
     def collect(self, hidden: HiddenPaths) -> InodeSet:
-        """The inodes of these paths and of everything below them. Blocks."""
+        """Return the inodes of these paths and of everything below them. Blocks."""
         listings = self._cache.begin(max_folders=sys.maxsize, max_entries=sys.maxsize)
         inodes: set[Inode] = set()
         complete = hidden.complete
@@ -331,7 +335,7 @@ class DeniedInodes:
     def _collect_below(
         self, top: str, listings: ListingPass[_InodeListing], inodes: set[Inode]
     ) -> bool:
-        """Add the inodes below a directory; whether all of them were added."""
+        """Add the inodes below a directory; return whether all of them were added."""
         complete = True
         for visit in listings.walk(self._paths, top, _inode_entries):
             if visit.info is not None and visit.listing is not None:
@@ -339,7 +343,7 @@ class DeniedInodes:
                 inodes.update(visit.listing.inodes)
             elif not isinstance(visit.error, FileNotFoundError):
                 complete = False
-                # It may have become a file since its directory was listed.
+                # The entry may have become a file after its directory was listed.
                 with suppress(OSError):
                     inodes.add(inode_number(self._paths.lstat(visit.path)))
             if len(inodes) > _MOST_INODES:

@@ -1,8 +1,8 @@
 """Keeps denied files out of content searches.
 
-An engine gets patterns to skip, which only saves time. Two checks enforce the denial: every path in
-the answer is matched against the rules, and every file that is read against the inodes of denied
-files.
+The search program gets patterns to skip, which only saves time. Two checks enforce the denial:
+every path in the result is matched against the rules, and the inode of every file that is read is
+compared with those of denied files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNLIKE: Final = frozenset("?[\\")
 
 
 class ReadDenyView(NamedTuple):
-    """The denied paths in the searched directory, as a number, and the inodes of all denied files."""
+    """The number of denied paths in the searched directory, and the inodes of all denied files."""
 
     number: int
     inodes: InodeSet
@@ -46,14 +46,14 @@ class ReadDenyFilter:
             raise _denied(place)
 
     def applied(self, allowed: PathFilter, root: SearchRoot) -> PathFilter:
-        """The filter of a query, without denied paths."""
+        """Return the filter of a query with the denied paths excluded."""
         top = root.path.rstrip("/")
         hides = self._withheld.hides
-        hints = list(_hints(self._withheld.globs, top))[:_MOST_HINTS]
+        hints = list(_skip_globs(self._withheld.globs, top))[:_MOST_HINTS]
         return allowed.without(hints, lambda rel: hides(f"{top}/{rel}"))
 
     def view(self, allowed: PathFilter, root: SearchRoot, place: Place) -> ReadDenyView:
-        """The denied paths that exist now. Raises `denied` for a file with a denied name."""
+        """Return the denied paths that exist now. Raises `denied` for a file with a denied name."""
         hidden = self._finder.find()
         inodes = self._collect(hidden)
         if place.kind is Kind.FILE:
@@ -61,11 +61,11 @@ class ReadDenyFilter:
         top, start = root.path.rstrip("/"), f"{place.absolute.rstrip('/')}/"
         below = [path for path in hidden.paths if path.startswith(start)]
         # The content of a denied directory is not disclosed, not even as a number.
-        wanted = (path for path in below if _folder(path) or allowed.wants(path[len(top) + 1 :]))
+        wanted = (path for path in below if _is_folder(path) or allowed.wants(path[len(top) + 1 :]))
         return ReadDenyView(sum(1 for _ in wanted), inodes)
 
     def inodes(self) -> InodeSet:
-        """The inodes of denied files now. Blocks."""
+        """Return the inodes of denied files now. Blocks."""
         return self._collect(self._finder.find())
 
     def _collect(self, hidden: HiddenPaths) -> InodeSet:
@@ -88,15 +88,15 @@ def _denied(place: Place) -> ProblemRaised:
     return READ_DENIED.error(path=place.path, field="path")
 
 
-def _hints(globs: Sequence[PathGlob], root: str) -> Iterator[str]:
-    """The patterns in ripgrep's syntax, except those that ripgrep could read more broadly."""
+def _skip_globs(globs: Sequence[PathGlob], root: str) -> Iterator[str]:
+    """The patterns in ripgrep's syntax, without those that ripgrep could read more broadly."""
     for glob in globs:
         names = list(glob.names)
         while names and names[-1] == "**":
             names.pop()
         if any(_UNLIKE.intersection(name) for name in names):
             continue
-        beneath = "/".join(name if name == "**" else _quoted(name) for name in names)
+        beneath = "/".join(name if name == "**" else _quote_literal(name) for name in names)
         if glob.floating:
             yield beneath
         elif f"{glob.top}/".startswith(f"{root}/"):
@@ -104,9 +104,9 @@ def _hints(globs: Sequence[PathGlob], root: str) -> Iterator[str]:
             yield f"{inside}/{beneath}".rstrip("/") or "/**"
 
 
-def _folder(path: str) -> bool:
+def _is_folder(path: str) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - a path of the walk, in its own form
 
 
-def _quoted(name: str) -> str:
+def _quote_literal(name: str) -> str:
     return "*".join(map(literal, name.split("*")))

@@ -1,4 +1,4 @@
-"""Finds the files of the workspace whose names say that they hold secrets."""
+"""Finds the files of the workspace whose names suggest that they contain secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.host.snapshots.listing_cache import ListingCache
 
 _MOST_DIRECTORIES: Final = 100_000
 _MOST_ENTRIES: Final = 1_000_000
-# Installed packages bring public certificates and keys of their tests.
+# Installed packages contain public certificates, and keys for their own tests.
 _SKIPPED: Final = frozenset({".git", "node_modules", "site-packages"})
 
 
@@ -27,15 +27,15 @@ class SensitiveNames:
     anchored: None = None
 
     def hides(self, path: str) -> bool:
-        """Whether the file is sensitive, or lies in a sensitive folder."""
+        """Return whether the file is sensitive, or lies in a sensitive folder."""
         return is_sensitive(path)
 
     def ends(self, name: str) -> bool:
-        """Whether a file or folder of this name is sensitive."""
+        """Return whether a file or folder of this name is sensitive."""
         return is_sensitive_name(name) or is_sensitive_folder(name)
 
     def reaches(self, path: str) -> bool:
-        """Any folder may hold sensitive files."""
+        """Return True: any folder may contain sensitive files."""
         del path
         return True
 
@@ -49,14 +49,12 @@ class _SecretListing(NamedTuple):
 
 
 class SensitiveFileFinder:
-    """Finds sensitive files below the roots; `skipped` are directories that no program sees.
-    Thread-safe.
-    """
+    """Finds sensitive files below the roots, not in the `skipped` directories. Thread-safe."""
 
     def __init__(
         self, roots: Sequence[str], skipped: Sequence[str] = (), paths: RootedPaths | None = None
     ) -> None:
-        """`roots` are canonical; `paths` accesses what lies in them by their handles."""
+        """`roots` are canonical; `paths` accesses the files in them through the roots' handles."""
         self._paths = RootedPaths() if paths is None else paths
         self._roots = tuple(roots)
         self._skipped = frozenset(skipped)
@@ -65,8 +63,8 @@ class SensitiveFileFinder:
         self._lock = threading.Lock()
 
     def find(self) -> HiddenPaths:
-        """The sensitive files and folders that exist now, links with their targets; `gap` names one
-        that git tracks. Blocks while directories are listed.
+        """Return the sensitive files and folders that exist now, links with their targets; `gap`
+        names one that git tracks. Blocks while directories are listed.
         """
         found: set[str] = set()
         repositories: list[str] = []

@@ -1,7 +1,8 @@
-"""A directory that is written beside its final place and appears there whole or not at all.
+"""A directory that is written next to its target and then renamed to it, so that it appears
+complete or not at all.
 
-What is already there, or is put there meanwhile, is never removed. A process that is killed leaves
-only the hidden directory beside it, which the next copy into the same parent removes.
+Existing content of the target is never removed. If the process is killed, only the hidden directory
+is left; the next copy into the same parent removes it.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _OCCUPIED: Final = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
 
 class StagedCopy:
-    """A hidden directory `path` that becomes `target` with `publish`. Blocks."""
+    """A hidden directory `path` that `publish` renames to `target`. Blocks."""
 
     def __init__(self, directory: Path, roots: Collection[str]) -> None:
         """Create the hidden directory for a target that is empty or does not exist. Raises
         `invalid_arguments` if the target lies in one of the roots or is the current directory,
-        `exists` if something is in it, `unavailable` if the disk refuses.
+        `exists` if it is not empty, `unavailable` on a disk error.
         """
         try:
             self.target = directory.expanduser().resolve()
@@ -45,11 +46,11 @@ class StagedCopy:
             raise messages.COPY_FAILED.error(path=str(directory), reason=error) from error
 
     def publish(self) -> None:
-        """Move what was written to the target, in one step. Raises `exists` if something has been
-        put there meanwhile, `unavailable` if the disk refuses.
+        """Rename the hidden directory to the target. Raises `exists` if the target is no longer
+        empty, `unavailable` on a disk error.
         """
         try:
-            # Replaces an empty directory, and nothing else.
+            # Renaming replaces an empty directory, and fails for anything else.
             self.path.rename(self.target)
         except OSError as error:
             if error.errno in _OCCUPIED:
@@ -58,7 +59,7 @@ class StagedCopy:
         self._unlock()
 
     def close(self) -> None:
-        """Remove what was not published; may be called twice."""
+        """Remove a directory that was not published; may be called twice."""
         if self._lock >= 0:
             with suppress(OSError):
                 self.path.chmod(0o700)
@@ -74,7 +75,7 @@ class StagedCopy:
         if any(self.target.iterdir()):
             raise messages.COPY_NOT_EMPTY.error(path=path, field="into")
         if self.target == Path.cwd():
-            # The shell that stands there would be left in a directory that no longer exists.
+            # The user's shell would be left in a directory that no longer exists.
             raise messages.COPY_INTO_CURRENT.error(path=path, field="into")
 
     def _unlock(self) -> None:

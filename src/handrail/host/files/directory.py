@@ -1,8 +1,8 @@
-"""The directory of a change: its handle, the new files written in it, and renames that never lose a
-file.
+"""The parent directory of a change: its handle, the new files written in it, and renames that never
+lose a file.
 
-A new file is unnamed where the file system can, and takes over the attributes of what it replaces.
-Groups of files are synced with one call per file system.
+A new file is unnamed where possible and takes over the attributes of the old file. Groups of files
+are synced with one call per file system.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from handrail.core.places import ASIDE, Place
+from handrail.core.places import PLAN_FILE_ROOT, Place
 from handrail.core.text.content import Content
 from handrail.host.files.errors import FAILING
 from handrail.host.files.roots import LIST, LOOK_IN, READ, Roots
@@ -34,7 +34,7 @@ _PARTS_AT_ONCE: Final = 512
 _KEPT_XATTRS: Final = ("user.", "system.posix_acl_access", "security.selinux")
 
 
-# Returns once it is recorded that something is about to appear; raises if it may not.
+# Returns once the record says that a file is about to appear; raises if the file must not appear.
 WaitForIntent = Callable[[], None]
 
 
@@ -48,7 +48,7 @@ class FileFingerprint(NamedTuple):
 
 
 class TempAttributes(NamedTuple):
-    """What the new file takes over: the old file, by name and stat, and the wanted mode."""
+    """What a new file takes over: attributes of the old file (by name and stat), and a mode."""
 
     name: str
     old: os.stat_result | None
@@ -56,8 +56,8 @@ class TempAttributes(NamedTuple):
 
 
 class TempFile:
-    """A new file in a directory, unnamed where the file system can, so that a crash leaves
-    nothing; `appear` gives it its name.
+    """A new file in a directory. It is unnamed where the file system supports that, so that a crash
+    leaves no file; `appear` gives it its name.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class TempFile:
             self.named = True
 
     def fill(self, content: Content, *, durable: bool) -> None:
-        """Write the content; on OSError nothing is left."""
+        """Write the content; on OSError no file is left."""
         try:
             _write(self._descriptor, content)
-            _dress(self._handle, self._descriptor, self._like)
+            _apply_attributes(self._handle, self._descriptor, self._like)
             if durable:
                 os.fsync(self._descriptor)
         except BaseException:
@@ -91,7 +91,7 @@ class TempFile:
             raise
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """Give it its name in the directory; returns its fingerprint."""
+        """Name the file in the directory and return its fingerprint."""
         try:
             if not self.named:
                 self._link_or_copy(durable=durable)
@@ -117,14 +117,14 @@ class TempFile:
             while data := os.read(unnamed, 1 << 20):
                 _write(self._descriptor, Content(data))
             os.fchmod(self._descriptor, stat.S_IMODE(os.fstat(unnamed).st_mode))
-            _dress(self._handle, self._descriptor, self._like)
+            _apply_attributes(self._handle, self._descriptor, self._like)
             if durable:
                 os.fsync(self._descriptor)
         finally:
             os.close(unnamed)
 
     def discard(self) -> None:
-        """Remove it; may be called twice."""
+        """Remove the file; may be called twice."""
         if self.named:
             with suppress(OSError):
                 os.unlink(self._name, dir_fd=self._handle)
@@ -141,7 +141,7 @@ class TempFile:
 def write_temp(
     handle: int, name: str, content: Content, like: TempAttributes, *, durable: bool
 ) -> FileFingerprint:
-    """Write a named temporary file; on OSError nothing is left."""
+    """Write a named temporary file; on OSError no file is left."""
     temp = TempFile(handle, name, like, lambda: None)
     temp.fill(content, durable=durable)
     try:
@@ -152,7 +152,7 @@ def write_temp(
 
 
 def file_fingerprint(info: os.stat_result) -> FileFingerprint:
-    """The fingerprint of the file with this stat."""
+    """Return the fingerprint of the file with this stat."""
     return FileFingerprint(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 
@@ -168,7 +168,7 @@ def _write(descriptor: int, content: Content) -> None:
             pending[0] = pending[0][count:]
 
 
-def _dress(handle: int, descriptor: int, like: TempAttributes) -> None:
+def _apply_attributes(handle: int, descriptor: int, like: TempAttributes) -> None:
     if like.old is None:
         if like.mode is not None:
             os.fchmod(descriptor, like.mode & 0o777)
@@ -203,18 +203,18 @@ _LEADS_ELSEWHERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV
 
 
 class Parent:
-    """An open handle of a place's directory, and the directories created for it."""
+    """An open handle of a place's directory, and the directories that were created for it."""
 
     def __init__(
         self, roots: Roots, place: Place, wait_for_intent: WaitForIntent | None, *, durable: bool
     ) -> None:
-        """Raises OSError; FileNotFoundError if it is missing and `wait_for_intent` is None. `wait_for_intent` is
-        called before a directory is created.
+        """Open the directory, or call `wait_for_intent` and create it. Raises OSError;
+        FileNotFoundError if it is missing and `wait_for_intent` is None.
         """
         rel, _, self.name = place.rel.rpartition("/")
         if not self.name:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if place.root != ASIDE and roots.hides(roots.absolute(place.root, place.rel)):
+        if place.root != PLAN_FILE_ROOT and roots.hides(roots.absolute(place.root, place.rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         self._roots = roots
         self._place = place._replace(rel=rel)
@@ -228,11 +228,11 @@ class Parent:
             self.handle = self._make(rel, durable=durable)
 
     def is_current(self) -> bool:
-        """Whether the path still leads to this directory."""
+        """Return whether the path still leads to this directory."""
         try:
             now = self._roots.open(self._place, LOOK_IN)
         except OSError as error:
-            # Other errors say nothing about where the path leads.
+            # Other errors do not show where the path leads.
             if error.errno not in _LEADS_ELSEWHERE:
                 raise
             return False
@@ -242,7 +242,7 @@ class Parent:
             os.close(now)
 
     def remove_made(self) -> bool:
-        """Remove the created directories that are empty; False on a disk error."""
+        """Remove the created directories that are empty; return False on a disk error."""
         clean = True
         while self._made:
             try:
@@ -275,7 +275,7 @@ class Parent:
     def _enter(self, handle: int, name: str, rel: str, *, durable: bool) -> int:
         with suppress(FileNotFoundError):
             return os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
-        # Another process may create it at this moment; then it is not removed.
+        # If another process creates it at this moment, `remove_made` must not remove it.
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=handle)
             self._made.append(rel)
@@ -285,7 +285,7 @@ class Parent:
 
 
 def remove_name(name: str, directory: int) -> bool:
-    """Remove a file; False on a disk error."""
+    """Remove a file; return False on a disk error."""
     try:
         os.unlink(name, dir_fd=directory)
     except FileNotFoundError:
@@ -322,20 +322,21 @@ def rename_new(handle: int, source: str, target: str) -> None:
     except FileExistsError:
         raise
     except OSError:
-        # No hard links here either; the caller has just checked the target.
+        # This file system has no hard links either. The caller has just checked that the target is
+        # missing.
         os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
     else:
         try:
             os.unlink(source, dir_fd=handle)
         except OSError:
-            # It must not keep two names; the caller checks whether this one was removed.
+            # The file must not keep two names; the caller checks whether this one was removed.
             with suppress(OSError):
                 os.unlink(target, dir_fd=handle)
             raise
 
 
 def exchange(handle: int, one: str, two: str) -> bool:
-    """Exchange the names of two files atomically; False if the file system cannot."""
+    """Exchange the names of two files atomically; return False if the file system cannot."""
     return _renameat2(handle, one, two, _EXCHANGE)
 
 
@@ -353,7 +354,7 @@ def _renameat2(handle: int, source: str, target: str, flags: int) -> bool:
 
 @cache
 def _system_call() -> Any:
-    """The C library's renameat2; None if it has none."""
+    """Return the renameat2 function of the C library; None if it has none."""
     call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is not None:
         call.argtypes = (
@@ -371,7 +372,7 @@ _RELIABLE_SINCE: Final = (5, 8)
 
 
 def can_sync_groups() -> bool:
-    """Whether syncfs is as reliable as an fsync of every file."""
+    """Return whether syncfs is as reliable as an fsync of every file."""
     if sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "syncfs"):
         return False
     major, minor = os.uname().release.split(".")[:2]

@@ -42,14 +42,14 @@ _SPECIAL: Final = {
 
 
 def quoted(path: str) -> str:
-    """A path for a message, shortened in the middle if very long."""
+    """Quote a path for a message, shortened in the middle if it is very long."""
     if len(path) > _SHOWN:
         path = f"{path[: _SHOWN // 2]}…{path[-_SHOWN // 2 :]}"
     return repr(path)
 
 
 def problem_from_oserror(error: OSError, path: str) -> ProblemRaised:
-    """The problem for an error of the operating system about a path."""
+    """Return the problem for an error of the operating system about a path."""
     template = _TEMPLATES.get(error.errno or 0)
     if template is not None:
         return template.error(path=quoted(path))
@@ -57,7 +57,7 @@ def problem_from_oserror(error: OSError, path: str) -> ProblemRaised:
 
 
 def not_regular_problem(mode: int, path: str) -> ProblemRaised:
-    """The problem of a path that is not a regular file, by its mode."""
+    """Return the problem for a path that is not a regular file, chosen by its mode."""
     if stat.S_ISDIR(mode):
         return problem_from_oserror(IsADirectoryError(errno.EISDIR, ""), path)
     what = _SPECIAL.get(stat.S_IFMT(mode), "something special")

@@ -1,7 +1,7 @@
-"""Windows of text files of any size, found by counting newlines once.
+"""Reads windows of lines from text files of any size; newlines are counted once.
 
 Memory is bounded by one chunk, however large the file or its lines are. Counting can be stopped
-between two chunks, and ends at a hole of a sparse file, which holds no text.
+between two chunks. It ends at a hole of a sparse file, which contains no text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST_LINE: Final = 64 * 1024
 _SNIFFED: Final = 8 * 1024
 _HEAD: Final = 64 * 1024
 _REMEMBERED: Final = 32
-# How long one call may count lines; the next one continues.
+# The time that one call may spend counting lines; the next call continues from there.
 _COUNTING_S: Final = 30.0
 
 _Identity = tuple[int, int, int, int, int]
@@ -48,14 +48,14 @@ class NewlineScanner:
         self.mark = "\n".encode(form.encoding)
 
     def count(self, data: bytearray | bytes, start: int, end: int) -> int:
-        """The number of lines that end between two offsets."""
+        """Return the number of lines that end between two offsets."""
         if self._unit == 1:
             return data.count(b"\n", start, end)
-        # In UTF-16 the bytes of a newline also occur across two characters.
+        # In UTF-16 the bytes of a newline can also occur across two characters.
         return bytes(data[start:end]).decode(self._encoding, "replace").count("\n")
 
     def after(self, data: bytes, nth: int) -> int:
-        """The offset after the nth newline, which must exist."""
+        """Return the offset after the nth newline, which must exist."""
         at = 0
         while nth:
             at = data.index(self.mark, at)
@@ -76,7 +76,7 @@ class UnreadableHole(Exception):
 
 
 class LineSlice(NamedTuple):
-    """The bytes of some lines and their offset; `cut`: the first line is incomplete."""
+    """The bytes of some lines, and their offset. `cut` says that the first line is incomplete."""
 
     start: int
     raw: bytes
@@ -84,8 +84,8 @@ class LineSlice(NamedTuple):
 
 
 class LineIndex:
-    """The positions of lines in one unchanging file: newlines before each block, as far as
-    counted.
+    """The positions of lines in one unchanging file: the number of newlines before each block, for
+    the part that was counted so far.
     """
 
     def __init__(self, form: TextForm) -> None:
@@ -98,7 +98,7 @@ class LineIndex:
     def take(
         self, descriptor: int, first: int, count: int, stop: Callable[[], bool] = bool
     ) -> LineSlice:
-        """The bytes of `count` lines from line `first` (1-based), at most BUDGET of them.
+        """Return the bytes of `count` lines from line `first` (1-based), at most BUDGET bytes.
 
         Raises ValueError if the file is no longer the one that was counted, UnreadableHole if the
         lines lie beyond a hole, and IndexClosed as soon as `stop` returns true.
@@ -112,7 +112,7 @@ class LineIndex:
         return self._gather(descriptor, block * BLOCK, skip - self._before[block], count)
 
     def _reach(self, descriptor: int, newlines: int, stop: Callable[[], bool]) -> None:
-        """Count until this many newlines were found, or the file ends."""
+        """Count until this many newlines were found or the file ends."""
         if self.total is not None or self._before[-1] >= newlines:
             return
         buffer = bytearray(_CHUNK)
@@ -158,10 +158,10 @@ class LineIndex:
             parts.append(data)
             had += len(data)
         raw = b"".join(parts)
-        return LineSlice(start, raw, cut=False) if count <= 0 else self._whole(start, raw)
+        return LineSlice(start, raw, cut=False) if count <= 0 else self._whole_lines(start, raw)
 
-    def _whole(self, start: int, raw: bytes) -> LineSlice:
-        """The lines that ended within the budget, or the start of one that did not."""
+    def _whole_lines(self, start: int, raw: bytes) -> LineSlice:
+        """Return the lines that end within the budget, or the beginning of a single longer line."""
         ended = self._newlines.count(raw, 0, len(raw))
         if ended:
             return LineSlice(start, raw[: self._newlines.after(raw, ended)], cut=False)
@@ -177,11 +177,13 @@ class LargeWindows:
         self._closed = False
 
     def close(self) -> None:
-        """Stop counting, in any thread."""
+        """Stop counting; may be called from any thread."""
         self._closed = True
 
     def window(self, descriptor: int, stat: Stat, place: Place, first: int, count: int) -> Window:
-        """See `Files.window`; at most 1 MB of text, a longer line is cut and noted."""
+        """Implement `Files.window` for a large file: at most 1 MB; a longer line is cut and
+        noted.
+        """
         index = self._index(descriptor, stat, place)
         taken = self._take(index, descriptor, place, first, count)
         form, text = _decode(index.form, taken.raw, at_start=taken.start == 0)
@@ -202,7 +204,7 @@ class LargeWindows:
             stat=stat,
             digest=None,
             shown_digest=sha256(taken.raw).hexdigest(),
-            note=_long_line(first) if taken.cut else form.note,
+            note=_long_line_note(first) if taken.cut else form.note,
             unterminated=bool(lines) and not more and not text.endswith("\n"),
         )
 
@@ -231,7 +233,7 @@ class LargeWindows:
                 self._indexes.move_to_end(identity)
                 return index
         index = LineIndex(_sniff(descriptor, stat.size, place))
-        # Fresh time stamps do not prove that the content is unchanged next time.
+        # The file may change again without a new time stamp, so the index cannot be reused.
         if stat.settled:
             with self._lock:
                 self._indexes[identity] = index
@@ -241,7 +243,7 @@ class LargeWindows:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines without their endings (LF or CR LF); a lone CR is part of its line."""
+    """Split text into lines without their endings (LF or CR LF); a lone CR is part of its line."""
     lines = text.split("\n")
     last = lines.pop()
     if "\r" in text:
@@ -252,7 +254,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def binary_problem(place: Place) -> ProblemRaised:
-    """The problem of a file that is not text."""
+    """Return the problem for a file that is not text."""
     word = shown_arg("max_bytes")
     way = (
         f"pass {word} to read some of its bytes" if word else "run a program that knows its format"
@@ -276,16 +278,17 @@ def _decode(form: TextForm, raw: bytes, *, at_start: bool) -> tuple[TextForm, st
         return form.tolerant, form.tolerant.decode_part(body)
 
 
-def _long_line(number: int) -> str:
+def _long_line_note(number: int) -> str:
     return f"line {number} is very long: only its first {LONGEST_LINE} bytes are given"
 
 
 def _in_hole(descriptor: int, offset: int) -> bool:
-    """Whether the whole chunk at this offset is a hole."""
+    """Return whether the whole chunk at this offset is a hole."""
     try:
         return os.lseek(descriptor, offset, os.SEEK_DATA) >= offset + _CHUNK
     except OSError as error:
-        # ENXIO: no data up to the end, which is a hole unless this is the end.
+        # ENXIO means that no data follows: the rest is a hole, unless the offset is the end of the
+        # file.
         return error.errno == errno.ENXIO and offset < os.fstat(descriptor).st_size
 
 

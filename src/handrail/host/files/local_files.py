@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
-from handrail.core.places import ASIDE, Entry, Form, Kind, Place, Stat
+from handrail.core.places import PLAN_FILE_ROOT, Entry, Form, Kind, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.ports.machine import FileContent, PathEntry, StagedFile, Window
 from handrail.core.problems import ProblemRaised
@@ -47,8 +47,8 @@ class LocalFiles:
         break_hard_links: bool = False,
         secret: Callable[[str], bool] = lambda path: False,
     ) -> None:
-        """`secret` returns whether a path's content must not be cached. Raises `not_found` for a
-        root that is not a directory.
+        """`secret` returns whether the content of a path must not be cached. Raises `not_found` for
+        a root that is not a directory.
         """
         self._roots = Roots(roots, hidden)
         self._break_hard_links = break_hard_links
@@ -65,11 +65,11 @@ class LocalFiles:
 
     @property
     def aliases(self) -> tuple[tuple[str, str], ...]:
-        """Further absolute paths of roots, through links, each with the canonical one."""
+        """Other absolute paths that lead to roots through links, each with the canonical path."""
         return self._roots.aliases
 
     def handle(self, root: int) -> int:
-        """The open handle of a root, from which a process can start."""
+        """Return the open handle of a root, in which a process can be started."""
         return self._roots.handles[root]
 
     def close(self) -> None:
@@ -91,8 +91,9 @@ class LocalFiles:
             beside.close()
 
     def with_beside(self, reach: Callable[[str], str | None]) -> Self:
-        """The same files, and some of the directory outside the roots: `reach` returns the path
-        beneath that directory for an absolute path that may be resolved there, else None.
+        """Return a view of these files that also reaches part of the directory outside the roots.
+        `reach` returns the path relative to that directory for an absolute path that may be
+        resolved there, else None.
         """
         view = copy.copy(self)
         view._beside = reach  # noqa: SLF001 - a copy of this object
@@ -109,36 +110,38 @@ class LocalFiles:
     def locate_beside(self, rel: str) -> Place:
         """Resolve a path in the directory outside the roots, which must be open."""
         place = Locator(self._roots.opened_beside()).locate(rel)
-        return place._replace(root=ASIDE, path=place.absolute)
+        return place._replace(root=PLAN_FILE_ROOT, path=place.absolute)
 
     def named(self, path: str) -> PathEntry:
-        """The entry of this name, without following a final link."""
+        """Return the entry of this name, without following a final link."""
         rel = self._beside(path) if self._beside is not None else None
         if rel is None:
             return find_entry(self._roots, self._locator, path)
         beside = self._roots.opened_beside()
         found = find_entry(beside, Locator(beside), rel)
-        place = found.place._replace(root=ASIDE, path=found.place.absolute)
+        place = found.place._replace(root=PLAN_FILE_ROOT, path=found.place.absolute)
         return found._replace(place=place)
 
     def stat(self, place: Place) -> Stat | None:
-        """The stat of a file; None if it is missing."""
+        """Return the stat of a file; None if it is missing."""
         return reading.stat_place(self._roots, place)
 
     def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
-        """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
+        """Read the whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
         return reading.read(self._roots, place, max_bytes)
 
     def read_part(self, place: Place, offset: int, count: int) -> bytes:
-        """At most `count` bytes from a byte offset."""
+        """Read at most `count` bytes from a byte offset."""
         return reading.read_part(self._roots, place, offset, count)
 
     def window(self, place: Place, first: int, count: int) -> Window:
-        """`count` lines from line `first` (1-based) of a text file of any size."""
+        """Read `count` lines from line `first` (1-based) of a text file of any size."""
         return self._windows.window(place, first, count)
 
     def scan(self, place: Place) -> list[Entry]:
-        """The entries of a directory, sorted; a link has the kind of its target inside the roots."""
+        """List the entries of a directory, sorted; a link has the kind of its target in the
+        roots.
+        """
         try:
             handle = self._roots.open(place, LIST)
         except FileNotFoundError as error:
@@ -157,7 +160,7 @@ class LocalFiles:
         return sorted(entry for entry in found if entry is not None)
 
     def unchanged(self, change: Change) -> bool:
-        """Whether the change's target is still what the plan saw."""
+        """Return whether the target of the change is still as it was when the plan was made."""
         from handrail.host.files.staged_change import is_unchanged, stat_target
 
         try:
@@ -176,9 +179,7 @@ class LocalFiles:
             parent.close()
 
     def prune(self, place: Place, levels: int) -> bool:
-        """Remove at most this many empty directories above a place, lowest first; False on a disk
-        error.
-        """
+        """Remove up to this many empty directories above a place; return False on a disk error."""
         above = place.rel
         try:
             for _ in range(levels):
@@ -186,7 +187,7 @@ class LocalFiles:
                 with suppress(FileNotFoundError):
                     remove_empty(self._roots, place._replace(rel=above))
         except OSError as error:
-            # In use, and so are those above it.
+            # This directory is in use, and so are all directories above it.
             return error.errno not in FAILING
         return True
 
@@ -222,7 +223,7 @@ class LocalFiles:
         return self._syncs_groups
 
     def sync_group(self, staged: Sequence[StagedFile]) -> None:
-        """Sync everything written for these changes."""
+        """Sync everything that was written for these changes."""
         if not staged:
             return
         try:
@@ -232,7 +233,7 @@ class LocalFiles:
 
     def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:
         absolute = f"{place.absolute.rstrip('/')}/{entry.name}"
-        if place.root != ASIDE and self._roots.hides(absolute):
+        if place.root != PLAN_FILE_ROOT and self._roots.hides(absolute):
             return None
         # A name that is not valid UTF-8 can only be shown, not requested.
         name = os.fsencode(entry.name).decode("utf-8", "replace")
@@ -251,9 +252,9 @@ class LocalFiles:
 
 
 class TopLinks:
-    """Finds which of some names are links at the top of a root, and their targets.
+    """Finds which of the given names are links at the top level of a root, and their targets.
 
-    Called before every write: names are looked up again only if the directory changed.
+    Called before every write, so names are looked up again only after the directory changed.
     """
 
     def __init__(self, files: LocalFiles, names: Sequence[str]) -> None:
@@ -262,7 +263,7 @@ class TopLinks:
         self._seen: dict[int, tuple[int, tuple[str, ...]]] = {}
 
     def __call__(self) -> dict[str, str]:
-        """The absolute path of each link, and its resolved target."""
+        """Return the absolute path of each link with its resolved target."""
         leads: dict[str, str] = {}
         for root, top in enumerate(self._files.roots):
             for name in self._links(root):
@@ -270,7 +271,8 @@ class TopLinks:
                 try:
                     leads[link] = self._files.locate(link).absolute
                 except ProblemRaised:
-                    # It leads outside or in a loop; nothing can be written through it.
+                    # The link leads outside the roots or in a loop; nothing can be written through
+                    # it.
                     continue
         return leads
 
@@ -281,16 +283,16 @@ class TopLinks:
         seen = self._seen.get(root)
         if seen is not None and seen[0] == changed:
             return seen[1]
-        names = self._names if top.st_size > _ONE_LOOK else self._likely(handle)
+        names = self._names if top.st_size > _ONE_LOOK else self._possible_links(handle)
         links = tuple(name for name in names if _is_link(handle, name))
         if reading.is_settled(changed):
             self._seen[root] = (changed, links)
         return links
 
-    def _likely(self, handle: int) -> Sequence[str]:
-        """The names that are links according to the directory's listing, which is one call instead
-        of many if it is short. The file system may ignore case; where it may ignore more, all
-        names are looked up.
+    def _possible_links(self, handle: int) -> Sequence[str]:
+        """Return the names that may be links according to the directory's listing, which takes one
+        call instead of many if the directory is small. The comparison ignores case, as the file
+        system may; if it may ignore other characters of a link, all names are returned.
         """
         try:
             links = _listed_links(handle)
@@ -305,7 +307,7 @@ class TopLinks:
 
 
 def _listed_links(handle: int) -> list[str] | None:
-    """The names of all links in a directory; None if it is too large to list."""
+    """Return the names of all links in a directory; None if it is too large to list."""
     listed = os.open(".", LIST, dir_fd=handle)
     try:
         with os.scandir(listed) as entries:
@@ -317,7 +319,7 @@ def _listed_links(handle: int) -> list[str] | None:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether no file system ignores characters of this name."""
+    """Return whether no file system ignores characters of this name."""
     return name.isascii() and name.isprintable() and not name.endswith((".", " "))
 
 
@@ -325,7 +327,7 @@ def _is_link(handle: int, name: str) -> bool:
     try:
         os.readlink(name, dir_fd=handle)
     except OSError as error:
-        # On a disk error it is unknown whether this is a link.
+        # After a disk error it is unknown whether this is a link.
         if error.errno not in (errno.EINVAL, errno.ENOENT):
             raise
         return False

@@ -1,7 +1,7 @@
-"""Resolves a path as a model wrote it.
+"""Resolves paths as a model wrote them.
 
-The common case costs one openat2. Links, `..` and unusual spellings are resolved name by name; the
-result is only a claim, because every later open enforces containment again.
+The common case costs one openat2. Links, `..` and unusual spellings are resolved name by name. The
+result is not trusted: every later open checks again that the path stays beneath its root.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from handrail.host.files.roots import LOOK, LOOK_IN, PathInRoot, Roots
 
 # An empty, `.` or `..` name anywhere, which includes a slash at either end; or a NUL.
 _ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
-# Links and special files take the slow path.
+# Links and special files are resolved name by name.
 _KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.DIRECTORY}
 _MAX_PATH: Final = 4095
 _MAX_NAME: Final = 255
@@ -45,7 +45,7 @@ class Locator:
         self._roots = roots
 
     def locate(self, path: str) -> Place:
-        """The place of a path; see `Files.locate`."""
+        """Resolve a path to a place; see `Files.locate`."""
         roots = self._roots
         root, rel = 0, path
         if path.startswith("/"):
@@ -54,24 +54,24 @@ class Locator:
                     root, rel = prefix.root, path[len(prefix.text) :]
                     break
         if _ODD.search(rel) is not None:
-            return self._slowly(path)
+            return self._locate_by_name(path)
         try:
-            # A single name has no directory on the way that could be a link.
+            # A single name has no parent directory that could be a link.
             if "/" not in rel:
                 mode = os.stat(rel, dir_fd=roots.handles[root], follow_symlinks=False).st_mode
             else:
                 mode = self._mode(root, rel)
         except (OSError, UnicodeEncodeError) as error:
-            # No link on the way: it is missing under exactly this name.
-            if isinstance(error, FileNotFoundError) and _fits(rel):
+            # No part of the path is a link, so the file is missing under exactly this name.
+            if isinstance(error, FileNotFoundError) and _has_valid_length(rel):
                 return self._place(root, rel, Kind.MISSING)
-            return self._slowly(path)
+            return self._locate_by_name(path)
         kind = _KINDS.get(stat.S_IFMT(mode))
-        return self._slowly(path) if kind is None else self._place(root, rel, kind)
+        return self._locate_by_name(path) if kind is None else self._place(root, rel, kind)
 
     def below(self, folder: Place, name: str) -> Place:
-        """The place of a missing name in a place; raises `outside_workspace` if it belongs to the
-        runtime.
+        """Return the place of a missing name inside a place; raises `outside_workspace` if it
+        belongs to the runtime.
         """
         rel = f"{folder.rel}/{name}" if folder.rel else name
         via = tuple(f"{one.rstrip('/')}/{name}" for one in folder.via)
@@ -84,7 +84,7 @@ class Locator:
         finally:
             os.close(descriptor)
 
-    def _slowly(self, path: str) -> Place:
+    def _locate_by_name(self, path: str) -> Place:
         check(path)
         walk = PathResolver(self._roots, path)
         try:
@@ -94,7 +94,7 @@ class Locator:
         finally:
             walk.close()
         if is_utf8(path) and not is_utf8(found.rel):
-            # A name that cannot be written cannot be reached through a link either.
+            # A path with an invalid name cannot be reached through a link either.
             raise NAME_NOT_UTF8.error(path=quoted(path))
         place = self._place(found.root, found.rel, walk.kind)
         ways = dict.fromkeys([*self._written(path), *walk.passed])
@@ -102,7 +102,7 @@ class Locator:
         return place._replace(via=tuple(ways))
 
     def _written(self, path: str) -> list[str]:
-        """The path as written, with `..` removed textually, if that lies in a root."""
+        """Return the path as written, with `..` removed textually, if it lies in a root."""
         full = path if path.startswith("/") else self._roots.tops[0] + path
         # normpath keeps two slashes at the start.
         plain = "/" + os.path.normpath(full).lstrip("/")
@@ -138,25 +138,25 @@ class Locator:
 
 def check(path: str) -> None:
     """Raise `invalid_arguments` for text that cannot be a path."""
-    wrong = _wrong(path)
+    wrong = _path_error(path)
     if wrong:
         raise INVALID_PATH.error(path=quoted(path), reason=wrong)
 
 
-def _wrong(path: str) -> str | None:
+def _path_error(path: str) -> str | None:
     if not path:
         return "it is empty"
     if "\0" in path:
         return "it contains a NUL character"
     try:
-        # Names of any bytes have a text form, which the record stores.
+        # Names with any bytes have a text form, which the record can store.
         os.fsencode(path)
     except UnicodeEncodeError:
         return "it is not valid Unicode"
-    return None if _fits(path) else "it, or a name in it, is too long"
+    return None if _has_valid_length(path) else "it, or a name in it, is too long"
 
 
-def _fits(path: str) -> bool:
+def _has_valid_length(path: str) -> bool:
     encoded = os.fsencode(path)
     return len(encoded) <= _MAX_PATH and all(len(name) <= _MAX_NAME for name in encoded.split(b"/"))
 
@@ -183,14 +183,14 @@ class PathResolver:
         self.passed: list[str] = []
 
     def run(self) -> PathInRoot:
-        """The place the path leads to; raises a problem, or OSError from the operating system."""
+        """Return the place that the path leads to. Raises a problem or OSError."""
         self._follow(self._path)
         while self._pending:
             name = self._pending.pop()
             if name == "..":
                 self._up()
             elif name == ".":
-                self._here()
+                self._check_directory()
             elif self.kind is Kind.MISSING:
                 self._names.append(name)
             elif self._root is None:
@@ -199,9 +199,9 @@ class PathResolver:
                 self._down(name)
         if self._root is None:
             return self._enter()
-        # Nested roots: a file must get one name, however it was reached.
+        # Roots can be nested; a file must get the same name on every way to it.
         absolute = self._roots.absolute(self._root, "/".join(self._names))
-        return self._roots.owner(absolute) or self._outside()
+        return self._roots.owner(absolute) or self._refuse_outside()
 
     def close(self) -> None:
         """Close the current directory."""
@@ -212,13 +212,14 @@ class PathResolver:
     def _follow(self, path: str) -> None:
         rest = path
         if path.startswith("/"):
-            self._stand(None, [])
+            self._set_position(None, [])
             for prefix in self._roots.spellings:
                 if f"{path}/".startswith(prefix.text):
                     rest = path[len(prefix.text) :]
-                    self._stand(prefix.root, [])
+                    self._set_position(prefix.root, [])
                     break
-        # A trailing slash means a directory, which `.` makes a step of its own.
+        # A trailing slash requires a directory; an added `.` is resolved as a step that checks for
+        # one.
         names = [name for name in rest.split("/") if name]
         self._pending += ["."] if path.endswith("/") else []
         self._pending += reversed(names)
@@ -228,10 +229,10 @@ class PathResolver:
             raise UP_FROM_MISSING.error(path=quoted(self._path))
         if self._root is not None and not self._names:
             top = self._roots.paths[self._root]
-            self._stand(None, [name for name in top.split("/") if name])
-        self._stand(self._root, self._names[:-1])
+            self._set_position(None, [name for name in top.split("/") if name])
+        self._set_position(self._root, self._names[:-1])
 
-    def _here(self) -> None:
+    def _check_directory(self) -> None:
         if self.kind is Kind.MISSING and not self._pending:
             raise NOT_A_DIRECTORY_NAME.error(path=quoted(self._path))
 
@@ -241,11 +242,11 @@ class PathResolver:
             self._names.append(name)
             return
         at = self._enter()
-        self._stand(at.root, at.rel.split("/") if at.rel else [])
+        self._set_position(at.root, at.rel.split("/") if at.rel else [])
         self._down(name)
 
     def _enter(self) -> PathInRoot:
-        return self._roots.owner(f"/{'/'.join(self._names)}") or self._outside()
+        return self._roots.owner(f"/{'/'.join(self._names)}") or self._refuse_outside()
 
     def _down(self, name: str) -> None:
         handle = self._here_handle()
@@ -256,15 +257,15 @@ class PathResolver:
             self.kind = Kind.MISSING
             return
         try:
-            self._take(handle, name, mode)
+            self._follow_entry(handle, name, mode)
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTDIR):
                 raise
-            # It changed since it was stat'ed: try again, a limited number of times.
+            # The entry changed after it was stat'ed: try again, a limited number of times.
             self._count_link()
             self._pending.append(name)
 
-    def _take(self, handle: int, name: str, mode: int) -> None:
+    def _follow_entry(self, handle: int, name: str, mode: int) -> None:
         if stat.S_ISLNK(mode):
             target = os.readlink(name, dir_fd=handle)
             self._count_link()
@@ -303,13 +304,13 @@ class PathResolver:
             self._handle = self._roots.opener(self._roots.handles[self._root], path, LOOK_IN)
         return self._handle
 
-    def _stand(self, root: int | None, names: list[str]) -> None:
+    def _set_position(self, root: int | None, names: list[str]) -> None:
         self.close()
         self._root = root
         self._names = names
         self.kind = Kind.DIRECTORY
 
-    def _outside(self) -> NoReturn:
+    def _refuse_outside(self) -> NoReturn:
         template = LINK_OUTSIDE_WORKSPACE if self._links else OUTSIDE_WORKSPACE
         others = self._roots.paths[1:]
         also = f" (also open: {', '.join(map(repr, others))})" if others else ""
@@ -320,7 +321,7 @@ _FORM_KINDS = {Form.FILE: Kind.FILE, Form.FOLDER: Kind.DIRECTORY, None: Kind.MIS
 
 
 def find_entry(roots: Roots, locator: Locator, path: str) -> PathEntry:
-    """The entry that the last name of a path refers to; see `Files.named`."""
+    """Return the entry that the last name of a path refers to; see `Files.named`."""
     check(path)
     above, _, name = path.rpartition("/")
     if name in ("", ".", ".."):
@@ -334,7 +335,7 @@ def find_entry(roots: Roots, locator: Locator, path: str) -> PathEntry:
     if folder.kind is not Kind.DIRECTORY:
         return PathEntry(place._replace(kind=Kind.SPECIAL), Form.SPECIAL)
     try:
-        return _look(roots, folder, place, name)
+        return _read_entry(roots, folder, place, name)
     except FileNotFoundError:
         return PathEntry(place)
     except OSError as error:
@@ -342,11 +343,11 @@ def find_entry(roots: Roots, locator: Locator, path: str) -> PathEntry:
 
 
 def read_link_target(handle: int, name: str) -> bytes:
-    """The target of a link in a directory; raises OSError."""
+    """Return the target of a link in a directory; raises OSError."""
     return os.fsencode(os.readlink(name, dir_fd=handle))
 
 
-def _look(roots: Roots, folder: Place, place: Place, name: str) -> PathEntry:
+def _read_entry(roots: Roots, folder: Place, place: Place, name: str) -> PathEntry:
     handle = roots.open(folder, LOOK_IN)
     try:
         info = os.stat(name, dir_fd=handle, follow_symlinks=False)

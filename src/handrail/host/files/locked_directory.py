@@ -1,4 +1,4 @@
-"""Directories that a process holds a lock on while it uses them.
+"""Directories that a process keeps locked while it uses them.
 
 The kernel releases the lock however the process ends, so an unlocked directory is abandoned. A
 directory gets its final name only once it is locked.
@@ -30,8 +30,8 @@ class LockedDirectory(NamedTuple):
 
 
 def create_locked_directory(prefix: str, parent: Path | None = None) -> LockedDirectory:
-    """Create a locked directory with this name prefix in a directory, None: in the temporary one;
-    raises OSError.
+    """Create a locked directory with this name prefix in `parent`, by default the directory for
+    temporary files. Raises OSError.
     """
     made = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{UNLOCKED}{prefix}", dir=parent)))
     handle = os.open(made, _OPEN)
@@ -47,7 +47,7 @@ def create_locked_directory(prefix: str, parent: Path | None = None) -> LockedDi
 
 
 def remove_abandoned_directories(prefix: str, parent: Path) -> None:
-    """Remove the directories of this user with a name prefix whose processes have ended."""
+    """Remove this user's directories with a name prefix whose processes have ended."""
     for path in _abandoned(prefix, parent):
         remove_tree(path)
 
@@ -69,7 +69,7 @@ def _abandoned(prefix: str, parent: Path) -> Iterator[Path]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory, also with folders that a program has closed."""
+    """Remove a directory, including subdirectories that a program has made inaccessible."""
     # Programs leave directories without write or search permission (module caches, for example).
     # The walk enters a directory only after its name was yielded here.
     for folder, names, _ in os.walk(path):
@@ -79,7 +79,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _make_enterable(folder: str) -> None:
-    """Give the owner all rights on a directory; never follows a link."""
+    """Give the owner of a directory all permissions; never follows a link."""
     try:
         handle = os.open(folder, _LOOK)
     except OSError:

@@ -1,8 +1,8 @@
-"""Reads regular files beneath the roots: whole, in part, or some lines.
+"""Reads regular files beneath the roots: completely, in part, or some lines.
 
-Files are opened without blocking and stat'ed before the first read: a pipe, a socket or a device
-is refused. For lines, files up to 1 MB are read whole and hashed; of larger ones only what the
-lines need.
+Files are opened without blocking and stat'ed before the first read: a pipe, a socket or a device is
+refused. To read lines, files up to 1 MB are read completely and hashed; larger files only as far as
+the lines need.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from handrail.host.files.messages import FILE_GROWS, FILE_MISNAMED, FILE_MISSING
 from handrail.host.files.roots import LOOK, READ, Roots
 
 SMALL: Final = 1 << 20
-# Time stamps younger than a tick of the kernel's clock prove nothing.
+# A time stamp younger than a tick of the kernel's clock does not show a further change.
 TICK_NS: Final = 20_000_000
 ROOM: Final = 5 << 20
 KEPT_S: Final = 300.0
@@ -37,11 +37,11 @@ _COMPARED_AT_ONCE: Final = 256 * 1024
 
 
 def open_regular(roots: Roots, place: Place) -> tuple[int, os.stat_result]:
-    """Open a regular file for reading: its descriptor and its stat. Raises `not_found`,
+    """Open a regular file for reading; return its descriptor and its stat. Raises `not_found`,
     `not_text`, `denied` or `stale`.
     """
     if place.kind is Kind.SPECIAL:
-        # Opening some devices has effects, so it is not tried.
+        # Opening some devices has effects, so they are refused before the open.
         _refuse_special(roots, place)
     try:
         descriptor = roots.open_beneath(place.root, place.rel, READ)
@@ -61,7 +61,7 @@ def open_regular(roots: Roots, place: Place) -> tuple[int, os.stat_result]:
 
 
 def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
-    """The whole file; see `Files.read`."""
+    """Read the whole file; see `Files.read`."""
     descriptor, info = open_regular(roots, place)
     try:
         if max_bytes is not None and info.st_size > max_bytes:
@@ -78,7 +78,7 @@ def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
 
 
 def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
-    """A part of a file; see `Files.read_part`."""
+    """Read a part of a file; see `Files.read_part`."""
     descriptor, _ = open_regular(roots, place)
     try:
         return os.pread(descriptor, count, offset)
@@ -89,8 +89,8 @@ def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
 
 
 def read_all(descriptor: int, size: int, place: Place) -> bytes:
-    """Everything from here to the end of a file of about this size."""
-    # One byte more than expected: if it does not come, the end was reached in one call.
+    """Read from the current position to the end of a file of about this size."""
+    # Ask for one byte more than expected: if it does not arrive, the end was reached in one call.
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
@@ -105,7 +105,7 @@ def read_all(descriptor: int, size: int, place: Place) -> bytes:
 
 
 def stat_place(roots: Roots, place: Place) -> Stat | None:
-    """The stat of an entry; None if there is none; see `Files.stat`."""
+    """Return the stat of an entry, None if there is none; see `Files.stat`."""
     try:
         descriptor = roots.open(place, LOOK)
     except (FileNotFoundError, NotADirectoryError):
@@ -121,12 +121,12 @@ def stat_place(roots: Roots, place: Place) -> Stat | None:
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a time stamp is old enough that a further change would alter it."""
+    """Return whether a time stamp is so old that a further change would alter it."""
     return changed_ns < time.time_ns() - TICK_NS
 
 
 def make_stat(info: os.stat_result) -> Stat:
-    """A `Stat` from the system's, with whether its time stamps are settled."""
+    """Make a `Stat` from an `os.stat_result`, including whether its time stamps are settled."""
     changed = info.st_ctime_ns
     return Stat(
         info.st_dev,
@@ -141,13 +141,13 @@ def make_stat(info: os.stat_result) -> Stat:
 
 
 def describes(seen: Stat, info: os.stat_result) -> bool:
-    """Whether a stat made earlier and one of the system describe the same unchanged file."""
+    """Whether an earlier `Stat` and a new `os.stat_result` describe the same unchanged file."""
     now = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
     return seen[:5] == now
 
 
 def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
-    """The problem of a missing file, with similar names."""
+    """Return the problem for a missing file, with similar names."""
     from handrail.host.files.suggest import suggest_names
 
     names = suggest_names(roots, place)
@@ -167,12 +167,12 @@ def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
 
 
 def content_equals(descriptor: int, content: Content) -> bool:
-    """Whether an open file has exactly this content from its position to its end."""
+    """Return whether an open file has exactly this content from its current position to its end."""
     for part in content.parts:
         view = memoryview(part).cast("B")
         while view:
             data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
-            # As bytes: comparing with a memoryview is done byte by byte.
+            # Bytes, because a comparison with a memoryview is done byte by byte.
             if not data or bytes(view[: len(data)]) != data:
                 return False
             view = view[len(data) :]
@@ -186,7 +186,7 @@ class _CachedWindow(NamedTuple):
 
 
 class WindowCache:
-    """The windows shown last in one runtime; paths that are `secret` are not cached."""
+    """The windows that were read last in one runtime; paths that are `secret` are not cached."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class WindowCache:
         self.hits = 0
 
     def find(self, place: Place, first: int, count: int, data: bytes) -> Window | None:
-        """The window made from equal bytes; None if there is none."""
+        """Return the window that was made from equal bytes; None if there is none."""
         key = (place.root, place.rel, first, count)
         kept = self._kept.get(key)
         if kept is None or kept.data != data:
@@ -212,8 +212,8 @@ class WindowCache:
             with self._lock:
                 self._drop(key)
             return None
-        # Without the lock, which every read would take: one call, and nobody minds if another
-        # thread has dropped the window meanwhile.
+        # No lock: every read would have to take it. This is a single call, and a window that
+        # another thread drops meanwhile does no harm.
         try:  # noqa: SIM105 - a context manager would take longer than the lock
             self._kept.move_to_end(key)
         except KeyError:
@@ -222,7 +222,7 @@ class WindowCache:
         return kept.window
 
     def renew(self, place: Place, first: int, count: int, window: Window, stat: Stat) -> Window:
-        """The cached window of a file whose stat has changed and whose bytes have not."""
+        """Return the cached window of a file whose stat has changed but whose bytes have not."""
         renewed, key = window._replace(stat=stat), (place.root, place.rel, first, count)
         with self._lock:
             kept = self._kept.get(key)
@@ -231,7 +231,7 @@ class WindowCache:
         return renewed
 
     def keep(self, place: Place, first: int, count: int, data: bytes, window: Window) -> None:
-        """Cache a window; the least recently used ones are dropped."""
+        """Cache a window, dropping the least recently used ones."""
         # The text is held twice: as bytes and decoded.
         size = 2 * len(data)
         if size > self._all_room // 2 or self._secret(place.rel):
@@ -259,11 +259,11 @@ class Windows:
         self._large = LargeWindows()
 
     def close(self) -> None:
-        """Stop counting lines, in any thread."""
+        """Stop counting lines; may be called from any thread."""
         self._large.close()
 
     def window(self, place: Place, first: int, count: int) -> Window:
-        """See `Files.window`; at most 1 MB of text, a longer line is cut and noted."""
+        """Implement `Files.window`: at most 1 MB of text; a longer line is cut, with a note."""
         descriptor, info = open_regular(self._roots, place)
         stat = make_stat(info)
         try:
@@ -276,7 +276,7 @@ class Windows:
             os.close(descriptor)
         known = self._cache.find(place, first, count, data)
         if known is not None:
-            # Of equal bytes; most files are not even touched between two reads.
+            # The cache compares bytes: most files do not change between two reads.
             same = known.stat == stat
             return known if same else self._cache.renew(place, first, count, known, stat)
         form = detect(data)
@@ -293,7 +293,7 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
     if text and text[-1] != "\n":
         total += 1
     if first == 1 and count >= total and "\r" not in text:
-        # Everything as it is: most calls need not split lines.
+        # The whole file is wanted: most calls need not split lines.
         shown, number = text[:-1] if text and text[-1] == "\n" else text, total
     else:
         lines = split_lines(text)[first - 1 : first - 1 + count]
@@ -305,7 +305,7 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
     shown_digest = digest if whole else _part_digest(text, form, first, number)
     more = first - 1 + number < total
     unterminated = number > 0 and not more and text[-1] != "\n"
-    # Positional: this runs for most calls, and keywords cost a microsecond here.
+    # Positional arguments: this runs for most calls, and keywords cost a microsecond.
     return Window(
         *(shown, number, first, total, more, whole, form.name, stat, digest, shown_digest),
         form.note,
@@ -314,7 +314,7 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
 
 
 def _part_digest(text: str, form: TextForm, first: int, count: int) -> str:
-    """The hash of the bytes of some lines, endings included; line 1 begins with the BOM."""
+    """Return the hash of the bytes of some lines with their endings; line 1 begins with the BOM."""
     start = _after(text, 0, first - 1)
     part = text[start : _after(text, start, count)] if count else ""
     bom = form.bom if first == 1 and count else b""

@@ -1,8 +1,8 @@
-"""Roots as a path and an open handle: access beneath the handle, and whether the path still leads
-to that directory.
+"""Roots as a pair of path and open handle: access beneath the handle, and whether the path still
+leads to the same directory.
 
 File tools use the handle; programs and users use the path. After the directory is moved, or
-something else is mounted in its place, the two are different directories.
+something else is mounted in its place, path and handle lead to different directories.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class RootHandle(_OpenDirectory):
 
     @cached_property
     def identity(self) -> tuple[int, int, str]:
-        """The directory and the mount behind the handle, which never change while it is open."""
+        """The directory and the mount behind the handle; they never change while it is open."""
         return _identity(self.handle)
 
     @property
     def prefix(self) -> str:
-        """The path with a slash at the end: what every path beneath the root starts with."""
+        """The path with a trailing slash, with which every path beneath the root starts."""
         return f"{self.path.rstrip('/')}/"
 
     def absolute(self, rel: str) -> str:
-        """The absolute path of a path beneath the root."""
+        """Return the absolute path of a path beneath the root."""
         return f"{self.prefix}{rel}" if rel else self.path
 
     def open(self, rel: str, flags: int) -> int:
-        """Open a path beneath the root; raises OSError, also if a part of it is a link."""
+        """Open a path beneath the root. Raises OSError, also if a part of the path is a link."""
         return _opener()(self.handle, os.fsencode(rel) or b".", flags)
 
     def open_folder(self, rel: str) -> int:
@@ -51,7 +51,7 @@ class RootHandle(_OpenDirectory):
 
     @contextmanager
     def open_parent(self, rel: str) -> Iterator[tuple[int, str]]:
-        """The open directory of an entry, and the entry's name in it; raises OSError."""
+        """Open the directory of an entry; yield its handle and the entry's name. Raises OSError."""
         above, _, name = rel.rpartition("/")
         handle = self.open(above, LOOK_IN)
         try:
@@ -60,13 +60,13 @@ class RootHandle(_OpenDirectory):
             os.close(handle)
 
     def lstat(self, rel: str) -> os.stat_result:
-        """Stat a path cheaply; raises OSError. Links in the directories on the way are
-        followed, so the result is only good for comparison with a known inode.
+        """Stat a path cheaply; raises OSError. Links in parent directories are followed, so the
+        result may only be compared with a known inode.
         """
         return os.stat(rel or ".", dir_fd=self.handle, follow_symlinks=False)
 
     def lstat_beneath(self, rel: str) -> os.stat_result | None:
-        """Stat a path without following any link; None if there is no such entry."""
+        """Stat a path without following any link; return None if there is no such entry."""
         try:
             with self.open_parent(rel) as (handle, name):
                 return lstat_at(handle, name)
@@ -75,7 +75,7 @@ class RootHandle(_OpenDirectory):
 
 
 def lstat_at(handle: int, name: str) -> os.stat_result | None:
-    """Stat an entry of an open directory; None if there is none of that name."""
+    """Stat an entry of an open directory; return None if there is none of that name."""
     try:
         return os.stat(name, dir_fd=handle, follow_symlinks=False)
     except OSError:
@@ -83,7 +83,7 @@ def lstat_at(handle: int, name: str) -> os.stat_result | None:
 
 
 def is_in_place(root: RootHandle) -> bool:
-    """Whether the path leads to the directory behind the handle, on an equal mount."""
+    """Return whether the path leads to the directory behind the handle, on an equal mount."""
     try:
         found = open_canonical(_opener(), root.path)
     except (OSError, UnicodeEncodeError):
@@ -95,9 +95,9 @@ def is_in_place(root: RootHandle) -> bool:
 
 
 def check_in_place(roots: Iterable[RootHandle]) -> None:
-    """Raise `outside_workspace` if another directory, or none, lies at the path of a root.
+    """Raise `outside_workspace` if the path of a root no longer leads to its directory.
 
-    For refusing early: it compares directories only, not mounts. Starting a program relies on
+    This check fails early but compares directories only, not mounts. Starting a program relies on
     `is_in_place`.
     """
     from handrail.host.messages import ROOT_REPLACED
@@ -122,7 +122,7 @@ def _identity(handle: int) -> tuple[int, int, str]:
 
 
 def _mount(handle: int) -> str:
-    """The mount id behind a handle; "" if the kernel does not report it."""
+    """Return the mount id behind a handle; "" if the kernel does not report it."""
     try:
         described = os.open(f"/proc/self/fdinfo/{handle}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -135,7 +135,7 @@ def _mount(handle: int) -> str:
 
 
 class RootedPaths:
-    """Stats and opens absolute paths. Thread-safe."""
+    """Stats and opens absolute paths; those in a root by the root's handle. Thread-safe."""
 
     def __init__(self, roots: Sequence[RootHandle] = ()) -> None:
         self._roots = sorted(roots, key=lambda root: -len(root.path))
@@ -150,7 +150,7 @@ class RootedPaths:
         return os.lstat(path)
 
     def open_folder(self, path: str) -> int:
-        """Open a directory for listing; raises OSError, also if a part of the path is a link."""
+        """Open a directory for listing. Raises OSError, also if a part of the path is a link."""
         for root in self._roots:
             rel = _beneath(path, root.path)
             if rel is not None:
@@ -163,12 +163,12 @@ class RootedPaths:
 
 
 def is_inside(path: str, top: str) -> bool:
-    """Whether a normalised absolute path is `top` or lies beneath it, compared by name."""
+    """Return whether a normalised absolute path is `top` or lies beneath it, compared by name."""
     return path == top or path.startswith(f"{top.rstrip('/')}/")
 
 
 def _beneath(path: str, root: str) -> str | None:
-    """The path relative to a root; None if it lies outside."""
+    """Return the path relative to a root; None if it lies outside."""
     top = root.rstrip("/")
     if path == root:
         return ""

@@ -1,7 +1,8 @@
-"""The roots, and opening paths beneath their handles without following any link.
+"""The roots, and how paths beneath their handles are opened without following any link.
 
-Uses openat2 where the kernel has it, else, and for a single name, one O_NOFOLLOW open per name. A
-workspace path reaches the kernel only through here, or as a single name beneath an open handle.
+Uses openat2 where the kernel has it; otherwise, and for a single name, each name is opened with
+O_NOFOLLOW. A workspace path reaches the kernel only through this module, or as a single name
+beneath an open handle.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from handrail.core.places import ASIDE, Place
+from handrail.core.places import PLAN_FILE_ROOT, Place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,15 +46,15 @@ class _OpenHow(ctypes.Structure):
 
 
 def choose_opener() -> Opener:
-    """The best opener of this machine: `opener(handle, path, flags)` returns a descriptor.
+    """Return the best opener of this machine: `opener(handle, path, flags)` returns a descriptor.
 
-    Raises OSError: ELOOP for any link in the path, EXDEV for a path that leads up.
+    An opener raises OSError: ELOOP for any link in the path, EXDEV for a path that leads upwards.
     """
     return kernel_opener() if kernel_has_openat2() else walk_beneath
 
 
 def kernel_has_openat2() -> bool:
-    """Whether openat2 works here; old kernels and strict seccomp profiles lack it."""
+    """Return whether openat2 works; old kernels and strict seccomp profiles lack it."""
     if not hasattr(os, "O_PATH"):
         return False
     handle = os.open("/", LOOK_IN)
@@ -67,7 +68,7 @@ def kernel_has_openat2() -> bool:
 
 
 def kernel_opener() -> Opener:
-    """An opener that asks the kernel to stay beneath the handle."""
+    """Return an opener that makes the kernel stay beneath the handle."""
     call: Any = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
     call.argtypes = (
@@ -91,7 +92,8 @@ def kernel_opener() -> Opener:
         if b"\0" in path:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         if b"/" not in path and path not in _DOTS and not flags & _ODD_WITH_NOFOLLOW:
-            # A single name has no link on the way; half the time of a call through ctypes.
+            # A single name has no parent directory that could be a link, and a plain open takes
+            # half as long as a call through ctypes.
             return os.open(path, flags | os.O_NOFOLLOW, dir_fd=handle)
         how = addresses.get(flags) or remember(flags)
         descriptor: int = call(_SYS_OPENAT2, handle, path, how, size)
@@ -109,7 +111,7 @@ def kernel_opener() -> Opener:
 def open_canonical(opener: Opener, path: str) -> int:
     """Open a directory by its canonical path, from `/`, without following links.
 
-    A directory on the way that was exchanged for a link raises ELOOP.
+    Raises ELOOP if a directory in the path was replaced by a link.
     """
     top = os.open("/", LOOK_IN)
     try:
@@ -119,7 +121,7 @@ def open_canonical(opener: Opener, path: str) -> int:
 
 
 def walk_beneath(handle: int, path: bytes, flags: int) -> int:
-    """An opener without openat2: one name at a time, each with O_NOFOLLOW."""
+    """Open a path without openat2: one name at a time, each with O_NOFOLLOW."""
     names = path.split(b"/")
     if b".." in names:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -151,8 +153,8 @@ def _open_name(handle: int, name: bytes, flags: int) -> int:
 
 
 def find_real_path(path: str | os.PathLike[str]) -> str | None:
-    """The path with all links followed; missing parts are kept as they are. None if a name on the
-    way keeps being exchanged.
+    """Return the path with all links followed, missing parts unchanged; None if a name in the path
+    is replaced again and again.
 
     `os.path.realpath` itself raises OSError if a link is replaced between its stat and readlink.
     """
@@ -165,7 +167,7 @@ def find_real_path(path: str | os.PathLike[str]) -> str | None:
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
-    """The same; raises `stale` if a name on the way keeps being exchanged."""
+    """Return `find_real_path(path)`; raises `stale` instead of returning None."""
     found = find_real_path(path)
     if found is not None:
         return found
@@ -174,7 +176,7 @@ def real_path(path: str | os.PathLike[str]) -> str:
     raise LINKS_KEEP_CHANGING.error(path=os.fspath(path))
 
 
-# A directory on the way may be exchanged for a link between stat and open.
+# A directory in the path may be replaced by a link between stat and open.
 _ROOT_TRIES: Final = 8
 
 
@@ -195,7 +197,7 @@ class PathInRoot(NamedTuple):
 class Roots:
     """Open handles of the workspace (first) and the additional directories.
 
-    Places with the root `ASIDE` lie in `beside`, a directory of the runtime outside the roots.
+    Places with the root `PLAN_FILE_ROOT` lie in `beside`, a directory of the runtime outside the roots.
     """
 
     def __init__(self, given: Sequence[str | Path], hidden: Sequence[str]) -> None:
@@ -209,10 +211,11 @@ class Roots:
         self.tops = tuple(map(_with_slash, self.paths))
         self.hidden = tuple(os.path.realpath(path) for path in hidden)
         self.canonical = _ordered((path, at) for at, path in enumerate(self.paths))
-        # Not needed by the process that starts programs, which imports this module too.
+        # Imported here: the process that starts programs imports this module too and does not need
+        # it.
         from pathlib import Path
 
-        # A root reached through a link may also be named by the link.
+        # A root given as a link may also be named by that link.
         self.spellings = _ordered(
             (str(Path(path).absolute()), self.paths.index(real))
             for path, real in (*zip(self.paths, self.paths, strict=True), *named)
@@ -221,7 +224,7 @@ class Roots:
 
     @property
     def aliases(self) -> tuple[tuple[str, str], ...]:
-        """The non-canonical spellings, each with the path of its root."""
+        """The other spellings of the roots, each with the canonical path of its root."""
         named = ((prefix.text.rstrip("/"), self.paths[prefix.root]) for prefix in self.spellings)
         return tuple((alias, path) for alias, path in named if alias != path.rstrip("/"))
 
@@ -231,7 +234,7 @@ class Roots:
 
     def open_beneath(self, root: int, rel: str, flags: int) -> int:
         """Open a path beneath a root; raises OSError, never follows a link."""
-        if root == ASIDE:
+        if root == PLAN_FILE_ROOT:
             return self.opened_beside().open_beneath(0, rel, flags)
         if self.hidden and self.hides(self.absolute(root, rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -240,25 +243,26 @@ class Roots:
         return self.opener(self.handles[root], path or b".", flags)
 
     def opened_beside(self) -> Roots:
-        """The directory outside the roots; raises OSError if it is not open."""
+        """Return the directory outside the roots; raises OSError if it is not open."""
         if self.beside is None:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         return self.beside
 
     def hides(self, absolute: str) -> bool:
-        """Whether a path lies in a directory that tools may not see."""
+        """Return whether a path lies in a directory that tools may not see."""
         return any(absolute == top or absolute.startswith(f"{top}/") for top in self.hidden)
 
     def absolute(self, root: int, rel: str) -> str:
-        """The absolute path of a path beneath a root."""
-        if root == ASIDE:
+        """Return the absolute path of a path beneath a root."""
+        if root == PLAN_FILE_ROOT:
             return self.opened_beside().absolute(0, rel)
         return self.tops[root] + rel if rel else self.paths[root]
 
     def owner(self, absolute: str) -> PathInRoot | None:
-        """The root of a canonical absolute path and the path beneath it; None if outside.
+        """Return the root of a canonical absolute path and the path beneath it; None if outside.
 
-        Of nested roots the workspace comes first, then the deepest, so each file has one name.
+        Of nested roots the workspace comes first, then the deepest root, so that each file has one
+        name.
         """
         for prefix in self.canonical:
             if f"{absolute}/".startswith(prefix.text):
@@ -278,7 +282,7 @@ class _OpenRoot(NamedTuple):
 
 
 def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
-    """The canonical path and a handle of each; equal paths share a handle."""
+    """Return the canonical path and a handle of each directory; equal paths share a handle."""
     opened: list[_OpenRoot] = []
     try:
         for path in given:
@@ -295,7 +299,7 @@ def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
 
 
 def _open_root(opener: Opener, given: str) -> _OpenRoot:
-    # Loaded here: the supervisor imports this module too, and reports no problems.
+    # Imported here: the supervisor imports this module too and reports no problems.
     from handrail.host.files import messages
     from handrail.host.files.errors import problem_from_oserror, quoted
 

@@ -1,7 +1,7 @@
-"""Changes a file in one visible step: a temporary file next to it, then a rename.
+"""Changes a file in one visible step: a temporary file in the same directory, then a rename.
 
-The parent's handle stays open from staging to the end, so that what was prepared is what is
-published. No link is followed, and no file is written in place.
+The parent directory's handle stays open from staging to the end, so that the prepared file is the
+one that is published. No link is followed, and no file is written in place.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from handrail.host.files.reading import content_equals, describes
 from handrail.host.files.roots import READ, Roots
 from handrail.host.files.temp_links import LinkedTemp, TempLink, link_to
 
-# Above this size, freeing the space takes longer than keeping it a little.
+# Above this size, freeing the space takes so long that it is done later.
 _LARGE: Final = 64 * 1024
 # Only Linux has O_PATH.
 _HOLD: Final = getattr(os, "O_PATH", None)
@@ -47,9 +47,9 @@ class StagedChange:
     """One prepared change; implements `StagedFile`.
 
     Before `publish` the new content has no name, or a temporary one where the file system requires
-    it. Afterwards the replaced or deleted file has the temporary name: it can be restored without
-    writing, and recovery finds it after a crash. `wait_for_intent` is called before anything appears in
-    the directory.
+    a name. Afterwards the replaced or deleted file has the temporary name: it can be restored
+    without writing, and recovery finds it after a crash. `wait_for_intent` is called before
+    anything appears in the directory.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class StagedChange:
         self._file: TempFile | TempLink | LinkedTemp | None = None
         self._visible = False
         self._aside = False
-        # The unlinked old file; closing it frees its space.
+        # The unlinked old file, kept open: closing the handle frees its space.
         self._removed = -1
-        # The second name of the old file, until its own name is certain.
+        # The second name of the old file, kept until its first name is known to be back.
         self._spare: str | None = None
         with problems_for(change.place.path):
             self._parent = Parent(
@@ -84,7 +84,7 @@ class StagedChange:
                 durable=durable,
             )
             try:
-                self._old = self._checked()
+                self._old = self._checked_stat()
                 if change.after is not None:
                     self._write(change.after)
             except BaseException:
@@ -92,14 +92,12 @@ class StagedChange:
                 raise
 
     def publish(self) -> None:
-        """Make the change visible in one step; raises `stale` if the target is not what the plan
-        saw.
-        """
+        """Publish the change in one step; raises `stale` if the target is not what the plan read."""
         self._wait_for_intent()
         with problems_for(self._change.place.path):
             if not self._parent.is_current():
                 raise stale_problem(self._change, "its directory was moved or replaced")
-            self._old = self._checked()
+            self._old = self._checked_stat()
             if self._file is not None:
                 self._new = self._link_to_same() or self._file.appear(durable=self._durable)
             self._switch()
@@ -112,8 +110,8 @@ class StagedChange:
                 raise
 
     def keep_old(self, destination: str) -> bool:
-        """Move the replaced file to another path; False if there is none, or it cannot be moved."""
-        if not self._aside or not _ours_alone(self._temp, self._parent.handle):
+        """Move the replaced file to another path; False if there is none or it cannot be moved."""
+        if not self._aside or not _is_exclusive(self._temp, self._parent.handle):
             return False
         try:
             os.rename(self._temp, destination, src_dir_fd=self._parent.handle)
@@ -135,7 +133,7 @@ class StagedChange:
             return
         handle, name = self._parent.handle, self._parent.name
         with problems_for(self._change.place.path):
-            self._ours()
+            self._check_unmodified()
             if self._old is None:
                 os.unlink(name, dir_fd=handle)
                 self._parent.remove_made()
@@ -149,7 +147,7 @@ class StagedChange:
             self._sync()
 
     def discard(self) -> bool:
-        """Remove temporary files; may be called at any time and twice. False on a disk error."""
+        """Remove temporary files; may be called at any time. Returns False on a disk error."""
         if self._parent.handle < 0:
             return True
         if self._file is not None:
@@ -157,7 +155,7 @@ class StagedChange:
                 self._file.close()
         clean = self._spare is None
         if self._aside and self._old is not None and self._old.st_size >= _LARGE:
-            self._removed = _held(self._temp, self._parent.handle)
+            self._removed = _open_removed(self._temp, self._parent.handle)
         if self._aside or (self._file is not None and self._file.named and not self._visible):
             clean = remove_name(self._temp, self._parent.handle) and clean
         if not self._visible:
@@ -186,7 +184,7 @@ class StagedChange:
         self._file.fill(content, durable=self._durable)
 
     def _link_to_same(self) -> FileFingerprint | None:
-        """Make the new file a hard link to one with its content; None if there is none."""
+        """Make the new file a hard link to a file with the same content; None without one."""
         content = self._change.after
         if self._file is None or content is None or self._old is not None:
             return None
@@ -218,7 +216,9 @@ class StagedChange:
             self._aside = True
 
     def _switch_by_link(self) -> None:
-        """Replace without an exchange: a second name saves the old file."""
+        """Replace the file where names cannot be exchanged: a second name preserves the old
+        file.
+        """
         handle, name = self._parent.handle, self._parent.name
         spare = f"{self._temp}~"
         os.link(name, spare, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
@@ -234,13 +234,13 @@ class StagedChange:
     def _restore_spare(self, spare: str) -> None:
         handle, name = self._parent.handle, self._parent.name
         os.rename(spare, name, src_dir_fd=handle, dst_dir_fd=handle)
-        # If both are names of one file, a rename leaves both.
+        # If both are names of the same file, a rename has no effect and both remain.
         with suppress(FileNotFoundError):
             os.unlink(spare, dir_fd=handle)
         self._spare = None
 
     def _check_replaced(self) -> None:
-        """Check that the replaced file is the one that was stat'ed."""
+        """Check that the replaced file is the one that was stat'ed before."""
         if not self._aside or self._old is None:
             return
         aside = os.stat(self._temp, dir_fd=self._parent.handle, follow_symlinks=False)
@@ -255,14 +255,14 @@ class StagedChange:
         write_temp(handle, self._temp, self._change.before, like, durable=self._durable)
         os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
 
-    def _checked(self) -> os.stat_result | None:
-        """The target's stat, if it is what the plan saw and may be replaced."""
+    def _checked_stat(self) -> os.stat_result | None:
+        """Return the target's stat if the target is what the plan read and may be replaced."""
         change = self._change
         info = stat_target(self._parent)
         if change.before is None and info is not None and not stat.S_ISREG(info.st_mode):
             raise not_regular_problem(info.st_mode, change.place.path)
         if not is_unchanged(self._parent, info, change):
-            raise stale_problem(change, _what_happened(change, info))
+            raise stale_problem(change, _describe_difference(change, info))
         several = info is not None and info.st_nlink > 1 and not stat.S_ISLNK(info.st_mode)
         if several and change.after is not None:
             self._check_links()
@@ -273,15 +273,15 @@ class StagedChange:
             raise HARD_LINKS.error(path=quoted(self._change.place.path))
 
     def _appeared(self) -> bool:
-        """Whether a new file has its name although the call failed."""
+        """Return whether a new file has its name although the call failed."""
         try:
             info = stat_target(self._parent)
         except OSError:
-            # Unknown: revert will look again.
+            # Unknown: `revert` will check again.
             return True
         return info is not None and file_fingerprint(info) == self._new
 
-    def _ours(self) -> None:
+    def _check_unmodified(self) -> None:
         info = stat_target(self._parent)
         if (file_fingerprint(info) if info is not None else None) != self._new:
             raise CHANGED_MEANWHILE.error(path=quoted(self._change.place.path))
@@ -291,8 +291,8 @@ class StagedChange:
             os.fsync(self._parent.handle)
 
 
-def _ours_alone(name: str, directory: int) -> bool:
-    """Whether no other process can change this file: no other name, not open for writing."""
+def _is_exclusive(name: str, directory: int) -> bool:
+    """Return whether no other process can change this file: no other name, not open for writing."""
     try:
         descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=directory)
     except OSError:
@@ -311,8 +311,8 @@ def _ours_alone(name: str, directory: int) -> bool:
         os.close(descriptor)
 
 
-def _held(name: str, directory: int) -> int:
-    """A handle of a file about to be removed; -1 if there cannot be one."""
+def _open_removed(name: str, directory: int) -> int:
+    """Return a handle of a file that is about to be removed; -1 if it cannot be opened."""
     if _HOLD is None:
         return -1
     try:
@@ -322,7 +322,7 @@ def _held(name: str, directory: int) -> int:
 
 
 def stat_target(parent: Parent) -> os.stat_result | None:
-    """The stat of the target, without following a link; None if there is none."""
+    """Return the stat of the target, without following a link; None if there is none."""
     try:
         return os.stat(parent.name, dir_fd=parent.handle, follow_symlinks=False)
     except FileNotFoundError:
@@ -330,11 +330,11 @@ def stat_target(parent: Parent) -> os.stat_result | None:
 
 
 def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) -> bool:
-    """Whether the target is what the plan saw: by its stat if that is proof, else by content."""
+    """Whether the target is what the plan read: by its stat if that is proof, else by content."""
     if info is None or change.before is None:
         return info is None and change.before is None
     if change.before_form is not Form.FILE:
-        return _is_still(parent, info, change)
+        return _is_unchanged_entry(parent, info, change)
     if not stat.S_ISREG(info.st_mode) or info.st_size != change.before.size:
         return False
     seen = change.seen
@@ -347,8 +347,8 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
         os.close(descriptor)
 
 
-def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
-    """`is_unchanged` for a link or a directory."""
+def _is_unchanged_entry(parent: Parent, info: os.stat_result, change: Change) -> bool:
+    """Implement `is_unchanged` for a link or a directory."""
     if change.before_form is Form.LINK:
         leads = stat.S_ISLNK(info.st_mode) and read_link_target(parent.handle, parent.name)
         return change.before is not None and leads == change.before.tobytes()
@@ -356,7 +356,7 @@ def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
     return stat.S_ISDIR(info.st_mode) and (change.after is None or same)
 
 
-def _what_happened(change: Change, info: os.stat_result | None) -> str:
+def _describe_difference(change: Change, info: os.stat_result | None) -> str:
     if info is None:
         return "it is gone"
     if change.before is None:
@@ -365,7 +365,7 @@ def _what_happened(change: Change, info: os.stat_result | None) -> str:
 
 
 def stale_problem(change: Change, why: str) -> ProblemRaised:
-    """The problem of a target that is not what the plan saw."""
+    """Return the problem for a target that is not what the plan read."""
     return CHANGED_SINCE_READ.error(path=quoted(change.place.path), reason=why)
 
 

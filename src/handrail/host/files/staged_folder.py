@@ -1,8 +1,7 @@
-"""Creates, removes and opens up directories as part of a plan.
+"""Creates, removes and changes directories as part of a plan.
 
-A directory is created or made writable when staged, because its entries are staged in it; it gets
-restrictive permissions at the very end. A directory to be removed is removed then too, and only if
-it is empty.
+Staging creates a directory or makes it writable, because its entries are staged in it. Restrictive
+permissions are set at the very end; so is the removal of a directory, which must be empty.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class StagedFolder:
         self._visible = False
         self._made = False
         self._handle = -1
-        # Its permissions before, and those it gets in the end; None: unchanged.
+        # The permissions before the change and after it; None if they stay as they are.
         self._had: int | None = None
         self._gets: int | None = None
         with problems_for(change.place.path):
@@ -51,7 +50,7 @@ class StagedFolder:
                 raise
 
     def publish(self) -> None:
-        """Set its permissions as far as they leave it writable; the rest is done by `discard`."""
+        """Set the permissions that leave the directory writable; `discard` sets the others."""
         self._wait_for_intent()
         with problems_for(self._change.place.path):
             if not self._parent.is_current():
@@ -64,18 +63,18 @@ class StagedFolder:
             self._sync()
 
     def keep_old(self, destination: str) -> bool:
-        """False: there is nothing to move."""
+        """Return False: there is nothing to move."""
         del destination
         return False
 
     def revert(self) -> None:
-        """Restore the old permissions; a created directory is removed by `discard`."""
+        """Restore the old permissions; `discard` removes a directory that was created."""
         self._gets = self._had
         self._visible = False
 
     def discard(self) -> bool:
-        """Remove it if it is to go or was created in vain, and is empty; otherwise set its final
-        permissions.
+        """Remove the directory if that is the change, or if it was created for a change that
+        failed, and it is empty; otherwise set its final permissions.
         """
         if self._parent.handle < 0:
             return True
@@ -95,14 +94,14 @@ class StagedFolder:
         return self._parent.handle
 
     def let_go(self) -> None:
-        """Nothing: a directory takes no space."""
+        """Do nothing: a directory takes no space."""
 
     def _check(self) -> None:
         if not is_unchanged(self._parent, stat_target(self._parent), self._change):
             raise stale_problem(self._change, "it is no longer what it was")
 
     def _prepare(self) -> None:
-        """Create it, or make it writable, so that files can be staged in it."""
+        """Create the directory, or make it writable, so that files can be staged in it."""
         handle, name = self._parent.handle, self._parent.name
         self._wait_for_intent()
         if self._change.before is not None:
@@ -123,7 +122,7 @@ class StagedFolder:
         try:
             mode = stat.S_IMODE(os.fstat(look).st_mode)
             if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=handle, effective_ids=True):
-                # By its handle, which cannot refer to another directory.
+                # By its handle, which always refers to the same directory.
                 Path(f"/proc/self/fd/{look}").chmod(mode | _OURS)
                 self._gets = mode
             self._had = mode

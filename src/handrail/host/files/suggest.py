@@ -1,6 +1,6 @@
 """Suggests names for a missing file.
 
-Bounded: a few thousand names at most, and nothing outside the root.
+Reads a few thousand names at most, and nothing outside the root.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class _Name(NamedTuple):
 
 
 def suggest_names(roots: Roots, place: Place) -> list[str]:
-    """At most ten paths: similar names in the directory, then equal names elsewhere."""
-    parent, names, wanted = _deepest(roots, place)
+    """Return at most ten paths: similar names in the same directory, then equal names elsewhere."""
+    parent, names, wanted = _deepest_directory(roots, place)
     # The thorough comparison is slow, so it is limited to names with equal ends.
     alike = nlargest(_COMPARED, names, lambda name: _shared_ends(name, wanted))
-    close = [name for name in alike if _alike(name, wanted)]
+    close = [name for name in alike if _is_similar(name, wanted)]
     close = difflib.get_close_matches(wanted, close, _MOST, 0.6)
     folded = [name for name in names if name.casefold() == wanted.casefold()]
     near = [_join(parent, name) for name in [*folded, *close]]
@@ -47,8 +47,8 @@ class _Neighbours(NamedTuple):
     wanted: str
 
 
-def _deepest(roots: Roots, place: Place) -> _Neighbours:
-    """The deepest existing directory, its names, and the missing name."""
+def _deepest_directory(roots: Roots, place: Place) -> _Neighbours:
+    """Return the deepest existing directory, its names, and the missing name."""
     parent, _, wanted = place.rel.rpartition("/")
     while True:
         names = _names(roots, place.root, parent)
@@ -59,8 +59,8 @@ def _deepest(roots: Roots, place: Place) -> _Neighbours:
         parent, _, wanted = parent.rpartition("/")
 
 
-def _alike(name: str, wanted: str) -> bool:
-    """Whether more than the file extension is similar."""
+def _is_similar(name: str, wanted: str) -> bool:
+    """Return whether more than the file extension is similar."""
     stem, dot, ending = wanted.rpartition(".")
     if not dot or not name.endswith(f".{ending}"):
         return True

@@ -1,6 +1,6 @@
-"""New links in the directory of a change, and new names of a file that exists.
+"""New symbolic links in the directory of a change, and new hard links to an existing file.
 
-Both have the interface of `directory.TempFile`.
+Both classes have the interface of `directory.TempFile`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handrail.host.files.roots import LOOK_IN, READ, Roots
 
 
 class TempLink:
-    """A new link in a directory, created by `appear`."""
+    """A new symbolic link in a directory, created by `appear`."""
 
     def __init__(self, handle: int, name: str, target: Content) -> None:
         self._handle = handle
@@ -25,14 +25,14 @@ class TempLink:
         self.named = False
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """Create it under its temporary name; returns its fingerprint."""
-        del durable  # A link is in its directory, which the caller writes through.
+        """Create the link under its temporary name; return its fingerprint."""
+        del durable  # Syncing the directory, which the caller does, also writes the link.
         os.symlink(self._target, os.fsencode(self._name), dir_fd=self._handle)
         self.named = True
         return file_fingerprint(os.stat(self._name, dir_fd=self._handle, follow_symlinks=False))
 
     def close(self) -> None:
-        """Nothing: there is no handle."""
+        """Do nothing: there is no handle."""
 
 
 class LinkedTemp:
@@ -41,18 +41,18 @@ class LinkedTemp:
     named = True
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """Never called: the name exists from the beginning."""
+        """Raise: the name exists from the beginning."""
         raise NotImplementedError(f"a name appears once (durable={durable})")
 
     def close(self) -> None:
-        """Nothing: there is no handle."""
+        """Do nothing: there is no handle."""
 
 
 def link_to(
     roots: Roots, place: Place, handle: int, name: str, content: Content
 ) -> FileFingerprint | None:
-    """Hard-link the file at a place into a directory if it has exactly this content; None if it
-    does not, is missing, or the file system cannot.
+    """Hard-link the file at a place into a directory if it has exactly this content. Returns None
+    if the content differs, the file is missing, or the file system has no hard links.
     """
     above, _, last = place.rel.rpartition("/")
     try:
@@ -65,7 +65,7 @@ def link_to(
         return None
     finally:
         os.close(folder)
-    # The linked file is checked, whatever it was before.
+    # The check is made on the link, so it holds even if the place was changed meanwhile.
     made = _written_if_same(handle, name, content)
     if made is None:
         os.unlink(name, dir_fd=handle)

@@ -16,14 +16,14 @@ _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLO
 
 
 def copy_tree(source: str, target: Path, leaves_out: Callable[[str], bool]) -> list[str]:
-    """Copy the contents of a directory into one that is empty, with permissions and times; links
-    stay links. The target itself stays writable: `copy_attributes` gives it the permissions of the
+    """Copy the contents of a directory into an empty one, with permissions and times; links stay
+    links. The target itself stays writable: `copy_attributes` gives it the permissions of the
     source. Returns the absolute paths that were left out: those that `leaves_out` names, sockets,
     pipes and devices. Raises `unavailable`.
     """
     left: list[str] = []
     directories: list[tuple[Path, os.stat_result]] = []
-    # Descends by handles: a directory that is exchanged for a link meanwhile is not followed.
+    # Handles are used to descend, so that a directory replaced by a link meanwhile is not followed.
     for path, folders, files, handle in os.fwalk(source, onerror=_refuse):
         relative = os.path.relpath(path, source)
         here = target if relative == os.curdir else target / relative
@@ -33,16 +33,16 @@ def copy_tree(source: str, target: Path, leaves_out: Callable[[str], bool]) -> l
             try:
                 copied = not leaves_out(entry) and _copy_entry(name, handle, here)
             except FileNotFoundError:
-                # Removed since the directory was listed.
+                # The entry was removed after the directory was listed.
                 copied = False
             except OSError as error:
                 raise _failed(entry, error) from error
             if not copied:
                 left.append(entry)
-        # What is not there is not descended into, nor what has become a directory since.
+        # Do not descend into what was left out, or became a directory after the listing.
         folders[:] = [name for name in folders if _is_directory(here / name)]
     for here, seen in reversed(directories[1:]):
-        # Permissions may close a directory, so they come last.
+        # Permissions may prevent writing to a directory, so they are set last.
         _apply_attributes(here, seen)
     return left
 
@@ -61,7 +61,7 @@ def _apply_attributes(directory: Path, seen: os.stat_result) -> None:
 
 
 def _copy_entry(name: str, handle: int, here: Path) -> bool:
-    """Copy one entry of a directory; False if it is neither file, link nor directory."""
+    """Copy one entry of a directory; return False if it is neither file, link nor directory."""
     seen = os.stat(name, dir_fd=handle, follow_symlinks=False)
     if stat.S_ISDIR(seen.st_mode):
         (here / name).mkdir(mode=0o700)

@@ -1,1 +1,1 @@
-"""Starting our own helper programs with reduced rights, and finding them."""
+"""Starts Handrail's own helper programs with reduced rights, and finds them."""

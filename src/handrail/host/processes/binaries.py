@@ -23,19 +23,19 @@ _PT_INTERP: Final = 3
 
 
 def find_binary(name: str, roots: Sequence[str], *, search_path: str | None = None) -> str | None:
-    """The resolved absolute path of a helper program; None if there is no trusted one.
+    """Return the resolved absolute path of a helper program; None if there is no trusted one.
 
     Looks next to this Python first, then along PATH.
     """
-    folders = _folders(os.environ.get("PATH", "") if search_path is None else search_path)
+    folders = _search_folders(os.environ.get("PATH", "") if search_path is None else search_path)
     return find_trusted((f"{folder}/{name}" for folder in folders), roots)
 
 
 def find_trusted(candidates: Iterable[str], roots: Sequence[str]) -> str | None:
-    """The first of some paths that leads to a trusted program, resolved; None if none does.
+    """Return the first of these paths that leads to a trusted program, resolved; None if none does.
 
     Trusted means: a regular executable outside every root; it and its directory are owned by root
-    or this user and not world-writable, so that nobody else has put it there.
+    or this user and are not world-writable, so that no other user can have put it there.
     """
     real_roots = [os.path.realpath(root) for root in roots]
     for candidate in candidates:
@@ -43,20 +43,20 @@ def find_trusted(candidates: Iterable[str], roots: Sequence[str]) -> str | None:
         real = os.path.realpath(candidate)
         outside = not any(is_inside(place, r) for place in (folder, real) for r in real_roots)
         folders = {folder, real.rpartition("/")[0] or "/"}
-        if outside and is_trusted_file(real) and all(map(_owned, folders)):
+        if outside and is_trusted_file(real) and all(map(_trusted_stat, folders)):
             return real
     return None
 
 
 def sha256(path: str) -> str:
-    """The hash of a program's bytes, for `doctor`."""
+    """Return the hash of a program's bytes, for `handrail doctor`."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=64)
 def needs_loader(path: str) -> bool:
-    """Whether starting the program loads shared libraries; a static one does not."""
+    """Return whether starting the program loads shared libraries; a static program does not."""
     with Path(path).open("rb") as file:
         head = file.read(64)
         if len(head) < 64 or head[:4] != _ELF_MAGIC or head[4] != 2:
@@ -70,7 +70,7 @@ def needs_loader(path: str) -> bool:
     return _PT_INTERP in kinds
 
 
-def _folders(search_path: str) -> Iterator[str]:
+def _search_folders(search_path: str) -> Iterator[str]:
     yield os.path.realpath(sysconfig.get_path("scripts"))
     yield os.path.realpath(Path(sys.executable).parent)
     for entry in search_path.split(os.pathsep):
@@ -81,12 +81,12 @@ def _folders(search_path: str) -> Iterator[str]:
 
 def is_trusted_file(path: str) -> bool:
     """Whether a path is a program of root or this user that is not world-writable."""
-    info = _owned(path)
+    info = _trusted_stat(path)
     return info is not None and stat.S_ISREG(info.st_mode) and bool(info.st_mode & 0o111)
 
 
-def _owned(path: str) -> os.stat_result | None:
-    """What a path leads to, if it belongs to root or this user and not everybody may write it."""
+def _trusted_stat(path: str) -> os.stat_result | None:
+    """Return the stat of a path if its owner is root or this user and it is not world-writable."""
     try:
         info = os.stat(path)  # noqa: PTH116 - a string in, three numbers out
     except OSError:

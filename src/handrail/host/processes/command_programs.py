@@ -12,14 +12,14 @@ from handrail.host.files.roots import real_path
 
 
 def find_program(name: str, search_path: str) -> str | None:
-    """The resolved path of the program that a shell would start; None if there is none.
+    """Return the resolved path of the program that a shell would start; None if there is none.
 
-    An empty or relative PATH entry means the current directory, which is not known in advance, so
-    a program found only there counts as not found.
+    An empty or relative PATH entry means the current directory, which is not known in advance, so a
+    program found only there counts as not found.
     """
     if not name or "/" in name or "\0" in name:
         return None
-    # Once each: directories occur in a PATH again and again.
+    # Each directory once: the same directory often occurs several times in a PATH.
     for folder in dict.fromkeys(search_path.split(os.pathsep)):
         if folder.startswith("/"):
             candidate = f"{folder}/{name}"
@@ -29,13 +29,13 @@ def find_program(name: str, search_path: str) -> str | None:
 
 
 def resolve(path: str) -> str:
-    """An absolute path with links followed; missing parts are kept as they are."""
+    """Return an absolute path with links followed; missing parts stay as they are."""
     return real_path(path)
 
 
 def _is_program(path: str) -> bool:
     try:
-        # `access` first: it raises no exception, and most directories lack the program.
+        # `access` comes first: it raises no exception, and most directories lack the program.
         if not os.access(path, os.X_OK):
             return False
         return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - on the way of every command

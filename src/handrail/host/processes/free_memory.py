@@ -1,4 +1,4 @@
-"""Memory that the allocator of the C library keeps after it was freed."""
+"""Returns memory to the system that the allocator of the C library retains after it was freed."""
 
 from __future__ import annotations
 

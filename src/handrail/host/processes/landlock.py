@@ -1,7 +1,7 @@
-"""Landlock system calls: restrict what a thread, and every process it starts, may open.
+"""Landlock system calls: restrict what a thread, and every process that it starts, may open.
 
-It binds the calling THREAD for good: call `restrict_thread` and `enter` only on a temporary
-thread.
+A restriction binds the calling THREAD and cannot be undone: call `restrict_thread` and `enter` only
+on a temporary thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRUNCATE: Final = 1 << 14
 _IOCTL_DEVICE: Final = 1 << 15
 _ALL: Final = (1 << 16) - 1
 _OF_FILES: Final = _EXECUTE | _WRITE_FILE | 1 << 2 | _TRUNCATE | _IOCTL_DEVICE
-# Bits 0-12 came with ABI 1, then: rename across directories, truncate, device ioctl.
+# Bits 0-12 came with ABI 1; later ABIs added: rename across directories, truncate, device ioctl.
 _FS_BITS_BY_ABI: Final = {1: 13, 2: 14, 3: 15, 4: 15}
 _FS_BITS_NEWEST: Final = 16
 _TCP_BIND_AND_CONNECT: Final = 0b11
@@ -52,12 +52,12 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
     """Restrict this thread to reading beneath `read` and executing `execute`.
 
     A missing path is ignored; an int is an open directory. All other files, TCP, signals and
-    abstract sockets to the outside are denied as far as the kernel supports it. Returns whether
+    abstract sockets to the outside are denied as far as the kernel supports that. Returns whether
     the kernel agreed; this cannot be undone.
 
-    Truncating (not writing) stays allowed beneath `read`: otherwise the kernel looks for that
-    right in all parents of every opened file, and a large search takes a tenth longer. The filter
-    in `seccomp` denies it.
+    Truncating (not writing) stays allowed beneath `read`: otherwise the kernel looks for that right
+    in all parents of every opened file, and a large search takes a tenth longer. The filter in
+    `seccomp` denies it.
     """
     if not abi():
         return False
@@ -75,11 +75,11 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
 def make_ruleset(
     read: Sequence[int], write: Sequence[int], listed: Sequence[int] = (), *, network: bool
 ) -> int | None:
-    """A ruleset for `enter`: reading and executing beneath `read`, everything beneath `write`,
-    listing directories beneath `listed`. None if the kernel refuses.
+    """Make a ruleset for `enter`: reading and executing beneath `read`, everything beneath `write`,
+    listing directories beneath `listed`. Returns None if the kernel refuses.
 
-    All are open handles, because a name could lead elsewhere by now. Signals and abstract sockets
-    to the outside are denied, and TCP unless `network`, as far as the kernel supports it.
+    All arguments are open handles, because a name could lead elsewhere by now. Signals and abstract
+    sockets to the outside are denied, and TCP unless `network`, as far as the kernel supports that.
     """
     if not abi():
         return None
@@ -96,7 +96,7 @@ def make_ruleset(
 
 
 def enter(ruleset: int) -> bool:
-    """Restrict this thread to a ruleset; whether the kernel agreed. Cannot be undone."""
+    """Restrict this thread to a ruleset; return whether the kernel agreed. Cannot be undone."""
     return no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
 
 
@@ -107,7 +107,7 @@ def no_new_privileges() -> bool:
 
 def _create_ruleset(*, network: bool = False) -> int:
     version = abi()
-    attributes = struct.pack("=Q", _handled())
+    attributes = struct.pack("=Q", _handled_rights())
     if version >= _ABI_WITH_TCP:
         attributes += struct.pack("=Q", 0 if network else _TCP_BIND_AND_CONNECT)
     if version >= _ABI_WITH_SCOPES:
@@ -129,14 +129,14 @@ def _allow(ruleset: int, place: str | int, rights: int) -> bool:
 
 
 def _add_rule(ruleset: int, handle: int, rights: int) -> bool:
-    rights &= _handled()
+    rights &= _handled_rights()
     if not stat.S_ISDIR(os.fstat(handle).st_mode):
         rights &= _OF_FILES
     rule = struct.pack("=Qi", rights, handle)
     return _syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0) == 0
 
 
-def _handled() -> int:
+def _handled_rights() -> int:
     return (1 << _FS_BITS_BY_ABI.get(abi(), _FS_BITS_NEWEST)) - 1
 
 

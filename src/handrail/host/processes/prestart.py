@@ -1,7 +1,7 @@
-"""A filter program that is started before it is needed.
+"""Keeps a filter program started before it is needed.
 
-One restricted thread starts one process after the other. Each waits for its input and serves once;
-when the parent ends, in whatever way, the input is closed and the process ends.
+One restricted thread starts one process after the other. Each process waits for its input and
+serves one request. When the parent ends, in whatever way, the input is closed and the process ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handrail.host.processes.spawn import Helper, HelperResult
 
 # Fits into a pipe that is not being read.
 _MAX_FEED: Final = 32 << 10
-# A caller that was just served runs on for a moment; the next process need not start meanwhile.
+# A caller that was just served continues for a moment; the next process starts after that.
 _AFTER_S: Final = 0.002
 
 
@@ -49,13 +49,13 @@ class PrestartedHelper:
         self._coming = False
 
     def run(self, feed: bytes) -> HelperResult | None:
-        """The result for this input; None if no process is ready for it, or it was lost."""
+        """The result for this input; None if no process is ready, or the process was lost."""
         if len(feed) > _MAX_FEED or os.getpid() != self._pid:
             return None
         with self._lock:
             ready, self._ready = self._ready, None
             if self._asked and not self._coming:
-                self._want_another()
+                self._request_next()
             self._asked = True
         if ready is None:
             return None
@@ -65,7 +65,7 @@ class PrestartedHelper:
         except OSError:
             ready.helper.kill()
         finished = ready.finish()
-        # A killed process says nothing about the input.
+        # A process that was killed says nothing about the input.
         return finished if finished.exit_code >= 0 or finished.timed_out or finished.cut else None
 
     def close(self) -> None:
@@ -84,9 +84,11 @@ class PrestartedHelper:
             ready.finish()
         os.close(self._nowhere)
 
-    def _want_another(self) -> None:
+    def _request_next(self) -> None:
         if self._thread is None and not self._closing.is_set():
-            thread = threading.Thread(target=self._work, name="handrail-spawn", daemon=True)
+            thread = threading.Thread(
+                target=self._serve_requests, name="handrail-spawn", daemon=True
+            )
             try:
                 thread.start()
             except RuntimeError:
@@ -96,27 +98,27 @@ class PrestartedHelper:
         self._coming = True
         self._wanted.release()
 
-    def _work(self) -> None:
+    def _serve_requests(self) -> None:
         try:
             confined = self._helper().restrict_thread()
         except OSError:
-            # No such program; starting it on demand will report that.
+            # There is no such program; starting it on demand will report that.
             return
         while True:
             self._wanted.acquire()
             if self._closing.wait(_AFTER_S):
                 return
-            ready = self._started(confined=confined)
+            ready = self._start_next(confined=confined)
             with self._lock:
                 self._ready, self._coming = ready, False
 
-    def _started(self, *, confined: bool) -> _WaitingHelper | None:
+    def _start_next(self, *, confined: bool) -> _WaitingHelper | None:
         helper = self._helper()
         given, feed = os.pipe2(os.O_CLOEXEC)
         try:
             helper.start(given)
         except OSError:
-            # Starting on demand will report the reason.
+            # Starting the program on demand will report the reason.
             os.close(feed)
             return None
         finally:

@@ -1,6 +1,6 @@
-"""Processes in /proc, and how to recognise a process later.
+"""Reads processes in /proc, and identifies a process so that it can be recognised later.
 
-Pids are reused, so a process is identified by pid and start time.
+Pids are reused, so a process is identified by its pid and start time.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class ProcessIdentity(NamedTuple):
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """The identity of a living process; None if there is none."""
+        """Return the identity of a living process; None if there is none."""
         stat = process_stat(pid)
         return None if stat is None or stat.dead else cls(pid, stat.start, machine())
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The identity that `to_dict` returned."""
+        """Return the identity from the values that `to_dict` returned."""
         return cls(int(fields["pid"]), int(fields["start"]), str(fields["machine"]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,12 +53,12 @@ class ProcessIdentity(NamedTuple):
 
     @property
     def alive(self) -> bool:
-        """Whether this process still runs, as far as visible from here."""
+        """Whether this process still runs, as far as this pid namespace shows."""
         return ProcessIdentity.of(self.pid) == self
 
 
 def process_stat(pid: int) -> ProcessStat | None:
-    """The stat of a process; None if there is no such process."""
+    """Return the stat of a process; None if there is no such process."""
     try:
         text = _content(f"/proc/{pid}/stat")
     except OSError:
@@ -71,7 +71,7 @@ def process_stat(pid: int) -> ProcessStat | None:
 
 
 def child_pids(pid: int) -> list[int]:
-    """The pids of a process's children; some may be missing while they change."""
+    """Return the pids of a process's children; some may be missing while they change."""
     if not _lists_children():
         return _children_by_scan(pid)
     found: list[int] = []
@@ -90,7 +90,7 @@ def _content(path: str) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = b""
-        # Until the end: the kernel returns the list in short pieces.
+        # Read until the end: the kernel returns the list in short pieces.
         while chunk := os.read(handle, _CHUNK):
             content += chunk
         return content
@@ -115,6 +115,6 @@ def _lists_children() -> bool:
 
 @cache
 def machine() -> str:
-    """An identifier of this boot and pid namespace."""
+    """Return an identifier of this boot and pid namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"

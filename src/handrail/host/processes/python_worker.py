@@ -1,4 +1,4 @@
-"""Runs a Python script of ours in a confined process that reads only its input."""
+"""Runs one of Handrail's Python scripts in a confined process that can read only its input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.host.processes import spawn
 
 
 async def run_python_worker(task: WorkerTask) -> WorkerAnswer:
-    """Run the script with `arguments`, after the directories of its packages as one argument."""
+    """Run the script with the directories of its packages as one argument, then `arguments`."""
     if not (spawn.supported() and Path(sys.executable).name.startswith("python")):
         return WorkerAnswer(b"", WorkerFailure.UNSUPPORTED)
     folders = package_directories(task.modules)
@@ -52,7 +52,7 @@ def _interpreter() -> str:
 
 @lru_cache(maxsize=64)
 def package_directories(modules: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The directories from which modules are imported; None if one is not installed."""
+    """Return the directories from which modules are imported; None if one is not installed."""
     folders: list[str] = []
     for module in modules:
         spec = find_spec(module)

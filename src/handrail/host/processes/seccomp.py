@@ -1,8 +1,8 @@
-"""System-call filters: assembling and applying them, and the filter for searches.
+"""System-call filters: assembles and applies them, and contains the filter for searches.
 
-Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr, nor, at
-a fair price, truncation: the filter for searches does. The filter for commands is
-`sandbox/backends/syscall_filter.py`. It binds the calling THREAD for good: apply it only on a
+Landlock covers neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr, nor,
+without a slowdown, truncation; the filter for searches does. The filter for commands is
+`sandbox/backends/syscall_filter.py`. A filter binds the calling THREAD for good: apply it only on a
 temporary thread.
 """
 
@@ -33,7 +33,7 @@ RETURN: Final = 0x06
 NUMBER: Final = 0
 ARCHITECTURE: Final = 4
 ARGUMENTS: Final = 16
-# Numbers from here on belong to the x32 ABI, a second way to every call on x86-64.
+# Numbers from here on belong to the x32 ABI, which offers every call a second time on x86-64.
 _X32: Final = 0x40000000
 
 # io_uring_setup, openat2 (its flags cannot be read), fchmodat2, setxattrat, removexattrat: equal
@@ -69,12 +69,12 @@ def supported() -> bool:
 
 
 def restrict_thread() -> bool:
-    """Apply the filter for searches to this thread and what it starts; whether it worked."""
+    """Apply the filter for searches to this thread and what it starts; return whether it worked."""
     return supported() and apply(_program(_MACHINES[os.uname().machine]))
 
 
 def apply(code: bytes) -> bool:
-    """Apply an assembled filter to this thread and what it starts; whether it worked."""
+    """Apply an assembled filter to this thread and what it starts; return whether it worked."""
     if not no_new_privileges():
         return False
     buffer = ctypes.create_string_buffer(code, len(code))
@@ -83,12 +83,12 @@ def apply(code: bytes) -> bool:
 
 
 def error(number: int) -> int:
-    """The filter's return value that makes a call fail with this `errno`."""
+    """Return the filter's return value that makes a call fail with this `errno`."""
     return _ERROR | number
 
 
 class FilterLine(NamedTuple):
-    """One instruction; a taken jump goes to the line of that name."""
+    """One instruction of a filter; a taken jump goes to the line of that name."""
 
     code: int
     value: int
@@ -114,7 +114,7 @@ def _program(machine: _Architecture) -> bytes:
 
 
 def opening(audit: int) -> list[FilterLine]:
-    """The beginning of a filter: deny other architectures and x32, load the call number."""
+    """Return the start of a filter: deny other architectures and x32, load the call number."""
     return [
         FilterLine(LOAD_WORD, ARCHITECTURE),
         FilterLine(JUMP_IF_EQUAL, audit, to="known"),
@@ -125,7 +125,7 @@ def opening(audit: int) -> list[FilterLine]:
 
 
 def assemble(lines: Sequence[FilterLine]) -> bytes:
-    """The filter in the kernel's format; a jump spans at most 255 lines."""
+    """Assemble the filter in the kernel's format; a jump spans at most 255 lines."""
     where = {line.name: index for index, line in enumerate(lines)}
     return b"".join(
         struct.pack("=HBBI", line.code, where[line.to] - index - 1 if line.to else 0, 0, line.value)

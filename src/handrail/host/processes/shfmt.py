@@ -1,6 +1,6 @@
-"""Parses commands with shfmt, confined to its input; implements `ShellParser`.
+"""Parses commands with shfmt, which can access only its input; implements `ShellParser`.
 
-Without the program, or without an answer from it, no command can be parsed.
+If the program is missing or does not answer, no command can be parsed.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from handrail.host.processes.prestart import PrestartedHelper
 
 _OPTIONS: Final = ("--to-json", "-ln", "bash")
 _DEADLINE_S: Final = 2.0
-# The tree of 64 kB of commands is about 20 MB; more is an attack.
+# The tree of 64 kB of commands is about 20 MB; a larger one is treated as an attack.
 _MAX_BYTES: Final = 64 << 20
 _CACHED: Final = 512
-# Characters in total; the tree of one takes about a thousand bytes.
+# The number of characters in all cached commands; the tree of one character takes about a kilobyte.
 _CACHED_TEXT: Final = 32_768
 
 
 class Shfmt:
-    """One shfmt program; `binary` None: there is none. Thread-safe.
+    """One shfmt program; there is none if `binary` is None. Thread-safe.
 
-    `ahead`: keep a process ready for the next command; then `close` must be called.
+    With `ahead` a process is kept ready for the next command; then `close` must be called.
     """
 
     def __init__(self, binary: str | None, *, ahead: bool = False) -> None:
@@ -42,9 +42,7 @@ class Shfmt:
         self._lock = threading.Lock()
 
     def parse(self, command: str) -> Mapping[str, Any]:
-        """The tree as shfmt's JSON; raises `UnreadableCommand`. The result is shared: do not
-        change it.
-        """
+        """Return shfmt's JSON tree, which is shared and read-only; raises `UnreadableCommand`."""
         with self._lock:
             known = self._cache.get(command)
             if known is not None:
@@ -74,7 +72,7 @@ class Shfmt:
                 "there is no shfmt program to parse it with: install shfmt-py, or see `handrail doctor`"
             )
         try:
-            # An empty input would not be fed at all.
+            # An empty input would not be written to the program at all.
             feed = command.encode() or b"\n"
             done = self._ahead.run(feed) if self._ahead is not None else None
             if done is None:

@@ -1,7 +1,7 @@
 """Starts helper processes; only this module and the supervisor start processes.
 
-Each process gets a thread that first drops its rights (Landlock and seccomp bind threads and what
-they start), then starts the process, reads its output, and ends with it.
+Each process gets a thread, which first drops its rights (Landlock and seccomp bind a thread and
+what it starts), then starts the process, reads its output, and ends when the process ends.
 """
 
 from __future__ import annotations
@@ -39,15 +39,14 @@ _LIBRARIES: Final = (
 _CHUNK: Final = 1 << 16
 _MAX_STDERR: Final = 1 << 16
 _MAX_MEMORY: Final = 2 << 30
-# How long the pipes of a killed process may stay open (held by another process).
+# How long the pipes of a killed process may stay open, because another process has them too.
 _GRACE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class HelperResult:
-    """How a process ended. `cut`: it was killed because of too much output.
-
-    `confined`: whether the kernel restricted it to the granted files.
+    """The result of a process. `cut` says that it was killed because of too much output, `confined`
+    whether the kernel restricted it to the granted files.
     """
 
     stdout: bytes
@@ -69,16 +68,16 @@ async def run(
     feed: bytes = b"",
     handed: Sequence[int] = (),
 ) -> HelperResult:
-    """Run a program that only reads: no writes, no network, no other program.
+    """Run a program that only reads: it cannot write, use the network or start another program.
 
-    `filtered=False` is for a bundled program that opens a hundred thousand files: without the
-    system-call filter it is a few per cent faster, and what only the filter denies (UDP, path-name
+    `filtered=False` is for a bundled program that opens a hundred thousand files. Without the
+    system-call filter it is a few per cent faster, but what only the filter denies (UDP, path-name
     sockets, chmod, truncating readable files) is not enforced.
 
     `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd` and may
-    open only what lies beneath `read`. `feed` is its standard input; the open handles `handed`
-    keep their numbers. However this function ends, no process and no thread is left. Raises
-    OSError if it cannot start.
+    open only what lies beneath `read`. `feed` is its standard input; the open handles `handed` keep
+    their numbers. However this function ends, no process and no thread is left. Raises OSError if
+    the program cannot start.
     """
     job = Helper(
         tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed, tuple(handed)
@@ -105,9 +104,9 @@ def run_now(
 ) -> HelperResult:
     """Run a program that only turns its input into output, blocking the caller.
 
-    Confined as by `run`, but it may open nothing except itself and its libraries. For answers
-    within milliseconds: the caller's thread and event loop are blocked. Raises OSError if it
-    cannot start.
+    The program is confined as by `run`, but may open nothing except itself and its libraries. For
+    programs that take milliseconds, because the caller's thread and event loop are blocked. Raises
+    OSError if the program cannot start.
     """
     nowhere = os.open(os.sep, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     job = Helper(tuple(command), nowhere, (), deadline_s, max_bytes, filtered=True, feed=feed)
@@ -116,12 +115,12 @@ def run_now(
         try:
             thread.start()
         except RuntimeError as error:
-            # No thread available; callers handle a process that cannot start.
+            # No thread is available; callers handle a process that cannot start.
             raise OSError(errno.EAGAIN, str(error)) from error
         try:
             thread.join()
         finally:
-            # Ctrl-C while waiting: the process must not outlive its working directory handle.
+            # After Ctrl-C the process must not outlive the handle of its working directory.
             job.kill()
             thread.join()
     finally:
@@ -130,15 +129,15 @@ def run_now(
 
 
 def supported() -> bool:
-    """Whether this machine has the required kernel features."""
+    """Return whether this machine has the required kernel features."""
     return sys.platform == "linux" and _has_process_handles()
 
 
 def enforcement() -> dict[str, str | int]:
-    """What the kernel enforces for ripgrep, measured on a temporary thread.
+    """Return what the kernel enforces for ripgrep, measured on a temporary thread.
 
-    Without the filter, writing and the network are at most `partial`: Landlock covers neither
-    chmod nor UDP. `filter`: whether the filter covers that for other programs.
+    Without the filter, `write` and `network` are at most `partial`: Landlock covers neither chmod
+    nor UDP. `filter` says whether the filter covers them for other programs.
     """
     measured: dict[str, str | int] = {"landlock_abi": landlock.abi()}
 
@@ -166,7 +165,7 @@ def _has_process_handles() -> bool:
 
 @dataclass(slots=True)
 class Helper:
-    """One process: `work` runs on its thread, `kill` is for all others."""
+    """One process: `work` runs on its own thread; other threads may call `kill`."""
 
     command: tuple[str, ...]
     cwd_fd: int
@@ -188,7 +187,7 @@ class Helper:
         try:
             self.work()
         finally:
-            # A closed loop has no waiter.
+            # If the event loop is closed, nothing waits for the result.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(done.set)
 
@@ -200,7 +199,7 @@ class Helper:
             self.error = error
 
     def answer(self) -> HelperResult:
-        """The result, after the thread has ended; raises what prevented the start."""
+        """Return the result, after the thread has ended; raises what prevented the start."""
         if self.error is not None:
             raise self.error
         if self.finished is None:
@@ -215,8 +214,8 @@ class Helper:
                 self._kill_group(self._process)
 
     def _run(self) -> HelperResult:
-        # Opened here, because the restricted thread will not be allowed to.
-        given = _readable(self.feed)
+        # Opened here, because the restricted thread is not allowed to.
+        given = _memory_input(self.feed)
         try:
             confined = self.restrict_thread()
             self.start(given)
@@ -225,8 +224,8 @@ class Helper:
         return self.finish(confined=confined)
 
     def restrict_thread(self) -> bool:
-        """Restrict the calling thread for good to what the process may do; whether the kernel
-        restricts it to its files.
+        """Restrict the calling thread, for good, to what the process may do; return whether the
+        kernel restricts it to its files.
         """
         libraries = _LIBRARIES if needs_loader(self.command[0]) else ()
         confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
@@ -255,13 +254,13 @@ class Helper:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                # The child enters the directory before handles are closed.
+                # The child changes to the directory before its handles are closed.
                 cwd=f"/proc/self/fd/{self.cwd_fd}",
                 env=_ENVIRONMENT,
                 pass_fds=self.handed,
-                # A group, to be killed as a whole and out of reach of the terminal's Ctrl-C. Not a
-                # session: the scheduler treats that as a newcomer, which gets almost no time at
-                # first on a busy machine.
+                # A process group, so that it can be killed as a whole and does not get the
+                # terminal's Ctrl-C. No session: the scheduler would treat it as new and give it
+                # almost no time at first on a busy machine.
                 process_group=0,
             )
         self._limit_memory(self._process.pid)
@@ -314,8 +313,8 @@ class Helper:
             return
 
 
-def _readable(data: bytes) -> int:
-    """A handle from which these bytes can be read; in memory, because a pipe may be full."""
+def _memory_input(data: bytes) -> int:
+    """Return a handle from which these bytes can be read; in memory, because a pipe may be full."""
     if not data:
         return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     handle = os.memfd_create("handrail-feed", os.MFD_CLOEXEC)
@@ -356,9 +355,9 @@ class _OutputCollector:
                 self.exited = True
                 self._poller.unregister(handle)
             else:
-                self._keep(handle, os.read(handle, _CHUNK))
+                self._append_output(handle, os.read(handle, _CHUNK))
 
-    def _keep(self, handle: int, chunk: bytes) -> None:
+    def _append_output(self, handle: int, chunk: bytes) -> None:
         if not chunk:
             self._poller.unregister(handle)
             del self.reading[handle]
@@ -388,7 +387,7 @@ def _open_for_writing() -> None:
 
 def _connect() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream:
-        # Nothing listens on port 1; connect_ex would hide who refused.
+        # Nothing listens on port 1. `connect_ex` would not show whether the kernel denied the call.
         try:
             stream.connect(("127.0.0.1", 1))
         except ConnectionRefusedError:

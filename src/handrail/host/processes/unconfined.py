@@ -1,5 +1,5 @@
-"""Starts programs that write or connect, and so cannot be confined as `spawn` does: git for the
-sources of workspaces, and the worker processes of a fleet. None of them is named by a model.
+"""Starts programs that write or connect and therefore cannot be confined as `spawn` does: git for
+the sources of workspaces, and the worker processes of a fleet. A model names none of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from typing import IO, Final, NamedTuple
 
 _MAX_STDERR: Final = 4096
-# Lines of worker processes: results without their patches.
+# A line of a worker process is a result without its patches.
 _MAX_LINE: Final = 16 << 20
 _BLOCK: Final = 512
 _LIMITED: Final = 'ulimit -f "$0" && exec "$@"'
 
 
 class ProgramStream(NamedTuple):
-    """A running program whose output is read as it comes."""
+    """A running program whose output is read as it arrives."""
 
     output: IO[bytes]
     process: subprocess.Popen[bytes]
@@ -37,9 +37,10 @@ def stream_program(
     deadline_s: float,
     max_file_bytes: int,
 ) -> Iterator[ProgramStream]:
-    """Run a program for the block, which reads its output; `feed` is an open file with its input.
-    Afterwards raises OSError if it failed, took too long or was not read to its end. No file that
-    it writes gets larger than `max_file_bytes`. No process is left.
+    """Run a program while the block reads its output; `feed` is an open file with its input.
+
+    When the block ends, raises OSError if the program failed, took too long or was not read to its
+    end. No file that it writes gets larger than `max_file_bytes`. No process is left.
     """
     blocks = max(max_file_bytes // _BLOCK, 1)
     process = subprocess.Popen(
@@ -59,7 +60,7 @@ def stream_program(
     timer.start()
     try:
         yield ProgramStream(process.stdout, process)
-        # A program whose output was not read to the end must not wait for a reader.
+        # A program whose output was not read completely must not wait for a reader.
         process.stdout.close()
         code = process.wait()
     finally:
@@ -98,14 +99,16 @@ def run_program(
 
 
 class WorkerPipes(NamedTuple):
-    """A process of ours and its ends of the pipes; the caller waits for it."""
+    """A worker process and this side's ends of its pipes; the caller waits for the process."""
 
     process: subprocess.Popen[bytes]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def end(self, patience_s: float) -> None:
-        """Close its input; kill it if it has not ended by then. Returns once it has ended."""
+        """Close the input of the process; kill it if it has not ended within the patience. Returns
+        once the process has ended.
+        """
         self.writer.close()
         try:
             await asyncio.to_thread(self.process.wait, patience_s)
@@ -115,8 +118,8 @@ class WorkerPipes(NamedTuple):
 
 
 async def start_module(module: str, *, log: int, handed: Sequence[int]) -> WorkerPipes:
-    """Start a Python module of ours with this program's rights and environment: its input and output
-    are pipes, `log` takes what it prints on standard error, the open handles `handed` keep their
+    """Start one of Handrail's Python modules with this program's rights and environment. Its input
+    and output are pipes, `log` gets its standard error, and the open handles `handed` keep their
     numbers. Raises OSError.
     """
     process = _start_module(module, log, handed)
@@ -137,7 +140,7 @@ def _start_module(module: str, log: int, handed: Sequence[int]) -> subprocess.Po
         stderr=log,
         bufsize=0,
         pass_fds=tuple(handed),
-        # Ctrl-C at a terminal is for the program that started it.
+        # Ctrl-C at a terminal is for the program that started this process.
         process_group=0,
     )
 

@@ -1,4 +1,4 @@
-"""Runs a program that the user's own settings name, as the user would run it."""
+"""Runs a program that the user's own settings name, with the rights of the user."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 
 def run_for_user(command: Sequence[str], *, deadline_s: float, max_bytes: int) -> str:
-    """The output of a program, run with the user's environment and not confined. Blocks. Raises
-    OSError if it fails or takes too long.
+    """Return the output of a program that runs with the user's environment and is not confined.
+    Blocks. Raises OSError if the program fails or takes too long.
     """
     try:
         done = subprocess.run(

@@ -1,1 +1,1 @@
-"""Confinement of the programs that calls start: backends, the probe that measures them, protected names."""
+"""Confines the programs of calls: backends, the probe that measures them, protected names."""

@@ -1,4 +1,4 @@
-"""Devices of a sandbox for commands of root, whose changes of mode and owner stay in the sandbox.
+"""Devices of a sandbox for commands of root, so that changes of mode and owner stay in the sandbox.
 
 bubblewrap shows the devices of the machine. They belong to root, so a command of root could change
 them: without write permission on /dev/null, most programs of other users fail.
@@ -21,7 +21,7 @@ from handrail.host.files.locked_directory import (
 )
 from handrail.host.sandbox.temp_dirs import TEMP_PREFIX
 
-# Name → major and minor number.
+# Maps each name to its major and minor number.
 _DEVICES: Final = {
     "null": (1, 3),
     "zero": (1, 5),
@@ -34,11 +34,12 @@ _MODE: Final = 0o666
 
 
 class DeviceNodes:
-    """Device nodes of our own, made when they are first needed. Empty for other users than root, who
-    cannot change those of the machine, and where root may not make any.
+    """The sandbox's own device nodes, made when they are first needed. There are none for users
+    other than root, who cannot change the devices of the machine, nor where root may not make any.
 
-    Nodes in `lasting` are kept: jobs may outlive this process, and start after it has ended. Nodes
-    in a temporary directory, for None or where `lasting` cannot hold devices, go with `close`.
+    Nodes in `lasting` are kept, because jobs may outlive this process and start programs later. If
+    `lasting` is None or cannot contain devices, the nodes are made in a temporary directory, which
+    `close` removes.
     """
 
     def __init__(self, lasting: Path | None = None) -> None:
@@ -48,9 +49,11 @@ class DeviceNodes:
 
     @property
     def paths(self) -> Mapping[str, str]:
-        """Path in the sandbox → the node that is shown there."""
+        """Maps each path in the sandbox to the node that is shown there."""
         if self._paths is None:
-            self._paths = (self._keep() or self._make()) if os.geteuid() == 0 else {}
+            self._paths = (
+                (self._make_lasting() or self._make_temporary()) if os.geteuid() == 0 else {}
+            )
         return self._paths
 
     @property
@@ -65,7 +68,7 @@ class DeviceNodes:
             os.close(self._directory.handle)
         self._directory, self._paths = None, None
 
-    def _keep(self) -> Mapping[str, str]:
+    def _make_lasting(self) -> Mapping[str, str]:
         if self._lasting is None:
             return {}
         try:
@@ -74,12 +77,12 @@ class DeviceNodes:
         except OSError:
             return {}
 
-    def _make(self) -> Mapping[str, str]:
+    def _make_temporary(self) -> Mapping[str, str]:
         try:
             self._directory = create_locked_directory(f"{TEMP_PREFIX}dev-")
             return _nodes(self._directory.path)
         except OSError:
-            # A container may forbid it, or its file system may have no devices.
+            # A container may forbid it, or its file system may not support devices.
             self.close()
             return {}
 
@@ -95,7 +98,7 @@ def _make_node(path: Path, name: str) -> str:
     found = path.lstat()
     if not stat.S_ISCHR(found.st_mode) or found.st_rdev != device:
         raise OSError(errno.EEXIST, "not the device of this name", str(path))
-    # An earlier command may have changed the mode and the owner of a node that was kept.
+    # An earlier command may have changed the mode and owner of a node that is kept.
     os.chown(path, 0, 0)
     path.chmod(_MODE)
     if name == "null":
@@ -104,5 +107,5 @@ def _make_node(path: Path, name: str) -> str:
 
 
 def _check_usable(path: Path) -> None:
-    """Raise OSError if the file system of the node does not allow devices."""
+    """Raise OSError if the file system of the node does not support devices."""
     os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))

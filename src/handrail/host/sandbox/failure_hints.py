@@ -1,6 +1,6 @@
 """Guesses from a program's output whether the confinement made it fail.
 
-Nothing here looks at the machine: a hint must not reveal which files exist outside.
+This module does not access the machine: a hint must not reveal which files exist outside.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _FORBIDDEN: Final = re.compile(
 )
 _MISSING: Final = re.compile(r"no such file or directory|\bENOENT\b", re.IGNORECASE)
 _PATH: Final = re.compile(r"[\w.+@~-]*(?:/[\w.+@~-]+)+/?|\.[A-Za-z][\w.-]+")
-# A program's own path before the message, as a shell prints before the target of a redirect.
+# The path of the program itself, which a shell prints before the target of a redirect.
 _SPEAKER: Final = re.compile(r"\s*/[^\s:]+:\s+(?:(?:line )?\d+:\s+)?")
-# Visible to every command; a file missing there does not exist.
+# Every command can see these directories; a file missing there does not exist.
 _SYSTEM: Final = (
     "/usr",
     "/bin",
@@ -48,10 +48,10 @@ _LOOKED_AT: Final = 16 * 1024
 
 
 def explain_failure(ended: ProcessResult, confinement: Confinement, backend: str) -> str | None:
-    """The probable cause and the setting that lifts it; None if nothing points to one."""
+    """Return the probable cause and the setting that lifts it; None without an indication."""
     if confinement.off or backend == "none" or ended.exit_code == 0:
         return None
-    said = _said(ended)
+    said = _output_text(ended)
     if not confinement.network and (reason := _network(said, backend)):
         return reason
     for line in said.splitlines():
@@ -60,7 +60,7 @@ def explain_failure(ended: ProcessResult, confinement: Confinement, backend: str
     return None
 
 
-def _said(ended: ProcessResult) -> str:
+def _output_text(ended: ProcessResult) -> str:
     kept = ended.stderr.head + ended.stderr.tail + b"\n" + ended.stdout.tail
     if not ended.stdout.tail:
         kept += ended.stdout.head
@@ -83,25 +83,25 @@ def _network(said: str, backend: str) -> str | None:
 
 def _files(line: str, confinement: Confinement, backend: str) -> str | None:
     if _FORBIDDEN.search(line):
-        named = _withheld(line, confinement.denied_reads)
+        named = _denied_path(line, confinement.denied_reads)
         if named is not None:
             return f"{named!r} is denied to commands by a rule; only the user can change that"
         for path in _paths(line, confinement.writable):
             if is_inside_any(path, confinement.read_only):
-                return _closed(path, confinement.ruled)
+                return _read_only_hint(path, confinement.ruled)
             if is_inside_any(path, (_TEMPORARY,)) and not is_inside_any(path, confinement.writable):
                 return f"commands cannot write to {path!r}; $TMPDIR names a directory of their own"
             if not is_inside_any(path, confinement.writable):
-                return _outside(path, "may not change")
+                return _outside_hint(path, "may not change")
     if _MISSING.search(line) and backend == "bubblewrap":
         for path in _paths(line, ()):
             if not is_inside_any(path, (*confinement.writable, *_SYSTEM, _TEMPORARY)):
-                return _outside(path, "do not see")
+                return _outside_hint(path, "do not see")
     return None
 
 
-def _withheld(line: str, withheld: Sequence[str]) -> str | None:
-    """The denied path that the line names, perhaps relative to its directory."""
+def _denied_path(line: str, withheld: Sequence[str]) -> str | None:
+    """Return the denied path that the line names, possibly relative to its directory."""
     for token in _PATH.findall(line) if withheld else ():
         path = token.rstrip("/")
         relative = f"/{path.removeprefix('./')}"
@@ -110,7 +110,7 @@ def _withheld(line: str, withheld: Sequence[str]) -> str | None:
     return None
 
 
-def _closed(path: str, ruled: Sequence[tuple[str, str]]) -> str:
+def _read_only_hint(path: str, ruled: Sequence[tuple[str, str]]) -> str:
     rule = next((one for top, one in ruled if is_inside_any(path, (top,))), None)
     if rule is not None:
         return (
@@ -123,7 +123,7 @@ def _closed(path: str, ruled: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _outside(path: str, what: str) -> str:
+def _outside_hint(path: str, what: str) -> str:
     return (
         f"{path!r} lies outside the workspace: commands {what} what is there; "
         "the user can add a directory with the setting directories"
@@ -131,7 +131,7 @@ def _outside(path: str, what: str) -> str:
 
 
 def _paths(line: str, roots: Sequence[str]) -> Iterator[str]:
-    """Absolute paths in the line; relative ones as if relative to each root."""
+    """Return the absolute paths in the line; relative paths as if relative to each root."""
     rest = line[spoken.end() :] if (spoken := _SPEAKER.match(line)) else line
     for token in _PATH.findall(rest) or _PATH.findall(line):
         if token.startswith("/"):

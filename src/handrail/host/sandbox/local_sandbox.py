@@ -1,4 +1,5 @@
-"""The sandbox of a runtime: the best confinement that works here, chosen when first needed.
+"""The sandbox of a runtime: the best confinement that works on this machine, chosen when first
+needed.
 
 A forced backend that does not work is a problem, never replaced silently. Without any backend the
 result is `none`, with every property absent.
@@ -57,13 +58,14 @@ def open_sandbox(
     temporary: Path | None = None,
     aliases: Sequence[tuple[str, str]] = (),
 ) -> LocalSandbox:
-    """A sandbox for the commands of a workspace; nothing is measured until needed.
+    """Return a sandbox for the commands of a workspace; nothing is measured until it is needed.
 
-    `backend` forces one of `BACKENDS`; None or "auto": the best that works. `readable` are further
-    readable trees. `memory_limited`: the supervisor limits each process. `cache` is a private
-    directory for measurements. `temporary` is shown to commands as /tmp and kept, as are the devices
-    beside it; None: new directories, removed by `close`. `aliases` are further paths of roots, each with the resolved
-    one. Raises `invalid_arguments` for an unknown backend.
+    `backend` forces one of `BACKENDS`; None or "auto" chooses the best that works. `readable` are
+    additional readable trees. `memory_limited` says that the supervisor limits the memory of each
+    process. `cache` is a private directory for measurements. `temporary` is shown to commands as
+    /tmp and kept, as are the device nodes next to it; if it is None, `close` removes both.
+    `aliases` are other paths of roots, each with the resolved path. Raises `invalid_arguments` for
+    an unknown backend.
     """
     backends = BACKENDS if backend is None or backend == "auto" else (backend,)
     if not set(backends) <= set(BACKENDS):
@@ -99,7 +101,9 @@ class SandboxOptions(NamedTuple):
 
 
 class BackendChoice(NamedTuple):
-    """The chosen backend; `facts` are for `describe`, `rejected`: better backends, and why."""
+    """The chosen backend; `facts` are for `describe`, `rejected` has better backends with
+    reasons.
+    """
 
     backend: BubblewrapBackend | LandlockBackend | None
     measured: Mapping[str, Strength]
@@ -135,7 +139,7 @@ class LocalSandbox:
 
     @property
     def measured(self) -> Mapping[str, Strength]:
-        """Property → strength, with the network closed."""
+        """The strength of each property, with the network closed."""
         choice = self._choice()
         measured = choice.measured
         if isinstance(choice.backend, BubblewrapBackend) and not self._protects_devices:
@@ -146,8 +150,8 @@ class LocalSandbox:
         return measured
 
     def recipe(self, launch: Launch) -> Recipe:
-        """The recipe for a launch. Raises `unavailable` if a forced backend does not work here, or
-        the private temporary directory cannot be created.
+        """Return the recipe for a launch. Raises `unavailable` if a forced backend does not work on
+        this machine, or the private temporary directory cannot be created.
         """
         chosen = None if launch.confinement.off else self._choice().backend
         if chosen is None:
@@ -165,7 +169,7 @@ class LocalSandbox:
         return recipe._replace(write_log=launch.confinement.write_log, hosts=hosts)
 
     def hiding_gap(self, confinement: Confinement) -> str | None:
-        """Why a confined program might read its denied paths; None if it cannot."""
+        """Return why a confined program might read its denied paths; None if it cannot."""
         if not confinement.denied_reads:
             return None
         choice = self._choice()
@@ -177,7 +181,7 @@ class LocalSandbox:
         return choice.backend.hiding_gap(confinement, self._shared_mounts(""))
 
     def _shared_mounts(self, temporary: str) -> SharedMounts:
-        places = self._survey()
+        places = self._visible_paths()
         hidden = (*self._wanted.hidden, *places.hidden)
         devices = self._device_paths if temporary else {}
         return SharedMounts(
@@ -185,18 +189,18 @@ class LocalSandbox:
         )
 
     def why_failed(self, ended: ProcessResult, confinement: Confinement) -> str | None:
-        """The probable cause of a failure, and the setting that lifts it."""
+        """Return the probable cause of a failure, and the setting that lifts it."""
         return explain_failure(ended, confinement, self.backend)
 
     def enforced_read_only(self, confinement: Confinement) -> tuple[str, ...]:
-        """The read-only paths that no program so confined can change."""
+        """Return the read-only paths that no program confined in this way can change."""
         chosen = None if confinement.off else self._choice().backend
         return (
             chosen.enforced_read_only(confinement) if isinstance(chosen, BubblewrapBackend) else ()
         )
 
     def copy_roots(self, confinement: Confinement) -> PrivateRoots | str:
-        """Private copies of the roots, where a program can be shown them; else the reason."""
+        """Return private copies of the roots if a program can be shown them, else the reason."""
         if confinement.off or not isinstance(self._choice().backend, BubblewrapBackend):
             return "only bubblewrap can show a program a copy in its place"
         hidden = (*confinement.hidden, *confinement.denied_reads, *self._wanted.hidden)
@@ -206,7 +210,7 @@ class LocalSandbox:
             return str(impossible)
 
     def describe(self) -> Mapping[str, Any]:
-        """For `doctor` and the audit: the backend, its programs, and its properties."""
+        """The backend, its programs and its properties, for `handrail doctor` and the audit."""
         choice = self._choice()
         return {
             "backend": self.backend,
@@ -216,11 +220,11 @@ class LocalSandbox:
         }
 
     def close(self) -> None:
-        """Remove the private temporary directory and devices; no command may run any more."""
+        """Remove the private temporary directory and devices; commands must have ended."""
         self._temporary.close()
         self._devices.close()
 
-    def _survey(self) -> VisiblePaths:
+    def _visible_paths(self) -> VisiblePaths:
         if self._places is None:
             wanted = self._wanted
             self._places = find_visible_paths(wanted.roots, wanted.readable, wanted.environ)
@@ -233,7 +237,7 @@ class LocalSandbox:
             return self._chosen
 
     def _choose(self) -> BackendChoice:
-        # Results are cached, so the next probe may be far away.
+        # Results are cached, so the next probe may come much later.
         remove_stale_probes()
         rejected: dict[str, str] = {}
         for name in self._wanted.backends:
@@ -251,7 +255,7 @@ class LocalSandbox:
         for backend, facts in _candidates(name, self._wanted.roots):
             key = measure.cache_key(sys.executable, repr(sorted(facts.items())))
             try:
-                measured = _measured(backend, self._survey, self._wanted.cache, key)
+                measured = _measured(backend, self._visible_paths, self._wanted.cache, key)
             except measure.BackendUnusable as error:
                 failure = error
                 continue
@@ -270,7 +274,7 @@ def _candidates(
         listener = "available" if can_listen() else NO_LISTENER
         yield LandlockBackend(), {"landlock_abi": landlock.abi(), "listener": listener}
         return
-    # The distributions' path, for which their own security profiles are written.
+    # The path that distributions use, for which their security profiles are written.
     program = find_binary("bwrap", roots, search_path=_SYSTEM_BWRAP) or find_binary("bwrap", roots)
     if program is None:
         raise measure.BackendUnusable(
@@ -284,7 +288,7 @@ def _candidates(
     yield shared, {**facts, "proc": "the machine's, read-only"}
 
 
-# Results of this process, read from the file only once.
+# The results that this process has already read from the file.
 _known: dict[str, Mapping[str, Strength]] = {}
 
 
@@ -296,7 +300,7 @@ def _measured(
 ) -> Mapping[str, Strength]:
     if key in _known:
         return _known[key]
-    kept = _understood(measure.load_result(cache, key))
+    kept = _parse_result(measure.load_result(cache, key))
     if kept is None:
         kept = measure.measure_backend(backend, look())
         measure.save_result(cache, key, kept)
@@ -304,8 +308,8 @@ def _measured(
     return kept
 
 
-def _understood(kept: Mapping[str, Any] | None) -> dict[str, Strength] | None:
-    """The properties of a stored result, if it has exactly the known ones."""
+def _parse_result(kept: Mapping[str, Any] | None) -> dict[str, Strength] | None:
+    """Return the properties of a stored result if it has exactly the known ones."""
     if kept is None or set(kept) != set(measure.PROPERTIES):
         return None
     try:

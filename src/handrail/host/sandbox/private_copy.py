@@ -1,7 +1,7 @@
 """A private copy of the workspace, shown to a program in place of the real one.
 
-What the program writes there is removed with the copy. Large folders that programs rarely write are
-not copied; the program sees the real ones, read-only.
+Everything that the program writes there is removed with the copy. Large folders that programs
+rarely write are not copied; the program sees the real ones, read-only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHARED_FOLDERS: Final = (".git", "node_modules", ".venv", "venv")
 
 
 class CopyImpossible(Exception):
-    """Raised where there can be no private copy; the text says why."""
+    """Raised where a private copy is impossible; the text says why."""
 
 
 class PrivateCopy:
@@ -37,7 +37,7 @@ class PrivateCopy:
         self._entries = 0
         self._bytes = 0
         try:
-            # The prefix lets the next runtime remove what a killed one has left.
+            # By this prefix the next runtime finds and removes the copies of a killed one.
             made = create_locked_directory(f"{TEMP_PREFIX}copy-")
         except OSError as error:
             raise CopyImpossible(f"it cannot be copied: {error.strerror}") from error
@@ -67,11 +67,11 @@ class PrivateCopy:
             if Path(path := f"{root}/{name}").is_dir() and not Path(path).is_symlink()
         )
         passed_over = self._left_out.union(shared)
-        copy_tree(root, target, lambda path: path in passed_over or self._is_too_much(path))
+        copy_tree(root, target, lambda path: path in passed_over or self._count_entry(path))
         return RootCopy(root, str(target), shared)
 
-    def _is_too_much(self, path: str) -> bool:
-        """Count an entry; raises `CopyImpossible` if the workspace is too large."""
+    def _count_entry(self, path: str) -> bool:
+        """Count an entry; raise `CopyImpossible` if the workspace is too large."""
         self._entries += 1
         with suppress(OSError):
             self._bytes += os.lstat(path).st_size

@@ -1,4 +1,4 @@
-"""How to start one confined program, as plain data that is sent to the supervisor."""
+"""Describes how to start one confined program, as plain data that is sent to the supervisor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FILTER_HANDLE: Final = "{filter}"
 
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-# Where a program finds its proxy, on the loopback address.
+# The loopback address at which a program finds its proxy.
 PROXY_PORT: Final = 3128
 
 
@@ -22,19 +22,19 @@ class LandlockRules(NamedTuple):
     read: tuple[str, ...]
     write: tuple[str, ...]
     network: bool
-    # Denied although inside one of the trees.
+    # Inodes that are denied although they lie inside one of the trees.
     denied: tuple[str, ...] = ()
-    # Directories between a tree's top and a denied inode: granted entry by entry.
+    # Directories between the top of a tree and a denied inode, which are granted entry by entry.
     denied_parents: tuple[str, ...] = ()
     # Those of `denied_parents` that may be listed.
     listable: tuple[str, ...] = ()
-    # Paths of the trees in which modes, owners, times and attributes of files may be changed;
-    # empty: nowhere.
+    # Paths of the trees in which modes, owners, times and attributes of files may be changed; if
+    # empty, in none of them.
     attributes: tuple[str, ...] = ()
 
 
 class Recipe(NamedTuple):
-    """What to start, and the rights to drop first on the thread that starts it."""
+    """The program to start, and the rights to drop first on the thread that starts it."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -50,26 +50,27 @@ class Recipe(NamedTuple):
     # How many arguments after the first bubblewrap reads from a memory file, because programs
     # inside can read its command line.
     file_arguments: int = 0
-    # The write log for the tracer; "": not traced.
+    # The write log for the tracer; "" if the program is not traced.
     write_log: str = ""
     # Positions in `argv` of mounts (three arguments each). Paths in a root are mounted by
     # descriptor, unless the inode is in `denied`.
     binds: tuple[int, ...] = ()
     denied: tuple[str, ...] = ()
-    # The hosts that the program can reach through a proxy; empty: there is no proxy.
+    # The hosts that the program can reach through a proxy; if empty, there is no proxy.
     hosts: tuple[str, ...] = ()
 
     @property
     def hands_filter_over(self) -> bool:
-        """Whether the program applies the filter itself. Decided by the kind of recipe, because a
-        command's own arguments could contain `FILTER_HANDLE` too.
+        """Whether the program applies the filter itself. This is decided by the kind of recipe,
+        because a command's own arguments could contain `FILTER_HANDLE` too.
         """
         return self.own_pids and bool(self.filter)
 
 
 def proxy_environment(hosts: Sequence[str], *, own_network: bool) -> dict[str, str]:
-    """The environment variables that lead programs to their proxy. `own_network`: the program has a
-    loopback address of its own, which it reaches without the proxy unless `hosts` name it.
+    """Return the environment variables that direct programs to their proxy. `own_network` says that
+    the program has a loopback address of its own, which it reaches without the proxy unless `hosts`
+    contains it.
     """
     url = f"http://127.0.0.1:{PROXY_PORT}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")

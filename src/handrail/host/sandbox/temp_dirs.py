@@ -21,7 +21,7 @@ TEMP_PREFIX: Final = "handrail-tmp-"
 
 
 class TempDirectory:
-    """A temporary directory, created when needed; `lasting` is used instead, and kept."""
+    """A temporary directory, created when needed; or `lasting`, which is never removed."""
 
     def __init__(self, lasting: Path | None = None) -> None:
         self._lasting = lasting

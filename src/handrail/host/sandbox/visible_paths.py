@@ -18,7 +18,7 @@ _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
     "/snap", "/sys/devices/system/cpu",
 )  # fmt: skip
-# Below the user's home: programs and libraries, not settings; and the git identity.
+# Paths below the user's home: programs and libraries, but no settings except the git identity.
 _TOOLCHAINS: Final = (
     ".asdf", ".bun/bin", ".bun/install/global", ".cabal/bin", ".cabal/store", ".cache/ms-playwright",
     ".cache/puppeteer", ".cargo", ".deno/bin", ".dotnet", ".fnm", ".gem/ruby", ".ghcup",
@@ -40,9 +40,10 @@ _SECRETS: Final = (
     ".cargo/credentials.toml", ".gem/credentials", ".bash_history", ".zsh_history",
     ".python_history", ".node_repl_history", ".psql_history", ".local/share/fish/fish_history",
 )  # fmt: skip
-# Directories of programs that need their siblings: `venv/bin` needs `venv/lib`.
+# Names of program directories whose programs need the directories next to them: `venv/bin` needs
+# `venv/lib`.
 _PROGRAM_FOLDERS: Final = ("bin", "sbin", "shims", "Scripts")
-# Directories of a home that hold unrelated things.
+# Directories of a home that contain unrelated files.
 _MIXED: Final = ("", ".local", ".config", ".cache", ".local/share", ".local/state")
 _DEEPEST: Final = 3
 
@@ -58,39 +59,45 @@ class VisiblePaths(NamedTuple):
 def find_visible_paths(
     roots: Sequence[str], readable: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> VisiblePaths:
-    """Find the visible paths of this machine; `readable` are further trees named by the user."""
+    """Find the visible paths of this machine; `readable` are further trees that the user named."""
     home = user_home(environ)
     below_home = [f"{home}/{name}" for name in _TOOLCHAINS] if home else []
     wanted = [
         *_SYSTEM,
         *below_home,
         *_prefixes((sys.prefix, sys.base_prefix), home),
-        *_of_search_path(environ.get("PATH", ""), home, roots),
+        *_search_path_trees(environ.get("PATH", ""), home, roots),
         # Often a link into /run, which is not visible as a whole.
         os.path.realpath("/etc/resolv.conf"),
         *readable,
     ]
     secrets = [f"{home}/{name}" for name in _SECRETS] if home else []
     if os.geteuid() == 0:
-        secrets += _private_to_root("/etc")
-    shown = [place for path in wanted if os.access(path, os.F_OK) for place in _both(path)]
-    return VisiblePaths(home, tuple(_without_nested(shown)), _there(secrets))
+        secrets += _root_only_files("/etc")
+    # Both a link and its target are needed.
+    shown = [
+        place
+        for path in wanted
+        if os.access(path, os.F_OK)
+        for place in {path, os.path.realpath(path)}
+    ]
+    return VisiblePaths(home, tuple(_without_nested(shown)), _existing(secrets))
 
 
 def user_home(environ: Mapping[str, str]) -> str:
-    """The user's home; "" if there is none distinct from system directories."""
+    """Return the user's home; "" if there is none apart from system directories."""
     given = environ.get("HOME", "")
     home = os.path.realpath(given) if given.startswith("/") else ""
     return "" if home == "/" or is_inside_any(home, _SYSTEM) else home
 
 
 def is_inside_any(path: str, tops: Iterable[str]) -> bool:
-    """Whether the path lies in one of them."""
+    """Return whether the path lies in one of these directories."""
     return any(is_inside(path, top) for top in tops)
 
 
 def list_except(top: str, hidden: Sequence[str]) -> list[str]:
-    """A tree without its hidden parts, as few whole trees as possible.
+    """Return a tree without its hidden parts, as few whole trees as possible.
 
     Links are left out: a target is granted separately or not at all.
     """
@@ -107,12 +114,7 @@ def list_except(top: str, hidden: Sequence[str]) -> list[str]:
     return [rest for path in kept for rest in list_except(path, within)]
 
 
-def _both(path: str) -> set[str]:
-    """A path, and its target if it is a link: both are needed."""
-    return {path, os.path.realpath(path)}
-
-
-def _there(paths: Iterable[str]) -> tuple[str, ...]:
+def _existing(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if os.path.lexists(path))
 
 
@@ -125,13 +127,13 @@ def _without_nested(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _prefixes(prefixes: Iterable[str], home: str) -> Iterator[str]:
-    """Interpreter prefixes; never one that contains a home."""
+    """Return interpreter prefixes; never one that contains a home."""
     for prefix in map(os.path.realpath, prefixes):
         if prefix != "/" and not (home and is_inside(home, prefix)):
             yield prefix
 
 
-def _of_search_path(search_path: str, home: str, roots: Sequence[str]) -> Iterator[str]:
+def _search_path_trees(search_path: str, home: str, roots: Sequence[str]) -> Iterator[str]:
     mixed = {f"{home}/{name}".rstrip("/") for name in _MIXED} if home else set()
     for entry in search_path.split(os.pathsep):
         if not entry.startswith("/"):
@@ -149,8 +151,8 @@ def _of_search_path(search_path: str, home: str, roots: Sequence[str]) -> Iterat
             yield folder
 
 
-def _private_to_root(top: str, depth: int = 1) -> list[str]:
-    """What other users may not read: root keeps that right without capabilities."""
+def _root_only_files(top: str, depth: int = 1) -> list[str]:
+    """The files that other users may not read: root can read them even without capabilities."""
     found = []
     try:
         entries = list(os.scandir(top))
@@ -163,16 +165,16 @@ def _private_to_root(top: str, depth: int = 1) -> list[str]:
         needed = stat.S_IROTH | (stat.S_IXOTH if is_directory else 0)
         info = entry.stat(follow_symlinks=False)
         if info.st_mode & needed != needed:
-            # An empty lock file holds nothing to hide.
+            # An empty lock file contains nothing to hide.
             found += [entry.path] if info.st_size else []
         elif is_directory and depth < _DEEPEST:
-            found += _private_to_root(entry.path, depth + 1)
+            found += _root_only_files(entry.path, depth + 1)
     return found
 
 
 class SharedMounts(NamedTuple):
     """The roots, hidden paths, private temporary directory and visible paths of a sandbox. All
-    paths are resolved, except `aliases`: further paths of roots, through links.
+    paths are resolved, except `aliases`: other paths of roots, through links.
     """
 
     roots: tuple[str, ...]
@@ -180,5 +182,5 @@ class SharedMounts(NamedTuple):
     temporary: str
     places: VisiblePaths
     aliases: tuple[tuple[str, str], ...] = ()
-    # Device nodes of the sandbox's own, by the path at which they are shown.
+    # The sandbox's own device nodes, by the path at which they are shown.
     devices: Mapping[str, str] = MappingProxyType({})

@@ -1,1 +1,1 @@
-"""Ignore-aware search: ripgrep through `processes.spawn`, or pure Python."""
+"""Searches that respect ignore files: by ripgrep through `processes.spawn`, or in pure Python."""

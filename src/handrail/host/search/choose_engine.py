@@ -1,4 +1,4 @@
-"""Chooses the search engine of this machine, when something is first searched."""
+"""Chooses the search engine of this machine at the first search."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class DeferredSearch:
-    """Implements the `Search` port; the engine is opened with the first search. The arguments are
-    those of `open_search`; the handles must stay open until `close`.
+    """Implements the `Search` port; the first search opens the engine. The arguments are those of
+    `open_search`; the handles must stay open until `close`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class DeferredSearch:
         return await self._engine.value.files(query)
 
     def withhold(self, denied: ReadDenyFilter) -> None:
-        """Exclude denied files from every content search; to be called before the first one."""
+        """Exclude denied files from every content search; must be called before the first one."""
         self._denied = denied
 
     @property
@@ -76,12 +76,12 @@ def open_search(
     handles: Sequence[int] = (),
     aliases: Sequence[tuple[str, str]] = (),
 ) -> RipgrepSearch | PythonSearch:
-    """A search over these roots (canonical paths, the workspace first), blind to what is
-    in the hidden directories (canonical paths as well). `handles` are the roots' own, so
-    that what is searched is what is read and written. `aliases` are further paths of roots.
+    """Open a search over these roots (canonical paths, the workspace first) that does not see the
+    hidden directories (canonical paths as well). `handles` are the handles of the roots, so that
+    searches use the same directories as reads and writes. `aliases` are other paths of roots.
 
-    ripgrep if a trusted one is found (see `find_helper`), else Python. Raises OSError if a
-    root is not a directory. Close it to let go of its handles.
+    Uses ripgrep if a trusted one is found (see `find_helper`), else Python. Raises OSError if a
+    root is not a directory. Closing the search closes its handles.
     """
     from handrail.host.processes import spawn
 

@@ -1,4 +1,4 @@
-"""The bytes of a file as a search reads them: UTF-8 without BOM, or binary."""
+"""Decodes a file for a search: UTF-8 without BOM, or binary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.core.places import Kind, Place
 from handrail.host.search.messages import BINARY_NOT_SEARCHED
 from handrail.host.search.search_roots import SearchRoot, open_beneath
 
-# ripgrep looks for NUL in blocks of this size, and skips a file with one in its first block.
+# ripgrep looks for NUL in blocks of this size, and skips a file that has one in its first block.
 PIECE: Final = 64 << 10
 MAX_FILE: Final = 256 << 20
 
@@ -34,12 +34,12 @@ def check_text(root: SearchRoot, place: Place) -> None:
 
 
 def binary_start(start: bytes) -> bool:
-    """Whether the first block of a file shows that it is binary."""
+    """Return whether the first block of a file shows that it is binary."""
     return b"\0" in to_utf8(start)
 
 
 class Binary(Enum):
-    """From which offset on a file is binary."""
+    """The offset from which on a file is binary."""
 
     NOWHERE = "nowhere"
     AT_ONCE = "at once"
@@ -47,8 +47,8 @@ class Binary(Enum):
 
 
 def binary_from(root: SearchRoot, rel: str, offset: int) -> Binary:
-    """Whether a file is binary as ripgrep sees it, by its first block and by the NUL that ripgrep
-    reported near `offset`. File names can forge such a report, so it is checked.
+    """Return whether ripgrep would consider a file binary, by its first block and by the NUL that
+    ripgrep reported near `offset`. File names can forge such a report, so it is checked.
     """
     handle = open_beneath(root, rel)
     if handle is None:
@@ -65,13 +65,13 @@ def binary_behind(handle: int, offset: int) -> Binary:
     around = os.pread(handle, 2 * PIECE, max(offset - PIECE, 0))
     if binary_start(start):
         return Binary.AT_ONCE
-    # In UTF-16 the offset does not count the bytes of the file.
+    # In UTF-16 the reported offset is not an offset in the file.
     later = b"\0" in around or start.startswith(_UTF16_MARKS)
     return Binary.LATER if later else Binary.NOWHERE
 
 
 def contains_nul(handle: int) -> bool:
-    """Whether an open file contains a NUL; True if it is too large to check."""
+    """Return whether an open file contains a NUL; True if the file is too large to check."""
     start = os.pread(handle, PIECE, 0)
     if start.startswith(_UTF16_MARKS):
         os.lseek(handle, 0, os.SEEK_SET)
@@ -86,7 +86,7 @@ def contains_nul(handle: int) -> bool:
 
 
 def to_utf8(data: bytes) -> bytes:
-    """UTF-16 with a BOM becomes UTF-8; a UTF-8 BOM is removed; anything else is unchanged."""
+    """Convert UTF-16 with a BOM to UTF-8 and remove a UTF-8 BOM; other data stays unchanged."""
     if data.startswith(codecs.BOM_UTF8):
         return data[len(codecs.BOM_UTF8) :]
     if data.startswith(_UTF16_MARKS):
@@ -95,9 +95,9 @@ def to_utf8(data: bytes) -> bytes:
 
 
 def read_all(handle: int) -> bytes | None:
-    """A whole file as UTF-8; None if it is far too large.
+    """Return a whole file as UTF-8; None if it is far too large.
 
-    For a file that is binary from the start only a NUL, which marks it as binary.
+    A file that is binary from the start is returned as a single NUL, which marks it as binary.
     """
     start = os.read(handle, PIECE)
     if binary_start(start):

@@ -1,6 +1,6 @@
-"""Globs of a query: parsing them, and which paths from the root they match.
+"""Parses the globs of a query and decides which paths, relative to the root, they match.
 
-A glob only ever narrows a search: it never brings back what an ignore file hides.
+A glob only narrows a search: it never includes a file that an ignore file hides.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ _TOKEN: Final = re.compile(
     r"\\(?P<escaped>.)|(?P<star>\*+)|(?P<any>\?)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<char>.)",
     re.DOTALL,
 )
-# An escape or a set is skipped as a whole.
+# Matches an escape or a set as a whole.
 _BRACE: Final = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class PathFilter:
-    """`accepts` a file; `prunes` a directory. The hints let an engine skip files early.
+    """`accepts` decides about a file, `prunes` about a directory. The other fields are hints that
+    let an engine skip files early.
 
-    `names` are globs for base names of which every accepted file matches one; None if
-    nothing is known. `excluded` are gitignore-style globs that accepted files never match,
-    `withheld` such globs that are compared without regard to case.
-    Where `hints_decide`, an engine that heeds `names` need not ask again.
+    `names` are globs for base names; every accepted file matches one of them. None means that
+    nothing is known. `excluded` are gitignore-style globs that accepted files never match; those in
+    `withheld` ignore case. If `hints_decide`, an engine that applies `names` need not call
+    `accepts`.
     """
 
     names: tuple[str, ...] | None
@@ -45,28 +46,28 @@ class PathFilter:
     _hides: Callable[[str], bool] | None = None
 
     def accepts(self, rel: str) -> bool:
-        """Whether a file belongs to the result."""
+        """Return whether a file belongs to the result."""
         return self.wants(rel) and (self._hides is None or not self._hides(rel))
 
     def wants(self, rel: str) -> bool:
-        """Whether a file would belong to the result without read denials."""
+        """Return whether a file would belong to the result without read denials."""
         if self._keep is not None and self._keep.fullmatch(rel) is None:
             return False
         return self._drop is None or self._drop.fullmatch(rel) is None
 
     def prunes(self, rel: str) -> bool:
-        """Whether nothing beneath a directory belongs to the result."""
+        """Return whether nothing beneath a directory belongs to the result."""
         if self._drop is not None and self._drop.fullmatch(f"{rel}/") is not None:
             return True
         return self._hides is not None and self._hides(rel)
 
     def without(self, hints: Sequence[str], hides: Callable[[str], bool]) -> PathFilter:
-        """A filter without the paths for which `hides` is true."""
+        """Return a filter without the paths for which `hides` is true."""
         return replace(self, hints_decide=False, withheld=tuple(hints), _hides=hides)
 
 
 def path_filter(root: SearchRoot, place: Place, globs: Sequence[str], field: str) -> PathFilter:
-    """The filter for a query's globs beneath its place; a leading `!` excludes.
+    """Return the filter for a query's globs beneath its place; a leading `!` excludes.
 
     A file that is searched by its own name always passes. Raises `invalid_arguments` and
     `outside_workspace`.
@@ -101,7 +102,7 @@ def _expand(glob: str, given: str, field: str) -> tuple[str, ...]:
 
 
 def _from_root(glob: str, root: SearchRoot, place: Place, given: str, field: str) -> str:
-    """The glob relative to the root; without a `/` it matches names anywhere below."""
+    """Return the glob relative to the root; without a `/` it matches names at any depth."""
     for path in (root.path, *root.aliases):
         own = path.rstrip("/") + "/"
         if glob.startswith(own):
@@ -126,13 +127,13 @@ def _names(wanted: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _beneath(glob: str) -> str:
-    """A glob that ends in `/` matches everything below that directory."""
+    """Make a glob that ends in `/` match everything below that directory."""
     glob = glob.removeprefix("./")
     return f"{glob}**" if glob.endswith("/") else glob
 
 
 def _with_content(glob: str) -> str:
-    """The pattern of an excluded path: itself, unless it must be a directory, and its content."""
+    """Return the pattern of an excluded path and its content; only the content for a directory."""
     glob = glob.removeprefix("./")
     if glob.endswith("/"):
         return pattern(glob.rstrip("/")) + "/.*"
@@ -157,7 +158,7 @@ class BadGlob(ValueError):
 
 
 def expand(glob: str) -> tuple[str, ...]:
-    """The glob with its braces expanded: one glob per alternative."""
+    """Expand the braces of a glob; return one glob per alternative."""
     if len(glob) > _MAX_LENGTH:
         raise BadGlob(f"is longer than {_MAX_LENGTH} characters")
     expanded = expand_groups(glob, _inner_group, _MAX_ALTERNATIVES)
@@ -167,7 +168,8 @@ def expand(glob: str) -> tuple[str, ...]:
 
 
 def widened(name: str) -> str:
-    """A glob for base names that matches at least as much, made of `*` and characters only.
+    """Return a glob for base names that matches at least as much and consists of `*` and characters
+    only.
 
     A colon becomes `*` too: ripgrep uses it as a separator in such globs.
     """
@@ -183,10 +185,10 @@ def literal(text: str) -> str:
 
 
 def pattern(glob: str) -> str:
-    """A regular expression for a whole path; the glob has no braces.
+    """Return a regular expression for a whole path; the glob has no braces.
 
-    Between two `**` the leftmost match is as good as any other, so each stretch is an atomic
-    group; likewise between two `*` in one part of a path.
+    Between two `**` the leftmost match is as good as any other, so each stretch is an atomic group;
+    likewise between two `*` in one part of a path.
     """
     stretches: list[list[str]] = [[]]
     for part in glob.split("/"):
@@ -240,7 +242,7 @@ def _set(content: str) -> str:
 
 
 def _inner_group(glob: str) -> BraceGroup | None:
-    """The first `{…}` without another inside: its position and alternatives."""
+    """Return the position and the alternatives of the first `{…}` that contains no other one."""
     commas: list[int] = []
     start: int | None = None
     for found in _BRACE.finditer(glob):

@@ -1,4 +1,4 @@
-"""Limits of a search, and the notes on what was left out."""
+"""The limits of a search, and the notes on what a result lacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOO_SLOW: Final = f"stopped because it took too long: {_NARROW}"
 
 
 def cut_line(text: str) -> str:
-    """A line without its ending, short enough to show."""
+    """Return a line without its ending, short enough to show."""
     text = text.rstrip("\r\n")
     if len(text) <= MAX_LINE:
         return text
@@ -24,34 +24,34 @@ def cut_line(text: str) -> str:
 
 
 def too_much(found: int, what: str) -> str:
-    """The note on a search that found too much."""
+    """Return the note on a search that found too much."""
     return f"stopped at {found:,} {what}: {_NARROW}"
 
 
 def broke_off(signal: int) -> str:
-    """The note on a search program that died, most likely for lack of memory."""
+    """Return the note on a search program that was killed, most likely for lack of memory."""
     return f"the search broke off (signal {signal}): {_NARROW}"
 
 
 def unreadable(count: int) -> str:
-    """The note on files that could not be read."""
+    """Return the note on files that could not be read."""
     return f"{count} {'file' if count == 1 else 'files'} could not be read"
 
 
 def turned_binary(count: int) -> str:
-    """The note on files that were searched only up to their first binary data."""
+    """Return the note on files that were searched only up to their first binary data."""
     files = "1 file" if count == 1 else f"{count} files"
     return f"searched {files} only up to where binary data begins"
 
 
 def unclear(count: int) -> str:
-    """The note on names with line breaks that can be taken for other files."""
+    """Return the note on names with line breaks, which are ambiguous in the output."""
     return f"left out {count} {'file' if count == 1 else 'files'} with a misleading name"
 
 
 def withheld(count: int, *, whole: bool = True) -> str | None:
-    """The note on denied paths. Not `whole`: the denied files could not all be listed, so files
-    with several names are left out.
+    """Return the note on denied paths. If not `whole`, the denied files could not all be listed, so
+    files with several names are left out.
     """
     names = f"{count} {'path' if count == 1 else 'paths'} withheld by rule" if count else None
     links = None if whole else "files with several hard links are not searched"
@@ -59,5 +59,5 @@ def withheld(count: int, *, whole: bool = True) -> str | None:
 
 
 def join(notes: Iterable[str | None]) -> str | None:
-    """One sentence on what is missing from a result; None if nothing is."""
+    """Return one sentence on what is missing from a result; None if nothing is."""
     return "; ".join(note for note in notes if note) or None

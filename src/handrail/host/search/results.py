@@ -1,4 +1,4 @@
-"""Queries and results of both engines: results are sorted, with paths as shown, within limits."""
+"""Checks queries and makes the results of both engines: sorted, limited, with paths as shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def found_files(
 def found_counts(
     root: SearchRoot, counts: Mapping[str, int], notes: Iterable[str | None], engine: str
 ) -> GrepFound:
-    """Files with the number of matching lines in each; 0: not counted."""
+    """Return files with the number of matching lines in each; 0 if they were not counted."""
     ordered = sorted((root.show(rel), count) for rel, count in counts.items())
     kept = ordered[:MAX_HITS]
     return GrepFound(
@@ -54,7 +54,7 @@ def found_lines(
     notes: Iterable[str | None],
     engine: str,
 ) -> GrepFound:
-    """Files with their lines (number, matched, text); files without a match are left out."""
+    """Return files with their lines (number, matched, text); files without a match are left out."""
     ordered = sorted((root.show(rel), found) for rel, found in lines.items() if found)
     hits = [
         Hit(path, number, text, matched)
@@ -83,8 +83,8 @@ _KIND: Final = 0o170000
 
 
 def newest_first(root: SearchRoot, rels: Iterable[str]) -> list[str]:
-    """Regular files, last modified first, equal times by path; missing files are left out."""
-    # Names bound once, and the kind by its bits: this runs a hundred thousand times.
+    """Sort regular files by modification time, newest first, then by path; drop missing ones."""
+    # Bound names, and the kind from the mode bits: this runs a hundred thousand times.
     look, handle = os.stat, root.fd
     dated: list[tuple[int, str]] = []
     for rel in rels:
@@ -146,7 +146,7 @@ def unknown_type(name: str, known: Collection[str]) -> ProblemRaised:
 
 
 def understands_crlf(query: GrepQuery) -> bool:
-    """Whether `$` should also match before CRLF: not if the pattern has a carriage return."""
+    """Whether `$` should also match before CRLF: not if the pattern contains a carriage return."""
     return not query.literal and "$" in query.pattern and "\\r" not in query.pattern
 
 

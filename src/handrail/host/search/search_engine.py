@@ -1,4 +1,4 @@
-"""What both search engines share: the roots, and the read denials of content searches."""
+"""The base of both search engines: the roots, and the read denials of content searches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SearchEngine:
         close_roots(self._roots)
 
     def _prepare(self, query: GrepQuery) -> tuple[SearchRoot, PathFilter]:
-        """The root and the filter of a content search; raises a problem for a bad query."""
+        """The root and the filter of a content search; raises a problem for an invalid query."""
         check_pattern(query)
         check_place(query.place)
         root = self._roots[query.place.root]
@@ -72,7 +72,7 @@ class TextEngine(Protocol):
 async def grep_text(
     open_engine: Callable[[str], TextEngine], query: GrepQuery, text: str
 ) -> GrepFound:
-    """Search a text like a file; results carry the query's own path."""
+    """Search a text as if it were a file; results have the query's own path."""
     with TemporaryDirectory(prefix="handrail-text-") as directory:
         real = await anyio.to_thread.run_sync(_put, directory, text)
         engine = open_engine(real)
@@ -89,7 +89,7 @@ async def grep_text(
 
 
 def _put(directory: str, text: str) -> str:
-    """Write the text into the directory; returns the directory's resolved path."""
+    """Write the text into the directory; return the directory's resolved path."""
     real = os.path.realpath(directory)
     # A file with NUL bytes would count as binary.
     data = text.replace("\0", "\ufffd").encode("utf-8", "replace")

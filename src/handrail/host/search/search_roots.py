@@ -1,7 +1,7 @@
-"""The roots of a search: a handle each, and opening that never leaves one.
+"""The roots of a search: one handle each, and opening that never leaves the root.
 
-Every name is opened beneath a handle without following links, so a directory that is exchanged for
-a link leads nowhere.
+Every name is opened beneath a handle without following links, so a directory that was replaced by a
+link cannot be entered.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class SearchRoot:
     fd: int
     prefix: str
     hidden: tuple[str, ...] = ()
-    # Further absolute paths that lead to it.
+    # Other absolute paths that lead to the root.
     aliases: tuple[str, ...] = ()
 
     def show(self, rel: str) -> str:
-        """The path as shown to the model: relative in the workspace, absolute elsewhere.
+        """Return the path as shown to the model: relative in the workspace, absolute elsewhere.
 
         A name that is not UTF-8 is shown with replacement characters; it cannot be requested.
         """
@@ -46,10 +46,10 @@ def open_roots(
     handles: Sequence[int] = (),
     aliases: Sequence[tuple[str, str]] = (),
 ) -> tuple[SearchRoot, ...]:
-    """A handle per root (canonical paths), the workspace first.
+    """Open a handle per root (canonical paths), the workspace first.
 
-    `handles` are existing handles of the roots: then exactly these directories are searched.
-    Raises OSError if one is not a directory, or reached through a link.
+    If `handles` are given, they are duplicated, so that exactly these directories are searched.
+    Raises OSError if one is not a directory, or is reached through a link.
     """
     roots: list[SearchRoot] = []
     try:
@@ -113,7 +113,7 @@ def open_beneath(root: SearchRoot, rel: str) -> int | None:
 
 
 def repository_above(root: str) -> tuple[str, ...]:
-    """The directories above a root up to the top of its git repository, nearest first.
+    """Return the directories above a root up to the top of its git repository, nearest first.
 
     Empty if the root is the top or lies in no repository.
     """
@@ -136,5 +136,5 @@ def _open_root(path: str) -> int:
 
 
 def _above_pipes(handle: int) -> int:
-    """A duplicate above 2: a child that starts in it has its pipes at 0, 1 and 2."""
+    """Return a duplicate above 2: a child that starts in it has its pipes at 0, 1 and 2."""
     return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 _RECORD: Final = struct.Struct(">32sQQ")
 _MOST_BYTES: Final = 64 << 20
@@ -23,12 +23,9 @@ _INDEX: Final = ".index"
 _APPEND: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class PackPosition(NamedTuple):
-    """Where a content is: number of the pack, first byte, length."""
-
-    pack: int
-    offset: int
-    length: int
+# Number of the pack, first byte, length. A plain tuple, because the garbage collector does not track
+# it, and a first look at a tree makes one for every file.
+PackPosition = tuple[int, int, int]
 
 
 class ContentPacks:
@@ -36,14 +33,14 @@ class ContentPacks:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        # Hashes of contents that found no room after they were added.
+        # Hashes of contents for which there was no room after they were added.
         self.lost: set[str] = set()
         self._found: dict[str, PackPosition] | None = None
-        # Contents that are not written yet, and index records that are not.
+        # Contents that are not written yet, and the hashes of those that are not in an index.
         self._group: list[bytes] = []
         self._group_bytes = 0
-        self._unsaved: list[tuple[str, PackPosition]] = []
-        # The pack that is written: its number, handle and length.
+        self._unsaved: list[str] = []
+        # The pack that is being written: its number, handle and length.
         self._number = 0
         self._handle = -1
         self._end = 0
@@ -52,46 +49,52 @@ class ContentPacks:
         return digest in self._positions()
 
     def add(self, digest: str, data: bytes) -> None:
-        """Append a content unless it is there. If OSError is raised, this content is not added,
-        and those of the last calls may be `lost`.
+        """Append a content unless it is stored already. If OSError is raised, this content is not
+        added, and those of the last calls may be `lost`.
         """
         found = self._found if self._found is not None else self._positions()
         if digest not in found:
             self._append(digest, data, found)
 
     def read(self, digest: str) -> bytes | None:
-        """The content, unchecked; None if there is none."""
+        """Return the content, unchecked; None if there is none."""
         position = self._positions().get(digest)
         if position is None:
             return None
         try:
             self._write_group()
-            with self._path(position.pack, _DATA).open("rb") as file:
-                file.seek(position.offset)
-                return file.read(position.length)
+            pack, offset, length = position
+            with self._path(pack, _DATA).open("rb") as file:
+                file.seek(offset)
+                return file.read(length)
         except OSError:
             return None
 
     def flush(self) -> None:
-        """Write everything for later processes. Raises OSError; what has no room is `lost`."""
+        """Write everything for later processes. Raises OSError; contents without room are
+        `lost`.
+        """
         with suppress(OSError):
             self._write_group()
+        found = self._positions()
         while self._unsaved:
-            number = self._unsaved[0][1].pack
-            part = [one for one in self._unsaved if one[1].pack == number]
+            number = found[self._unsaved[0]][0]
+            part = [one for one in self._unsaved if found[one][0] == number]
             with self._path(number, _INDEX).open("ab") as file:
-                file.write(b"".join(_pack_record(*one) for one in part))
-            self._unsaved = [one for one in self._unsaved if one[1].pack != number]
+                file.write(b"".join(_pack_record(one, found[one]) for one in part))
+            self._unsaved = [one for one in self._unsaved if found[one][0] != number]
 
     def sweep(self, needed: set[str]) -> None:
-        """Remove packs of which less than half is needed, after copying it. Raises OSError."""
+        """Remove packs of which less than half is needed, after copying that part. Raises
+        OSError.
+        """
         self.close()
         packs: dict[int, list[tuple[str, PackPosition]]] = {one: [] for one in self._numbers()}
         for digest, position in self._positions().items():
-            packs.setdefault(position.pack, []).append((digest, position))
+            packs.setdefault(position[0], []).append((digest, position))
         for number, contents in packs.items():
             live = [digest for digest, _ in contents if digest in needed]
-            size = sum(position.length for digest, position in contents if digest in needed)
+            size = sum(length for digest, (_, _, length) in contents if digest in needed)
             with suppress(FileNotFoundError):
                 if 2 * size >= self._path(number, _DATA).stat().st_size > 0:
                     continue
@@ -103,7 +106,7 @@ class ContentPacks:
                 self._path(number, suffix).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Write the index and close the pack that is written. Raises OSError."""
+        """Write the index and close the pack that is being written. Raises OSError."""
         self.flush()
         handle, self._handle = self._handle, -1
         if handle >= 0:
@@ -113,9 +116,8 @@ class ContentPacks:
         if self._handle < 0 or self._end >= _MOST_BYTES:
             self._begin()
         length = len(data)
-        position = PackPosition(self._number, self._end, length)
-        found[digest] = position
-        self._unsaved.append((digest, position))
+        found[digest] = self._number, self._end, length
+        self._unsaved.append(digest)
         self._group.append(data)
         self._end += length
         self._group_bytes += length
@@ -134,11 +136,12 @@ class ContentPacks:
         except OSError:
             self._end = start
             os.ftruncate(self._handle, start)
-            lost = [one for one in self._unsaved if _is_behind(one[1], self._number, start)]
+            found = self._positions()
+            lost = [one for one in self._unsaved if found[one][:2] >= (self._number, start)]
             self._unsaved = self._unsaved[: len(self._unsaved) - len(lost)]
-            self.lost.update(digest for digest, _ in lost)
-            for digest, _ in lost:
-                self._positions().pop(digest)
+            self.lost.update(lost)
+            for digest in lost:
+                del found[digest]
             raise
 
     def _move(self, digests: list[str]) -> None:
@@ -177,7 +180,7 @@ class ContentPacks:
         # A crash may have cut the last record.
         whole = len(data) - len(data) % _RECORD.size
         for own, offset, length in _RECORD.iter_unpack(data[:whole]):
-            yield own.hex(), PackPosition(number, offset, length)
+            yield own.hex(), (number, offset, length)
 
     def _numbers(self) -> list[int]:
         return sorted(
@@ -188,9 +191,6 @@ class ContentPacks:
         return self._directory / f"{number:08d}{suffix}"
 
 
-def _is_behind(position: PackPosition, pack: int, offset: int) -> bool:
-    return position.pack == pack and position.offset >= offset
-
-
 def _pack_record(digest: str, position: PackPosition) -> bytes:
-    return _RECORD.pack(bytes.fromhex(digest), position.offset, position.length)
+    _, offset, length = position
+    return _RECORD.pack(bytes.fromhex(digest), offset, length)

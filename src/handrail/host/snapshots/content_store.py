@@ -1,4 +1,4 @@
-"""Copies of file contents by SHA-256: a private file each, or in packs if they are small.
+"""Copies of file contents by SHA-256: each in a private file, or in packs if they are small.
 
 A copy is never a hard link to a file of the workspace, which a program could change in place.
 Copies are not synced: they survive the end of the process but not a power failure, so the hash is
@@ -46,7 +46,7 @@ class ContentStore:
         self._folders: set[str] = set()
 
     def take(self, source: int, size: int) -> str:
-        """Copy the first `size` bytes of an open file; returns the hash. Raises OSError."""
+        """Copy the first `size` bytes of an open file; return the hash. Raises OSError."""
         if size >= _WORTH_SHARING and self._shares is not False:
             digest = self._share(source)
             if digest is not None:
@@ -75,7 +75,7 @@ class ContentStore:
         return digest
 
     def load(self, digest: str) -> bytes | None:
-        """The content with this hash; None if the copy is missing or damaged."""
+        """Return the content with this hash; None if the copy is missing or damaged."""
         data = None if self._packs is None else self._packs.read(digest)
         try:
             data = Path(self._path(digest)).read_bytes() if data is None else data
@@ -84,7 +84,9 @@ class ContentStore:
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
     def read_parts(self, digest: str) -> Iterator[bytes]:
-        """The content in pieces. Raises OSError if the copy is missing, at the end if damaged."""
+        """Yield the content in pieces. Raises OSError if the copy is missing, at the end if it is
+        damaged.
+        """
         state = hashlib.sha256()
         with Path(self._path(digest)).open("rb") as copy:
             while part := copy.read(_CHUNK):
@@ -94,7 +96,7 @@ class ContentStore:
             raise OSError(errno.EIO, "the kept copy is damaged")
 
     def export(self, digest: str, size: int, blobs: Blobs) -> bool:
-        """Add a content to `blobs`, as a hard link to the copy where possible. False if the
+        """Add a content to `blobs`, as a hard link to the copy where possible. Returns False if the
         copy is missing or damaged, or there is no room.
         """
         data = self.load(digest)
@@ -106,7 +108,7 @@ class ContentStore:
                 if self._packs is not None and digest in self._packs:
                     _write_new(target, data)
                 else:
-                    # Our copy is never written again.
+                    # The copy is never written again.
                     os.link(self._path(digest), target)
             except FileExistsError:
                 if _has_size(target, size):
@@ -123,7 +125,7 @@ class ContentStore:
         return True
 
     def sweep(self, needed: set[str]) -> None:
-        """Remove every copy but these; packs stay while half of them is needed."""
+        """Remove all other copies; a pack stays while half of it is needed."""
         with suppress(OSError):
             if self._packs is not None:
                 self._packs.sweep(needed)
@@ -132,8 +134,8 @@ class ContentStore:
                     path.unlink(missing_ok=True)
 
     def flush(self) -> set[str]:
-        """Make sure that a later process finds all copies, also after a crash of this one.
-        Returns the hashes of copies for which there was no room. Raises OSError.
+        """Make sure that a later process finds all copies, even after a crash of this one. Returns
+        the hashes of copies for which there was no room. Raises OSError.
         """
         if self._packs is None:
             return set()
@@ -166,8 +168,8 @@ class ContentStore:
             yield from list(folder.iterdir()) if folder.is_dir() else [folder]
 
     def _share(self, source: int) -> str | None:
-        """Make a copy that shares its blocks with the file; None where the file system cannot.
-        The copy is hashed, not the file, which may be written meanwhile.
+        """Make a copy that shares its blocks with the file; return None if the file system cannot.
+        The copy is hashed, because the file may be written meanwhile.
         """
         temp = self._temp()
         handle = os.open(temp, _NEW, 0o600)
@@ -217,7 +219,7 @@ class ContentStore:
 
 
 def read_all(source: int, size: int) -> bytes:
-    """At most `size` bytes of an open file. The caller detects growth by a second stat."""
+    """Return at most `size` bytes of an open file. The caller detects growth by a second stat."""
     data = os.read(source, size if size < _CHUNK else _CHUNK) if size else b""
     if len(data) == size or not data:
         return data
@@ -248,7 +250,7 @@ def _has_size(path: str, size: int) -> bool:
 
 
 def _write_new(target: str, data: bytes) -> None:
-    """Write a file whole or not at all, unsynced; raises FileExistsError."""
+    """Write a file completely or not at all, unsynced; raises FileExistsError."""
     folder, _, name = target.rpartition("/")
     temp = f"{folder}/.{name}.{os.getpid()}.{next(_numbers)}"
     handle = os.open(temp, _NEW, 0o600)

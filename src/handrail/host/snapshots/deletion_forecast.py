@@ -1,4 +1,4 @@
-"""Forecasts which deleted files could not be restored, before a command runs.
+"""Forecasts, before a command runs, which deleted files could not be restored.
 
 The files are only listed in a question; nothing is copied.
 """
@@ -28,7 +28,7 @@ from handrail.host.snapshots.entries import LONGEST_TARGET
 
 _GIT: Final = ".git"
 _GLOB: Final = re.compile(r"[*?\[]")
-# Files listed in a question; no more are searched.
+# The number of files listed in a question; the search ends there.
 _MOST: Final = 20
 
 
@@ -43,7 +43,7 @@ class DeletionForecast:
         self._hidden = frozenset(hidden)
 
     def unkept(self, removals: Sequence[Removal]) -> list[UnkeptFile]:
-        """The first few files that could not be restored; empty if all could."""
+        """Return the first few files that could not be restored; empty if all could."""
         found: list[UnkeptFile] = []
         size = 0
         for files, (path, info) in enumerate(self._entries(removals), 1):

@@ -1,7 +1,7 @@
 """The index of a tree: what is known of each entry.
 
 An entry counts as unchanged only if its whole signature is equal, and only if the signature was
-older than one clock tick when taken; otherwise the file is read again.
+older than one clock tick when it was taken; otherwise the file is read again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handrail.core.ports.snapshots import (
 )
 from handrail.host.files.reading import TICK_NS, is_settled
 
-# File systems that stamp a directory with every entry that is added or removed.
+# File systems that update a directory's stamp with every entry that is added or removed.
 _STAMPING: Final = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "overlay", "zfs", "bcachefs"}
 )
@@ -50,8 +50,8 @@ SPECIAL: Final = "?"
 
 
 class TreeEntry(NamedTuple):
-    """One indexed entry. `proof` is the signature, or None if it proves nothing. `what` is a
-    digest, a marker of `REASONS`, or a link target.
+    """One indexed entry. `proof` is the signature, or None if an equal signature would prove
+    nothing. `what` is a digest, a marker of `REASONS`, or a link target.
     """
 
     proof: Signature | None
@@ -69,7 +69,7 @@ Listing = dict[str, TreeEntry]
 
 @dataclass(slots=True)
 class StorageUsage:
-    """Totals over all roots; `stale`: bytes of copies that no entry refers to."""
+    """Totals over all roots; `stale` are the bytes of copies to which no entry refers."""
 
     files: int = 0
     size: int = 0
@@ -78,14 +78,14 @@ class StorageUsage:
 
 @dataclass(slots=True)
 class TreeIndex:
-    """The entries of one root by directory; `left`: incomplete directories, and why."""
+    """The entries of one root by directory; `left` are incomplete directories with the reasons."""
 
     usage: StorageUsage
     listings: dict[str, Listing] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     # Directories changed since the manifest was saved.
     dirty: set[str] = field(default_factory=set)
-    # Path → device and inode of files with hard links, before a program.
+    # Maps paths to device and inode, for files with hard links before a program.
     linked: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def put(self, rel: str, name: str, entry: TreeEntry) -> None:
@@ -111,14 +111,14 @@ class TreeIndex:
             self.dirty.add(rel)
 
     def mark_lost(self, digests: set[str]) -> None:
-        """Mark entries whose copies were not written for want of room."""
+        """Mark entries whose copies were not written because there was no room."""
         for rel in tuple(self.dirty):
             for name, entry in tuple(self.listings.get(rel, {}).items()):
                 if is_kept(entry) and entry.what in digests:
                     self.put(rel, name, TreeEntry(None, entry.signature, "!room"))
 
     def count_in(self, usage: StorageUsage) -> TreeIndex:
-        """Count the entries in `usage`, which roots share; returns itself."""
+        """Count the entries in `usage`, which roots share; return this object."""
         self.usage = usage
         for listing in self.listings.values():
             usage.files += len(listing)
@@ -153,18 +153,18 @@ def folder_entry(mode: int) -> TreeEntry:
 
 
 def is_kept(entry: TreeEntry) -> bool:
-    """Whether its content was copied."""
+    """Return whether the content was copied."""
     return stat.S_ISREG(entry.mode) and not entry.what.startswith("!")
 
 
 def kept_bytes(entry: TreeEntry) -> int:
-    """The bytes of its copy."""
+    """Return the bytes of the copy."""
     _, signature, what = entry
     return signature[3] if stat.S_ISREG(signature[4]) and what[0] != "!" else 0
 
 
 def file_state(entry: TreeEntry, links: int = 1) -> FileState:
-    """The entry as `FileState`."""
+    """Return the entry as `FileState`."""
     form = Form.of(entry.mode)
     why = REASONS.get(entry.what, "") if form is Form.FILE else ""
     if form is Form.LINK and len(entry.what) > LONGEST_TARGET:
@@ -200,7 +200,7 @@ class DirectoryStamps:
         self._stamping: dict[int, bool] = {}
 
     def take(self, info: os.stat_result) -> Stamp | None:
-        """The stamp to compare with later; None if an equal stamp would prove nothing."""
+        """Return the stamp to compare with later; None if an equal stamp would prove nothing."""
         usable = is_settled(info.st_ctime_ns) and self._updates_stamps(info.st_dev)
         return directory_stamp(info) if usable else None
 

@@ -39,6 +39,7 @@ _SKIPPED: Final = frozenset({".git"})
 File = tuple[int, int]
 Name = tuple[int, str]
 
+_OPEN: Final = READ | os.O_NOFOLLOW
 _TRIES: Final = 3
 _REPORTED: Final = 256
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -79,14 +80,14 @@ class EntryReader:
         self._started = started_ns
         self._freed = 0
         self._copied = 0
-        # The directory of the last entry, and whether what is in it holds secrets.
+        # The directory of the last entry, and whether the files in it are sensitive.
         self._folder: tuple[str, bool] = ("", False)
 
     def read(
         self, rel: str, handle: int, name: str, info: os.stat_result, freed: int = 0
     ) -> EntryReading | None:
-        """Read an entry of an open directory; None if it is gone or was replaced. `freed` are the
-        bytes of the copy that it replaces.
+        """Read an entry of an open directory; return None if it was removed or replaced. `freed`
+        are the bytes of the copy that it replaces.
         """
         self._freed = freed
         if stat.S_ISREG(info.st_mode):
@@ -111,7 +112,7 @@ class EntryReader:
             proof = None if reason == "!room" else signature
             return EntryReading(TreeEntry(proof, signature, reason), info.st_nlink)
         try:
-            source = os.open(name, READ | os.O_NOFOLLOW, dir_fd=handle)
+            source = os.open(name, _OPEN, dir_fd=handle)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -126,8 +127,8 @@ class EntryReader:
     def _content(
         self, source: int, info: os.stat_result, signature: Signature
     ) -> EntryReading | None:
-        """Copy an open file; `info` is from before it was opened, and equal after the copy unless
-        the file changed or was replaced.
+        """Copy an open file; `info` was read before it was opened, and is equal after the copy
+        unless the file changed or was replaced.
         """
         for attempt in range(_TRIES):
             if attempt:
@@ -168,7 +169,7 @@ class EntryReader:
         return holds_secrets or is_sensitive_name(name)
 
     def _reason(self, size: int) -> str:
-        """Why a content of this size is not copied; "" if it is."""
+        """Return why a content of this size is not copied; "" if it is."""
         limits = self._limits
         if size > limits.file_bytes:
             return "!large"
@@ -177,7 +178,7 @@ class EntryReader:
 
 
 def _short(target: str) -> str:
-    """A link target; a long one is shortened and gets a hash."""
+    """Return a link target; a long one is shortened, with a hash."""
     if len(target) <= LONGEST_TARGET:
         return target
     digest = hashlib.sha256(os.fsencode(target)).hexdigest()
@@ -191,8 +192,8 @@ def find_other_names(
     *,
     everywhere: bool,
 ) -> dict[Name, OtherNames]:
-    """For each removed file that had hard links: its inode, and the remaining names. `everywhere`:
-    the indexes are partial, so the roots are searched.
+    """Return for each removed file that had hard links its inode and the remaining names.
+    `everywhere`: the indexes are partial, so the roots are searched.
     """
     gone = {(one.root, one.rel) for one in deltas if one.after is None}
     files = {key: trees[key[0]].linked[key[1]] for key in gone if key[1] in trees[key[0]].linked}

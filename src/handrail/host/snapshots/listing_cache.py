@@ -42,8 +42,8 @@ ReadEntries = Callable[[str, Iterator[os.DirEntry[str]]], L]
 
 
 class FolderVisit(NamedTuple, Generic[L]):
-    """One directory of a walk. `listing` is None if it was not listed: `error` says why, and
-    is None too if the limits of the pass were reached.
+    """One directory of a walk. `listing` is None if it was not listed: `error` says why, and is
+    None too if the limits of the pass were reached.
     """
 
     path: str
@@ -60,7 +60,7 @@ class ListingCache(Generic[L]):
         self._known: dict[str, tuple[Stamp | None, L]] = {}
 
     def begin(self, *, max_folders: int, max_entries: int) -> ListingPass[L]:
-        """Start a pass that visits at most so many directories and entries."""
+        """Start a pass that visits at most this many directories and entries."""
         return ListingPass(self._stamps, self._known, max_folders, max_entries)
 
     def finish(self, done: ListingPass[L]) -> None:
@@ -92,10 +92,10 @@ class ListingPass(Generic[L]):
         skipped: AbstractSet[str] = frozenset(),
         visit_last: Callable[[str], bool] = lambda _: False,
     ) -> Iterator[FolderVisit[L]]:
-        """Visit `start` and the directories its listings name, upper ones first.
+        """Visit `start` and the directories that its listings name, upper ones first.
 
-        What lies in directories for which `visit_last` is true comes after everything else, so
-        that the limits are reached there first; it must be true for all directories below too.
+        Directories for which `visit_last` is true are visited after all others, so that the limits
+        are reached there first; it must be true for all directories below them too.
         """
         queue, last = [start], list[str]()
         # Both lists grow during the loop.
@@ -125,7 +125,7 @@ class ListingPass(Generic[L]):
         handle = source.open_folder(path)
         try:
             info = os.fstat(handle)
-            # Taken before the entries are read: a later change makes the stamp differ.
+            # Taken before the entries are read, so that a later change makes the stamp differ.
             stamp = self._stamps.take(info)
             with os.scandir(handle) as entries:
                 listing = read(path, entries)

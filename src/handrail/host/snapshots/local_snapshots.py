@@ -31,13 +31,13 @@ _MOST_BYTES: Final = 128 << 20
 
 
 def create_write_log(directory: Path) -> str:
-    """Path of a new write log; creates its directory."""
+    """Return the path of a new write log; create its directory."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(directory / os.urandom(8).hex())
 
 
 def read_write_log(path: str) -> ObservedWrites | None:
-    """Read and remove a write log; None if it was not written."""
+    """Read and remove a write log; return None if it was not written."""
     try:
         with Path(path).open("rb") as file:
             text = file.read(_MOST_BYTES)
@@ -68,7 +68,7 @@ def parse(text: bytes) -> ObservedWrites:
     return ObservedWrites(files, tuple(trees), blind=blind)
 
 
-# Unreferenced copies may use this much before they are removed.
+# The bytes that unreferenced copies may use before they are removed.
 _MOST_STALE: Final = 64 << 20
 
 
@@ -79,7 +79,7 @@ class PendingSnapshot:
     scopes: tuple[tuple[int, str], ...] | None
     trees: dict[str, TreeIndex]
     usage: StorageUsage
-    # Repository → mark of its history; None: not recorded yet.
+    # Maps repositories to the marks of their histories; None if not recorded yet.
     repositories: dict[str, tuple[int, ...]] | None = None
     position: ManifestPosition | None = None
 
@@ -120,7 +120,7 @@ class LocalSnapshots:
         scopes: Sequence[tuple[int, str]] | None,
         progress: Callable[[int], None] | None = None,
     ) -> PendingSnapshot:
-        """Take a snapshot of these paths, None: of all roots, copying new contents. `progress`
+        """Take a snapshot of these paths, or of all roots if None, copying new contents. `progress`
         is called with the number of files copied so far. Raises OSError.
         """
         with self._lock:
@@ -139,7 +139,7 @@ class LocalSnapshots:
             return before
 
     def diff(self, before: PendingSnapshot) -> TreeDiff:
-        """What changed since the snapshot. Raises OSError."""
+        """Return what changed since the snapshot. Raises OSError."""
         with self._lock:
             place = self._open()
             changes = self._compare(before, collects=True)
@@ -169,20 +169,20 @@ class LocalSnapshots:
             return kept
 
     def new_write_log(self) -> str:
-        """Path of a new write log for the tracer."""
+        """Return the path of a new write log for the tracer."""
         with self._lock:
             return create_write_log(self._open().directory / "notes")
 
     def read_write_log(self, notes: str) -> ObservedWrites | None:
-        """The content of a write log; None if there was no tracer."""
+        """Return the content of a write log; None if there was no tracer."""
         return read_write_log(notes)
 
     def is_only_runtime(self) -> bool:
-        """Whether no other runtime is open on these roots."""
+        """Return whether no other runtime is open on these roots."""
         return self._presence.is_only_runtime()
 
     def crash_reference(self, before: PendingSnapshot, notes: str) -> Mapping[str, Any]:
-        """A reference by which a snapshot is found after a crash."""
+        """Return a reference by which a snapshot is found after a crash."""
         if before.position is None or self._place is None:
             return {}
         slot = self._place.directory.name
@@ -192,8 +192,8 @@ class LocalSnapshots:
     def diff_since(
         self, reference: Mapping[str, Any]
     ) -> tuple[TreeDiff, ObservedWrites | None] | None:
-        """What changed since a snapshot of an ended runtime, and what its program was seen to
-        write; None if the snapshot is lost. Raises OSError.
+        """Return what changed since a snapshot of an ended runtime, and which writes of its program
+        were traced; None if the snapshot is lost. Raises OSError.
         """
         with self._lock:
             place = self._reopen(str(reference.get("slot", "")))
@@ -219,19 +219,19 @@ class LocalSnapshots:
             return self._compare(before, collects=True, contents=place.contents), noted
 
     def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
-        """Add a copied content to `blobs`; False if the copy is lost or there is no room."""
+        """Add a copied content to `blobs`; return False if the copy is lost or there is no room."""
         with self._lock:
             places = (self._open(), *self._gone)
             return any(one.contents.export(digest, size, blobs) for one in places)
 
     def close(self) -> None:
-        """Release the store; its copies stay for the next runtime, unless temporary."""
+        """Release the store; its copies stay for the next runtime, unless it is temporary."""
         with self._lock:
             self._presence.close()
             for place, position in self._compared:
                 place.manifest.forget(position)
             if self._place is not None:
-                # The next runtime has no record of them.
+                # The next runtime has no record of these copies.
                 self._tidy(self._place, 0)
             for place in (*self._gone, *([] if self._place is None else [self._place])):
                 place.close()
@@ -319,7 +319,7 @@ class LocalSnapshots:
             self._usage.stale = 0
 
     def _open(self) -> SnapshotStore:
-        """The store of this runtime: the first that is free."""
+        """Return the store of this runtime: the first free one."""
         place = self._place
         if place is None:
             place = claim_any(self._home)
@@ -327,7 +327,7 @@ class LocalSnapshots:
         return place
 
     def _reopen(self, slot: str) -> SnapshotStore | None:
-        """The store of an ended runtime; None if it is in use or missing."""
+        """Return the store of an ended runtime; None if it is in use or missing."""
         known = [one for one in (self._place, *self._gone) if one is not None]
         found = next((one for one in known if one.directory.name == slot), None)
         if found is None and slot.isdigit() and (self._home / slot).is_dir():

@@ -18,7 +18,7 @@ from handrail.host.snapshots.entries import Listing, StorageUsage, TreeEntry, Tr
 _HEADER: Final = {"shadow": 1}
 _PREFIX: Final = "manifest-"
 _APART: Final = "look-"
-# Files that a crash left and no runtime recovered by then are removed.
+# Files that a crash left and that no runtime has recovered after this time are removed.
 _FORGOTTEN_S: Final = 30 * 86_400
 # A file with more lines per directory than this is rewritten.
 _WASTE: Final = 4
@@ -49,7 +49,7 @@ class SnapshotStore:
 
 
 def claim_any(home: Path) -> SnapshotStore:
-    """The first free store; raises OSError if there is none."""
+    """Return the first free store; raises OSError if there is none."""
     for number in range(_SLOTS):
         place = claim(home / str(number))
         if place is not None:
@@ -58,7 +58,7 @@ def claim_any(home: Path) -> SnapshotStore:
 
 
 def claim(directory: Path) -> SnapshotStore | None:
-    """The store in this directory; None if it is in use. Raises OSError."""
+    """Return the store in this directory; None if it is in use. Raises OSError."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(directory / LOCK, _FLAGS, 0o600)
     try:
@@ -70,7 +70,7 @@ def claim(directory: Path) -> SnapshotStore | None:
 
 
 def remove_unused_stores(home: Path, before_ns: int, *, dry_run: bool) -> int:
-    """Empty, or only measure, the free stores last used before a time; returns the bytes."""
+    """Empty, or only measure, the free stores that were last used before a time; the bytes."""
     freed = 0
     for directory in _used_before(home, before_ns):
         try:
@@ -94,7 +94,7 @@ def _used_before(home: Path, before_ns: int) -> Iterator[Path]:
 
 
 def _last_used_ns(directory: Path) -> int:
-    """When the manifest was last written; 0 if never."""
+    """Return when the manifest was last written; 0 if never."""
     found = [0]
     with suppress(OSError):
         found += [one.stat().st_mtime_ns for one in directory.iterdir() if one.name != LOCK]
@@ -127,7 +127,7 @@ class ManifestPosition(NamedTuple):
 
 
 class Manifest:
-    """The manifest of one store; the user holds the store's lock."""
+    """The manifest of one store, for the holder of the store's lock."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -135,11 +135,11 @@ class Manifest:
         self._path: Path | None = None
         # Hashes used by roots in the file that are not open now.
         self.elsewhere: frozenset[str] = frozenset()
-        # Positions that are needed later, also after a crash.
+        # Positions that are needed later, even after a crash.
         self.kept: list[ManifestPosition] = []
 
     def load(self, roots: Sequence[str]) -> dict[str, TreeIndex]:
-        """The indexes of these roots as last saved; empty ones if there are none."""
+        """Return the indexes of these roots as last saved; empty ones if there are none."""
         newest = self._newest()
         trees: dict[str, TreeIndex] = {}
         if newest is not None:
@@ -152,7 +152,7 @@ class Manifest:
         return {root: trees.get(root, TreeIndex(usage)).count_in(usage) for root in roots}
 
     def load_position(self, position: ManifestPosition) -> dict[str, TreeIndex] | None:
-        """The indexes at a position; None if the file is gone."""
+        """Return the indexes at a position; None if the file no longer exists."""
         path = self._directory / position.name
         if Path(position.name).name != position.name or not path.is_file():
             return None
@@ -176,7 +176,7 @@ class Manifest:
         return ManifestPosition(self._path.name, length)
 
     def save_apart(self, trees: Mapping[str, TreeIndex]) -> ManifestPosition | None:
-        """Save a partial snapshot until `forget`; None if it cannot be saved."""
+        """Save a partial snapshot until `forget`; return None if it cannot be saved."""
         lines = [line for root, tree in trees.items() for line in _all(root, tree)]
         path = self._directory / f"{_APART}{os.urandom(8).hex()}"
         try:
@@ -194,7 +194,7 @@ class Manifest:
                 (self._directory / Path(position.name).name).unlink(missing_ok=True)
 
     def apart(self) -> set[str]:
-        """Hashes still referenced by pending partial snapshots."""
+        """Return the hashes that pending partial snapshots still use."""
         needed: set[str] = set()
         oldest = time.time() - _FORGOTTEN_S
         for path in self._directory.glob(f"{_APART}*"):
@@ -236,7 +236,7 @@ def _create(path: Path, lines: bytes) -> None:
 def _all(root: str, tree: TreeIndex) -> Iterator[str]:
     for rel, listing in tree.listings.items():
         yield f"{_encode([root, rel, {name: _row(one) for name, one in listing.items()}])}\n"
-    # Also for an empty root, which was indexed.
+    # An empty root is saved too, because it was indexed.
     yield f"{_encode([root, tree.left])}\n"
 
 
@@ -254,7 +254,7 @@ def _row(entry: TreeEntry) -> list[Any]:
 
 
 def _read(path: Path, length: int | None) -> tuple[dict[str, TreeIndex], int, bool]:
-    """The indexes, the number of lines, and whether all lines were readable."""
+    """Return the indexes, the number of lines, and whether all lines were readable."""
     trees: dict[str, TreeIndex] = {}
     count, position = 0, 0
     with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:

@@ -34,7 +34,7 @@ _ENTER: Final = LIST | os.O_NOFOLLOW
 _DEEPEST: Final = 200
 TOO_DEEP: Final = "it lies too deep"
 CLOSED: Final = "it could not be entered"
-# Large and reproducible: walked last, as far as the limits allow.
+# Large and reproducible directories: walked last, as far as the limits allow.
 _LAST: Final = frozenset(
     {"node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__"}
 )
@@ -48,7 +48,7 @@ class _Level(NamedTuple):
 
 
 class IndexWalk:
-    """Updates the index of a root; `found` has the changes. `seed`: an index to reuse."""
+    """Updates the index of a root; `found` has the changes. `seed` is an index to reuse."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class IndexWalk:
         self._later: list[tuple[str, bool]] = []
         reader = EntryReader(services, seed, time.time_ns())
         self.found = DiffCollector(number, tree, services, reader, collects=collects)
-        # Filled before a program; unchanged afterwards.
+        # Filled before a program; not changed afterwards.
         self._linked: dict[str, tuple[int, int]] | None = None if collects else {}
         if self._linked is not None:
             tree.linked = self._linked
@@ -141,14 +141,14 @@ class IndexWalk:
     def _enter(self, levels: list[_Level], handle: int | None, rel: str, *, quiet: bool) -> None:
         if handle is None:
             return
-        # New entries cannot be told from entries that were not indexed.
+        # New entries cannot be distinguished from entries that were not indexed.
         quiet = quiet or rel in self._tree.left
         level = _Level(rel, handle, [], quiet)
         levels.append(level)
         level.folders.extend(self._visit(rel, handle, quiet=quiet))
 
     def _visit(self, rel: str, handle: int, *, quiet: bool) -> list[str]:
-        """Compare one directory; returns the directories in it."""
+        """Compare one directory; return the directories in it."""
         listing = self._tree.listings.get(rel)
         if listing is None:
             if not self.found.room:
@@ -223,7 +223,7 @@ class IndexWalk:
         try:
             return self._open(rel) if handle is None else os.open(name, _ENTER, dir_fd=handle)
         except OSError:
-            # Unreadable, or exchanged since it was listed.
+            # Unreadable, or replaced since it was listed.
             self.found.left[rel] = CLOSED
             return None
 
@@ -232,7 +232,7 @@ class IndexWalk:
 
 
 class DiffCollector:
-    """Updates the index of a root, entry by entry. `collects` False: changes are not collected.
+    """Updates the index of a root, entry by entry. If not `collects`, changes are not collected.
     `quiet`: new entries are not collected, because the directory was not indexed before.
     """
 
@@ -282,7 +282,7 @@ class DiffCollector:
             self._collect(rel, name, old, found.entry, quiet=quiet, links=found.links)
 
     def meet_folder(self, rel: str, name: str, info: os.stat_result, *, quiet: bool) -> bool:
-        """Update a directory; whether to enter it."""
+        """Update a directory; return whether to enter it."""
         old = self._old(rel, name)
         if old is None and not self.room:
             self.pass_over(rel, quiet=quiet)
@@ -343,7 +343,7 @@ def child_path(rel: str, name: str) -> str:
 
 
 def _same(old: TreeEntry, new: TreeEntry) -> bool:
-    """Whether type, mode and content are equal."""
+    """Return whether type, mode and content are equal."""
     if stat.S_IFMT(old.mode) != stat.S_IFMT(new.mode):
         return False
     unknown = stat.S_ISREG(old.mode) and "!" in (old.what[0], new.what[0])

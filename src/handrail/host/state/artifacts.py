@@ -1,7 +1,7 @@
-"""Large texts and tool files, stored outside the workspace.
+"""Stores large texts and tool files outside the workspace.
 
 Names come from calls, so they are made safe before they become paths. The oldest artifacts are
-removed when the quota is used up.
+removed when the quota is exceeded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.core.ports.machine import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
 from handrail.host.messages import ARTIFACT_GONE, ARTIFACT_NOT_KEPT, ARTIFACT_TOO_LARGE
@@ -31,8 +30,8 @@ class _StoredArtifact(NamedTuple):
 
 
 class DirectoryArtifacts:
-    """Stores artifacts as private files, or in memory without a directory. `spilled` returns where
-    programs then write long output.
+    """Stores artifacts as private files, or in memory if there is no directory. `spilled` returns
+    where programs then write long output.
     """
 
     def __init__(
@@ -40,17 +39,15 @@ class DirectoryArtifacts:
         directory: Path | None,
         *,
         quota_bytes: int = QUOTA_BYTES,
-        clock: Clock | None = None,
         spilled: Callable[[], str] | None = None,
     ) -> None:
         self._directory = directory
         self._quota_bytes = quota_bytes
-        self._clock = clock or SystemClock()
         self._memory: dict[str, bytes] = {}
         self._spilled = spilled
 
     def save(self, name: str, data: bytes) -> str:
-        """Store bytes under a safe form of the name; returns the reference.
+        """Store bytes under a safe form of the name; return the reference.
 
         Raises `too_large` if they exceed the quota, `unavailable` if the disk is full.
         """
@@ -70,33 +67,33 @@ class DirectoryArtifacts:
     def load(self, reference: str) -> bytes:
         """The artifact with this reference; raises `not_found`."""
         if not _REFERENCE.fullmatch(reference):
-            raise _gone(reference)
+            raise _missing_problem(reference)
         directory = self._directory
         if directory is None:
             if reference in self._memory:
                 return self._memory[reference]
             if self._spilled is None:
-                raise _gone(reference)
+                raise _missing_problem(reference)
             directory = Path(self._spilled())
         try:
             descriptor = os.open(directory / reference, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
-            raise _gone(reference) from error
+            raise _missing_problem(reference) from error
         with os.fdopen(descriptor, "rb") as file:
             return file.read()
 
     def sweep(self, older_than_s: float) -> int:
-        """Remove older artifacts; returns their number."""
+        """Remove older artifacts; return their number."""
         if self._directory is None:
             return 0
-        oldest = self._clock.now_ns() - int(older_than_s * 1e9)
-        old = [kept for kept in self._kept() if kept.mtime_ns < oldest]
+        oldest = SystemClock.now_ns() - int(older_than_s * 1e9)
+        old = [kept for kept in self._list_artifacts() if kept.mtime_ns < oldest]
         for kept in old:
             self._remove(kept.reference)
         return len(old)
 
     def _make_room(self, size: int) -> None:
-        kept = self._kept()
+        kept = self._list_artifacts()
         total = sum(one.size for one in kept) + size
         for one in kept:
             if total <= self._quota_bytes:
@@ -104,8 +101,8 @@ class DirectoryArtifacts:
             self._remove(one.reference)
             total -= one.size
 
-    def _kept(self) -> list[_StoredArtifact]:
-        """All artifacts, oldest first."""
+    def _list_artifacts(self) -> list[_StoredArtifact]:
+        """Return all artifacts, oldest first."""
         if self._directory is None:
             return [_StoredArtifact(0, len(data), name) for name, data in self._memory.items()]
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,7 +117,7 @@ class DirectoryArtifacts:
         return sorted(found)
 
     def remove(self, reference: str) -> None:
-        """Remove the artifact with this reference, if it is kept."""
+        """Remove the artifact with this reference, if it exists."""
         if _REFERENCE.fullmatch(reference):
             self._remove(reference)
 
@@ -143,5 +140,5 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def _gone(reference: str) -> ProblemRaised:
+def _missing_problem(reference: str) -> ProblemRaised:
     return ARTIFACT_GONE.error(reference=reference)

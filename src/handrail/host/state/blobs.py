@@ -1,4 +1,4 @@
-"""Old file contents by hash, in files next to the store."""
+"""Keeps old file contents by hash, in files next to the store."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from handrail.host.messages import BLOB_DAMAGED, BLOB_MISSING, BLOB_NOT_KEPT, BL
 
 QUOTA_BYTES: Final = 2 << 30
 _PACKED: Final = ".z"
-# Longer than writing one content takes.
+# Longer than it takes to write one content.
 _WRITTEN_S: Final = 86_400
 
 
 class DirectoryBlobs:
-    """One file per content, named by SHA-256; written once, durable, 0600.
+    """One file per content, named by SHA-256; written once, durable, mode 0600.
 
-    Beyond the quota nothing more is kept, and calls report that they cannot be undone. Contents
-    are never dropped to make room.
+    When the quota is reached, nothing more is kept, and calls report that they cannot be undone.
+    Contents are never dropped to make room.
     """
 
     def __init__(self, directory: Path, *, quota_bytes: int = QUOTA_BYTES) -> None:
@@ -32,10 +32,10 @@ class DirectoryBlobs:
         self._used: int | None = None
 
     def keep(self, content: Content) -> str:
-        """Keep a content; returns its hash. Costs nothing if it is kept already."""
+        """Keep a content; return its hash. Writes nothing if the content is kept already."""
         digest = content.digest
         target = self._directory / digest
-        if self._holds(digest):
+        if self._has_content(digest):
             return digest
         try:
             self._write(target, content)
@@ -47,7 +47,7 @@ class DirectoryBlobs:
         return digest
 
     def load(self, digest: str) -> bytes:
-        """The content with this hash. Raises `not_found` if it is missing or damaged,
+        """Return the content with this hash. Raises `not_found` if it is missing or damaged,
         `unavailable` on a disk error.
         """
         path = self._directory / digest
@@ -63,7 +63,9 @@ class DirectoryBlobs:
         return data
 
     def target(self, digest: str) -> str | None:
-        """The path to which a file can be moved instead of `keep`; None if only `keep` works."""
+        """Return the path to which a file can be moved instead of `keep`; None if only `keep`
+        works.
+        """
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
@@ -71,17 +73,17 @@ class DirectoryBlobs:
         return str(self._directory / digest)
 
     def adopted(self, size: int) -> None:
-        """Count a file of this size that was moved to its target."""
+        """Count a file of this size that was moved to the path from `target`."""
         self._count(size)
 
     def has_room(self, size: int) -> bool:
-        """Whether this many bytes more may be kept."""
+        """Return whether this many more bytes may be kept."""
         if self._used is None:
             self._used = self._measure()
         return self._used + size <= self._quota
 
     def pack(self) -> int:
-        """Compress contents; returns the bytes saved. Slow: not for use during a call."""
+        """Compress contents; return the bytes saved. Slow: not for use during a call."""
         saved = 0
         for path in self._files():
             if path.suffix != _PACKED and not path.name.startswith("."):
@@ -91,7 +93,7 @@ class DirectoryBlobs:
         return saved
 
     def could_free(self, promised: set[str]) -> int:
-        """The bytes that `drop_all_but` and then `pack` would free. Equally slow."""
+        """Return the bytes that `drop_all_but` and then `pack` would free. Equally slow."""
         return sum(
             self._saving(path) if path.stem in promised else _size(path)
             for path in self._files()
@@ -109,7 +111,7 @@ class DirectoryBlobs:
         self._used = None
         return freed
 
-    def _holds(self, digest: str) -> bool:
+    def _has_content(self, digest: str) -> bool:
         try:
             self.load(digest)
         except ProblemRaised:
@@ -120,7 +122,7 @@ class DirectoryBlobs:
         return sorted(self._directory.iterdir()) if self._directory.is_dir() else []
 
     def _measure(self) -> int:
-        # There may be very many: one at a time, without an object for each.
+        # There may be very many files, so they are read one at a time, without an object for each.
         try:
             with os.scandir(self._directory) as entries:
                 return sum(map(_entry_size, entries))
@@ -195,21 +197,21 @@ class MemoryBlobs:
             raise BLOB_MISSING.error(digest=digest) from None
 
     def target(self, digest: str) -> str | None:
-        """None: there is no path in memory."""
+        """Return None: there is no path in memory."""
         del digest
         return None
 
     def adopted(self, size: int) -> None:
-        """Never called: nothing can be moved here."""
+        """Do nothing: no file can be moved into memory."""
         del size
 
     def has_room(self, size: int) -> bool:
-        """Whether this many bytes more may be kept."""
+        """Return whether this many more bytes may be kept."""
         return self._used + size <= self._quota
 
 
 def _is_abandoned(path: Path, dead_s: float) -> bool:
-    """Whether a temporary file was last written so long ago that its writer is gone."""
+    """Whether a temporary file was last written so long ago that its writer must have ended."""
     try:
         return path.stat().st_mtime < dead_s
     except FileNotFoundError:
@@ -217,7 +219,7 @@ def _is_abandoned(path: Path, dead_s: float) -> bool:
 
 
 def _size(path: Path) -> int:
-    """The size of a file; 0 if another process has just removed or packed it."""
+    """Return the size of a file; 0 if another process has just removed or packed it."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -232,7 +234,7 @@ def _entry_size(entry: os.DirEntry[str]) -> int:
 
 
 def _packed(path: Path) -> bytes | None:
-    """The compressed content; None if compression does not pay."""
+    """Return the compressed content; None if compression saves too little."""
     content = Content(path.read_bytes())
     packed = zlib.compress(content.tobytes(), 6)
     # A damaged content is left alone; `load` reports it.

@@ -1,7 +1,7 @@
 """The user's state directory, outside every workspace, and checks that directories are private.
 
-A directory is trusted only if this user owns it, no other user has access and it is no link, checked
-on an open handle.
+A directory is trusted only if this user owns it, no other user has access and it is not a link;
+this is checked on an open handle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def config_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def workspace_state(root: str | Path, home: Path | None = None) -> Path:
-    """The private directory of one workspace, created if missing.
+    """Return the private directory of one workspace; create it if it is missing.
 
     Raises `unavailable` if it cannot be created or is not private.
     """
@@ -67,9 +67,9 @@ def private_directory(path: Path) -> Path:
 
 
 def ensure_outside(path: Path, roots: Sequence[str], home: Path | None = None) -> tuple[str, ...]:
-    """The directories that tools must not see because a root contains them.
+    """Return the directories that tools must not see because a root contains them.
 
-    The state home inside a root (the workspace is `$HOME`) is hidden. Any other directory inside a
+    A state home inside a root (the workspace is `$HOME`) is hidden. Any other directory inside a
     root is refused with `unavailable`: a workspace must not contain its own record.
     """
     place = os.path.realpath(path)

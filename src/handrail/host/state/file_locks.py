@@ -1,7 +1,7 @@
 """Locks between processes: one flock per bucket of keys, first come, first served.
 
 Buckets are locked in order, so two processes cannot deadlock. The kernel releases the locks of a
-process that ends. `_Bucket` says how processes wait.
+process that ends. `_Bucket` describes how processes wait.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _OFD_GET: Final[int | None] = getattr(fcntl, "F_OFD_GETLK", None)
 # struct flock: type, whence, start, length, pid.
 _RANGE: Final = struct.Struct("@hhqqi4x")
 _TO_THE_END: Final = 0
-# A lock file with more used numbers than this starts again, while no process waits.
+# A lock file with more used numbers than this starts at zero again while no process waits.
 _MOST_NUMBERS: Final = 64 * 1024
 
 _IN_CLOSE_WRITE: Final = 0x8
 _EVENT_BYTES: Final = 64 * 1024
 # Handles of inotify kept for the next wait.
 _MOST_IDLE: Final = 4
-# Of a killed process the file is closed a moment before its locks are released.
+# When a process is killed, its file is closed a moment before its locks are released.
 _RELEASE_DELAY_S: Final = 0.005
-# In case an event is lost.
+# A limit for each wait, in case an event is lost.
 _LONGEST_WAIT_S: Final = 0.25
 _WAIT_WITHOUT_EVENTS_S: Final = 0.01
 
@@ -64,7 +64,7 @@ class FileLocks:
         self._directory = directory
 
     async def acquire(self, keys: Sequence[str]) -> BucketLocks:
-        """Wait for all keys, each after the processes that came before; when cancelled, none is
+        """Wait for all keys, behind the processes that asked earlier; when cancelled, no lock is
         held. Raises `unavailable` if the lock directory cannot be used.
         """
         held = self.try_acquire(keys)
@@ -84,7 +84,8 @@ class FileLocks:
         return BucketLocks(buckets)
 
     def try_acquire(self, keys: Sequence[str]) -> BucketLocks | None:
-        """Lock all keys without waiting; None if another process holds or awaits one of them.
+        """Lock all keys without waiting; return None if another process holds or awaits one of
+        them.
 
         Raises `unavailable` if the lock directory cannot be used.
         """
@@ -108,11 +109,11 @@ class FileLocks:
 
 
 class _Bucket:
-    """An open lock file, and the place of this process in its queue.
+    """An open lock file, and the position of this process in its queue.
 
     To wait, a process appends a byte to the file and locks it; the position of the byte is its
-    number. It then waits for the process before it to close its wait file, one of a few that
-    all share: new directory entries would make every sync of the file system slower.
+    number. It then waits for its predecessor to close its wait file. All processes share a few wait
+    files, because new directory entries would make every sync of the file system slower.
     """
 
     __slots__ = ("_bucket", "_directory", "_handle", "_number", "_path", "_wait_file")
@@ -127,7 +128,7 @@ class _Bucket:
         self._wait_file = -1
 
     def try_lock(self) -> bool:
-        """Lock the bucket; False if another process has it."""
+        """Lock the bucket; return False if another process holds it."""
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -135,19 +136,19 @@ class _Bucket:
         return True
 
     def is_awaited(self) -> bool:
-        """Whether another process has a number."""
+        """Return whether another process has a number."""
         return self._find_number(1, _TO_THE_END) is not None
 
     async def wait(self) -> None:
         """Lock the bucket after the processes that asked for it before. Raises OSError."""
         self._take_number()
-        # What is awaited, and whether it has happened but is not visible yet.
+        # `woken`: an event arrived, so a release that is not visible yet will be in a moment.
         events, woken = _idle_events.pop() if _idle_events else _CloseEvents(), False
         try:
             while True:
                 before = self._predecessor()
                 watched = self._path if before is None else self._wait_path(before)
-                # Watched before the last look, so that no release is missed.
+                # Watch first and check afterwards, so that no release is missed.
                 events.watch(watched)
                 if self._predecessor() is None and self.try_lock():
                     return
@@ -167,7 +168,7 @@ class _Bucket:
             os.close(self._handle)
 
     def _take_number(self) -> None:
-        """Enter the queue, where the system has what is needed for one."""
+        """Enter the queue, if the system supports one."""
         if _OFD_SET is None:
             return
         if os.fstat(self._handle).st_size > _MOST_NUMBERS and not self.is_awaited():
@@ -175,13 +176,13 @@ class _Bucket:
         while not self._number:
             os.write(self._handle, b".")
             number = os.lseek(self._handle, 0, os.SEEK_CUR)
-            # Another process has it only if the file was truncated at this moment.
+            # Another process can hold this number only if the file was truncated at this moment.
             if self._lock_range(fcntl.F_WRLCK, number, 1):
                 self._number = number
         self._wait_file = os.open(self._wait_path(self._number), _FLAGS, 0o600)
 
     def _predecessor(self) -> int | None:
-        """The number of a process that is served first, the last of them where possible."""
+        """The number of a process that is served earlier, the last of them where possible."""
         last = self._number - 1
         if last < 1:
             return None
@@ -191,7 +192,7 @@ class _Bucket:
         return f"{self._directory}/wait-{(self._bucket + number) % _WAIT_FILES:02d}.lock"
 
     def _find_number(self, start: int, length: int) -> int | None:
-        """A number in this range that another process has."""
+        """Return a number in this range that another process holds."""
         if _OFD_GET is None:
             return None
         asked = _RANGE.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
@@ -199,7 +200,7 @@ class _Bucket:
         return None if kind == fcntl.F_UNLCK else int(found)
 
     def _lock_range(self, kind: int, start: int, length: int) -> bool:
-        """Lock or unlock a range; False if another process has locked it."""
+        """Lock or unlock a range; return False if another process has locked it."""
         if _OFD_SET is None:
             return True
         try:
@@ -210,8 +211,8 @@ class _Bucket:
 
 
 class _CloseEvents:
-    """Waits until a process closes a file that it had open for writing. Without inotify, or
-    when the user has no instance of it left, waits for a fixed time.
+    """Waits until a process closes a file that it had open for writing. Without inotify, or if the
+    user's inotify instances are used up, waits for a fixed time.
     """
 
     def __init__(self) -> None:
@@ -223,7 +224,7 @@ class _CloseEvents:
             self._handle = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def watch(self, path: str) -> None:
-        """Watch this file, and no longer the last one."""
+        """Watch this file instead of the last one."""
         if self._handle < 0 or path == self._path:
             return
         if self._watch >= 0:
@@ -234,7 +235,7 @@ class _CloseEvents:
             self._watch = self._libc.inotify_add_watch(self._handle, name, _IN_CLOSE_WRITE)
 
     async def wait(self, limit_s: float) -> bool:
-        """Wait for the next event; False if there was none in this time."""
+        """Wait for the next event; return False if there was none in this time."""
         import anyio
 
         if self._handle < 0 or self._watch < 0:
@@ -247,7 +248,9 @@ class _CloseEvents:
         return False
 
     def put_back(self) -> None:
-        """Stop watching and keep the handle: to close it, the kernel takes some milliseconds."""
+        """Stop watching; keep the handle for the next wait, because closing it takes
+        milliseconds.
+        """
         self.watch("")
         if self._handle < 0:
             return

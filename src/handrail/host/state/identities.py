@@ -1,5 +1,5 @@
-"""Identifies processes across machines and reboots and directories across renames, and marks that a
-runtime is present.
+"""Identifies processes across machines and reboots, directories across renames, and open
+runtimes.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _NANOSECONDS: Final = 88
 
 @cache
 def this_process() -> str:
-    """The identifier of this process, unique on all machines."""
+    """Return the identifier of this process, unique on all machines."""
     return process_name(os.getpid())
 
 
 def process_name(pid: int) -> str:
-    """Machine, boot, pid and start time: pids are reused."""
-    return f"{socket.gethostname()}/{_boot()}/{pid}/{_started(pid)}"
+    """Return machine, boot, pid and start time: pids alone are reused."""
+    return f"{socket.gethostname()}/{_boot()}/{pid}/{_start_time(pid)}"
 
 
 def may_still_run(owner: str) -> bool:
-    """Whether that process may be alive; true for other machines, but for processes of which
-    `note_ended` says otherwise.
+    """Return whether that process may be alive. True for a process of another machine, unless
+    `note_ended` was called for it.
     """
     host, _, rest = owner.partition("/")
     if host != socket.gethostname():
@@ -49,11 +49,11 @@ def may_still_run(owner: str) -> bool:
     if boot != _boot():
         return False
     pid, _, started = process.partition("/")
-    return pid.isdigit() and _started(int(pid)) == started != ""
+    return pid.isdigit() and _start_time(int(pid)) == started != ""
 
 
 def note_ended(owner: str) -> None:
-    """A process of another machine is known to have ended, by a lock that only it held."""
+    """Note that a process of another machine has ended, as shown by a lock that only it held."""
     _ENDED.add(owner)
 
 
@@ -65,7 +65,7 @@ def _boot() -> str:
         return "unknown"
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     try:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
@@ -88,9 +88,9 @@ def _alive_without_proc(pid: int) -> str:
 
 
 def folder_identity(path: str) -> str:
-    """An identifier of the directory; "" if there is none. It consists of the inode, which is
-    reused, and the time of birth where the file system keeps one; not of the device, whose number
-    can change at boot.
+    """Return an identifier of the directory; "" if there is none. It consists of the inode, which
+    is reused, and the time of birth where the file system keeps one; not of the device, whose
+    number can change at boot.
     """
     try:
         info = Path(path).stat()
@@ -142,11 +142,11 @@ class RuntimePresence:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
             if os.fstat(self._handle).st_nlink:
                 return
-            # Another runtime removed it as stale before it was locked.
+            # Another runtime removed the file as stale before it was locked.
             os.close(self._handle)
 
     def is_only_runtime(self) -> bool:
-        """Whether no other runtime is open. Files of crashed runtimes are removed."""
+        """Return whether no other runtime is open. Removes the files of crashed runtimes."""
         return not any(
             self._is_held(path) for path in self._directory.iterdir() if path.name != self._name
         )

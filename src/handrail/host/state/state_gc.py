@@ -22,7 +22,7 @@ _UNFINISHED_S: Final = 3600
 
 
 class GcReport(NamedTuple):
-    """Number and bytes of what was removed."""
+    """The number and the bytes of the removed files."""
 
     things: int = 0
     bytes: int = 0
@@ -34,8 +34,8 @@ def measure_state(directory: Path) -> dict[str, int]:
 
 
 def collect_garbage(directory: Path, before_ns: int, *, dry_run: bool) -> dict[str, GcReport]:
-    """Remove, or only measure, what is older: the quarantine, ended jobs, their temporary files,
-    and unfinished contents of crashed writers.
+    """Remove, or only measure, everything older than a time: the quarantine, ended jobs, their
+    temporary files, and unfinished contents of crashed writers.
     """
     found = {
         "quarantine": list(_older(directory / "quarantine", before_ns)),
@@ -51,7 +51,7 @@ def collect_garbage(directory: Path, before_ns: int, *, dry_run: bool) -> dict[s
 
 
 def remove_jobs(directory: Path, is_started_by: Callable[[str], bool]) -> None:
-    """Remove the records and outputs of ended jobs that calls with such ids have started."""
+    """Remove the records and outputs of ended jobs that were started by calls with matching ids."""
     for record in job_records.read_all_records(directory / "jobs"):
         job = record.job
         if is_started_by(job.call_id) and job.state is not JobState.RUNNING:
@@ -59,7 +59,7 @@ def remove_jobs(directory: Path, is_started_by: Callable[[str], bool]) -> None:
 
 
 def list_running_calls(directory: Path) -> Iterator[str]:
-    """The ids of the calls whose jobs run."""
+    """Return the ids of the calls whose jobs are running."""
     for record in job_records.read_all_records(directory / "jobs"):
         if record.job.state is JobState.RUNNING:
             yield record.job.call_id
@@ -99,7 +99,7 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _size(path: Path) -> int:
-    """The bytes of a file, or of all files below a directory; follows no link."""
+    """Return the bytes of a file, or of all files below a directory; follows no link."""
     total = 0
     with suppress(OSError):
         info = path.lstat()

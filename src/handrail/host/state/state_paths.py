@@ -10,8 +10,8 @@ from handrail.host.state.directories import private_directory, workspace_state
 
 
 class StatePaths(NamedTuple):
-    """The store and its directory; `directory` is None for a store in memory. What stands beside a
-    store on a server is kept on this machine, as the files of the workspace are.
+    """The store and its directory; `directory` is None for a store in memory. The files that belong
+    to a store on a server are kept on this machine, like those of the workspace.
     """
 
     store: str
@@ -31,8 +31,8 @@ class StatePaths(NamedTuple):
 def find_state_paths(
     root: Path, store: str | Path | None, beside_server: Path | None = None
 ) -> StatePaths:
-    """The state paths of a workspace. `beside_server` takes what stands beside a store on a server,
-    instead of the user's state directory.
+    """Return the state paths of a workspace. With a store on a server, its files are kept in
+    `beside_server` instead of the user's state directory.
     """
     if store is None:
         directory = workspace_state(root)
@@ -40,7 +40,8 @@ def find_state_paths(
     if str(store) == MEMORY:
         return StatePaths(MEMORY, None)
     if is_store_url(store):
-        # Apart from that of other stores: what one of them needs no more, another may need.
+        # Separate from the files of other stores: one store may no longer need a file that another
+        # needs.
         home = workspace_state(root) if beside_server is None else private_directory(beside_server)
         return StatePaths(str(store), home / f"{server_name(str(store))}.d")
     path = Path(store).absolute()

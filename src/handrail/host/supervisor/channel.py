@@ -1,7 +1,8 @@
-"""Programs that the runtime talks to: pipes to a program that a runner starts and ends.
+"""Programs that the runtime exchanges messages with: pipes to a program that a runner starts and
+ends.
 
-The runtime holds its ends of the pipes itself, so nothing is copied on the way and a program that
-is not listened to waits. The runner reads stderr, which nobody has to listen to.
+The runtime holds its ends of the pipes itself, so nothing is copied in between, and a program whose
+output is not read waits. The runner reads stderr, so a program never waits for that.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ async def open_channel(
     recipe: Recipe,
     forget: Callable[[SupervisedChannel], None],
 ) -> SupervisedChannel:
-    """Start a program to talk to; `forget` is called once it is closed. Raises `unavailable`."""
+    """Start a program for messages; `forget` is called once it is closed. Raises `unavailable`."""
     stdin, sending = os.pipe2(os.O_CLOEXEC)
     receiving, stdout = os.pipe2(os.O_CLOEXEC)
     channel = SupervisedChannel(runners, PipeEnd(sending), PipeEnd(receiving), forget)
@@ -49,7 +50,9 @@ async def open_channel(
 
 
 class PipeEnd:
-    """The runtime's end of a pipe: never blocks the event loop, wakes its waiter when closed."""
+    """The runtime's end of a pipe: it never blocks the event loop, and closing it wakes the task
+    that waits for it.
+    """
 
     def __init__(self, handle: int) -> None:
         os.set_blocking(handle, False)
@@ -59,7 +62,7 @@ class PipeEnd:
         self._handle = handle
         self._loop = asyncio.get_running_loop()
         self._ready = asyncio.Event()
-        # Whether the last output was there before it was asked for.
+        # Whether the last output was available without waiting.
         self._behind = False
 
     @property
@@ -70,7 +73,7 @@ class PipeEnd:
     async def read(self) -> bytes:
         """Wait for output; b"" at its end."""
         if self._behind:
-            # A program that never stops writing would leave no time for anything else.
+            # A program that never stops writing would leave no time for other tasks.
             await asyncio.sleep(0)
         self._behind = True
         while not self.closed:
@@ -82,7 +85,9 @@ class PipeEnd:
         return b""
 
     async def write(self, data: memoryview) -> int:
-        """Wait until some of it can be written; 0 if the program reads no more."""
+        """Wait until some of the data can be written; return its size, 0 if the program reads no
+        more.
+        """
         while not self.closed:
             try:
                 return os.write(self._handle, data)
@@ -93,7 +98,7 @@ class PipeEnd:
         return 0
 
     def close(self) -> None:
-        """Close it; who waits on it is woken."""
+        """Close the pipe and wake the task that waits for it."""
         if self.closed:
             return
         handle, self._handle = self._handle, -1
@@ -112,7 +117,7 @@ class PipeEnd:
         try:
             await self._ready.wait()
         finally:
-            # A closed number may already belong to another file.
+            # The number of a closed descriptor may already belong to another file.
             if handle == self._handle:
                 remove(handle)
 
@@ -164,18 +169,19 @@ class SupervisedChannel:
         return bytes(self._stderr)
 
     async def send(self, data: bytes) -> None:
-        """Write all of it. Raises `unavailable`."""
+        """Write all of the data. Raises `unavailable`."""
         async with self._turn:
             left = memoryview(data)
             try:
                 while left:
                     written = await self._stdin.write(left)
                     if not written:
-                        raise CHANNEL_CLOSED.error(details=self._last_words())
+                        raise CHANNEL_CLOSED.error(details=self._stderr_text())
                     left = left[written:]
             finally:
                 if 0 < len(left) < len(data):
-                    # The program would take the next message for the rest of this one.
+                    # A partly written message: the program would read the next message as the rest
+                    # of this one.
                     self._stdin.close()
 
     def send_eof(self) -> None:
@@ -188,19 +194,19 @@ class SupervisedChannel:
         while True:
             at = self._buffer.find(separator, max(searched - len(separator) + 1, 0), limit)
             if at >= 0:
-                return self._take(at + len(separator))
+                return self._take_buffered(at + len(separator))
             searched = len(self._buffer)
             if searched >= limit:
                 raise FRAME_TOO_LARGE.error(limit=limit)
-            if not await self._fill():
+            if not await self._fill_buffer():
                 return b""
 
     async def receive_exactly(self, size: int) -> bytes:
         """Read this many bytes."""
         while len(self._buffer) < size:
-            if not await self._fill():
+            if not await self._fill_buffer():
                 return b""
-        return self._take(size)
+        return self._take_buffered(size)
 
     async def wait_ended(self) -> ProcessResult:
         """Wait for the end of the program. Raises `unavailable`."""
@@ -212,7 +218,7 @@ class SupervisedChannel:
         return decode_result(answer)
 
     async def close(self) -> None:
-        """End the program and wait until it is gone."""
+        """End the program and wait until it has ended."""
         self.close_handles()
         connection = self._connection
         if connection is None or self._released:
@@ -227,12 +233,12 @@ class SupervisedChannel:
         self._release()
 
     def close_handles(self) -> None:
-        """Close both pipes; who sends or receives sees the end."""
+        """Close both pipes; tasks that send or receive see the end of the stream."""
         self._stdin.close()
         self._stdout.close()
 
     def abort(self) -> None:
-        """Give up a program whose start failed or was cancelled: its runner ends it."""
+        """Abandon a program whose start failed or was cancelled: its runner ends it."""
         self.close_handles()
         if self._connection is not None and not self._released:
             self._connection.end()
@@ -247,12 +253,12 @@ class SupervisedChannel:
             self._runners.give_back(self._connection)
         self._forget(self)
 
-    async def _fill(self) -> bool:
+    async def _fill_buffer(self) -> bool:
         data = await self._stdout.read()
         self._buffer += data
         return bool(data)
 
-    def _take(self, size: int) -> bytes:
+    def _take_buffered(self, size: int) -> bytes:
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
         return data
@@ -262,13 +268,13 @@ class SupervisedChannel:
         self._stderr += data
         del self._stderr[:-_STDERR_BYTES]
 
-    def _last_words(self) -> str:
+    def _stderr_text(self) -> str:
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return f"; its last error output: {lines[-1][:300]}" if lines else ""
 
 
 def decode_result(frame: WireFrame) -> ProcessResult:
-    """The end of a program as its runner reported it."""
+    """Return the end of a program as its runner reported it."""
     header = frame.header
     return ProcessResult(
         exit_code=header["exit_code"],

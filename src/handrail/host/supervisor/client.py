@@ -40,11 +40,11 @@ class SupervisedProcesses:
     """Starts programs through a supervisor process, which is started with the first program.
 
     `recipe_of` returns how a program is confined. `directory` is the workspace's state directory,
-    with jobs in `jobs/`; None: nothing outlives the runtime. `spill` is the directory for the full
-    text of long output, up to `spill_bytes` per stream; None: a directory that is removed with the
-    runtime. `memory_mb` limits the address space of every process; 0: no limit. `roots` are the
-    directories that programs start in: a program is refused while one of them has been moved or
-    replaced.
+    with jobs in `jobs/`; if it is None, nothing outlives the runtime. `spill` is the directory for
+    the full text of long output, up to `spill_bytes` per stream; if it is None, a directory that is
+    removed with the runtime. `memory_mb` limits the address space of every process; 0 means no
+    limit. `roots` are the directories that programs start in: a program is refused if one of them
+    was moved or replaced.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class SupervisedProcesses:
         return decode_result(connection.answer)
 
     async def open(self, launch: Launch) -> SupervisedChannel:
-        """Start a program to talk to. Raises `unavailable` if it cannot be started."""
+        """Start a program to exchange messages with. Raises `unavailable` if it cannot start."""
         recipe = self._make_recipe(launch)
         channel = await open_channel(self._runners, launch, recipe, self._channels.discard)
         self._channels.add(channel)
@@ -114,7 +114,7 @@ class SupervisedProcesses:
         return self._jobs.all()
 
     async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
-        """The output of a job from `offset` on. Raises `not_found`."""
+        """Return the output of a job from `offset` on. Raises `not_found`."""
         return await self._jobs.output(job_id, offset, wait_s, limit)
 
     async def write(self, job_id: str, data: bytes, *, eof: bool) -> int:
@@ -126,18 +126,18 @@ class SupervisedProcesses:
         return await self._jobs.kill(job_id)
 
     async def aclose(self) -> None:
-        """End every program except kept jobs, and the helper processes."""
+        """End every program except kept jobs, then the helper processes."""
         for channel in list(self._channels):
             channel.close_handles()
         await self._runners.aclose(kept=self._jobs.kept)
 
     def _make_recipe(self, launch: Launch) -> Recipe:
-        # The supervisor of the first program loads while its recipe is made.
+        # The supervisor of the first program starts while its recipe is made.
         self._runners.start()
         return self._recipe_of(launch)
 
     async def _wait(self, connection: RunnerConnection, timeout_s: float | None) -> None:
-        """Wait for a runner's answer; a cancelled caller also waits for the program's end."""
+        """Wait for a runner's answer; a cancelled caller waits for the program's end too."""
         guard = None
         if timeout_s is not None:
             # The runner enforces the deadline; this timer helps only if the runner is stopped.

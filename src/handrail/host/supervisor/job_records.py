@@ -1,6 +1,6 @@
 """The record of a job on disk: written by its runner, read by every runtime of the workspace.
 
-A record says "running" until the end is written. Whether the job really runs is asked of the
+A record says "running" until the end is written. Whether the job really runs is read from the
 kernel.
 """
 
@@ -24,11 +24,11 @@ LAST_SEGMENTS: Final = 15
 _PREFIX: Final = "output."
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-# Ended jobs whose output is kept; older ones are removed when a new job starts.
+# The number of ended jobs whose output is kept; older ones are removed when a new job starts.
 KEPT_ENDED: Final = 20
 _FILE: Final = "job.json"
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
-# A claimed id without a record after this time was left by a crash.
+# A claimed id that has no record after this time was left by a crash.
 _UNUSED_S: Final = 60.0
 
 
@@ -86,14 +86,14 @@ def write_record(place: Path, record: JobRecord) -> None:
 
 
 def read_record(directory: Path, number: str) -> JobRecord | None:
-    """A job's record with its actual state; None if there is no such job."""
+    """Return a job's record with its actual state; None if there is no such job."""
     if not _NUMBER.fullmatch(number):
         return None
-    record = _stored(directory / number)
+    record = _read_stored(directory / number)
     if record is None or record.job.state is not JobState.RUNNING or record.runner.alive:
         return record
     # The runner may have written the final record between the two reads.
-    record = _stored(directory / number)
+    record = _read_stored(directory / number)
     if record is None or record.job.state is not JobState.RUNNING or record.program.alive:
         return record
     return record._replace(job=record.job._replace(state=JobState.LOST, pid=None))
@@ -105,7 +105,7 @@ def read_all_records(directory: Path) -> list[JobRecord]:
     return [record for record in found if record is not None]
 
 
-def _stored(place: Path) -> JobRecord | None:
+def _read_stored(place: Path) -> JobRecord | None:
     try:
         text = (place / _FILE).read_text("ascii")
     except OSError:
@@ -125,13 +125,13 @@ def _make_room(directory: Path) -> None:
         record = read_record(directory, number)
         if record is not None and record.job.state is not JobState.RUNNING:
             ended.append(number)
-        elif record is None and _unused(directory / number):
+        elif record is None and _is_unused_id(directory / number):
             shutil.rmtree(directory / number, ignore_errors=True)
     for number in ended[:-KEPT_ENDED]:
         shutil.rmtree(directory / number, ignore_errors=True)
 
 
-def _unused(place: Path) -> bool:
+def _is_unused_id(place: Path) -> bool:
     with suppress(OSError):
         return time.time() - place.stat().st_mtime > _UNUSED_S
     return False
@@ -209,12 +209,12 @@ def read_output(directory: Path, offset: int, limit: int) -> JobOutputPart:
 
 
 def _first_kept(sizes: Mapping[int, int], offset: int) -> int:
-    """The first kept byte at or after the offset; the offset itself if there is none."""
+    """Return the offset of the first kept byte from the offset on; the offset if there is none."""
     for number in sorted(sizes):
         start = number * SEGMENT_BYTES
         if start + sizes[number] > offset:
             return max(start, offset)
-    # Past the end nothing is missing: it was not written yet.
+    # Past the end nothing is missing, because nothing was written yet.
     return offset
 
 

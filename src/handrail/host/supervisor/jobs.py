@@ -1,6 +1,4 @@
-"""Background jobs of a workspace: jobs of this runtime through their runners, all others by
-records.
-"""
+"""The background jobs of a workspace: those of this runtime by their runners, others by records."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from handrail.host.supervisor.wire import FrameKind
 
 # Longer than a runner needs to end any process tree.
 _ENDING_S: Final = 15.0
-# How long a job that does not read may delay who writes to it.
+# How long a job that does not read its input may delay a writer.
 _WRITING_S: Final = 3.0
 _RETRY_S: Final = 0.02
 _WRITE: Final = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -91,8 +89,8 @@ class SupervisedJobs:
         return JobOutput(record.job, part.data, part.next_offset, part.missing)
 
     async def write(self, number: str, data: bytes, *, eof: bool) -> int:
-        """Send text to a job, as much as it takes within `_WRITING_S`. Raises `not_found`, or
-        `conflict` if it has ended or takes no input.
+        """Send text to a job, as much as it accepts within `_WRITING_S`. Raises `not_found`, or
+        `conflict` if the job has ended or accepts no input.
         """
         record = self._record(number)
         if record.job.state is not JobState.RUNNING:
@@ -132,7 +130,7 @@ class SupervisedJobs:
 
     @property
     def kept(self) -> bool:
-        """Whether a job of this runtime continues after the runtime ends."""
+        """Return whether a job of this runtime continues after the runtime ends."""
         if not self._own:
             return False
         return any(
@@ -143,7 +141,7 @@ class SupervisedJobs:
         if number in self._own:
             await self._own[number].wait_answer()
             return
-        # A runner ends with its job. The program can only survive if the runner was killed.
+        # A runner ends with its job. The program can only still run if the runner was killed.
         record = self._record(number)
         await wait_exit(record.runner.pid, still=lambda: record.runner.alive)
         await wait_exit(record.program.pid, still=lambda: record.program.alive)
@@ -166,7 +164,7 @@ class SupervisedJobs:
 
 
 def _signal(process: ProcessIdentity, number: int) -> bool:
-    """Send a signal to exactly this process; False if it has ended."""
+    """Send a signal to exactly this process; return False if it has ended."""
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:

@@ -18,22 +18,22 @@ from handrail.host.state.identities import may_still_run, this_process
 
 _log = logging.getLogger("handrail")
 _FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-# A process tree gets half a second after SIGTERM and is then killed for at most five.
+# A process tree gets half a second after SIGTERM; then killing it takes at most five seconds.
 _ENDING_S: Final = 8.0
 _ROUND_S: Final = 0.01
 
 
 def runtime_lock_path(directory: Path) -> Path:
-    """The lock file of this process's supervisor; creates its directory. Raises OSError."""
-    place = _place(directory)
+    """Return the lock file of this process's supervisor; creates its directory. Raises OSError."""
+    place = _lock_directory(directory)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return place / this_process().replace("/", "+")
 
 
 async def wait_for_killed_runtimes(directory: Path) -> None:
-    """Wait until the programs of every killed runtime have ended, for a bounded time."""
+    """Wait until the programs of every killed runtime have ended, for a limited time."""
     try:
-        lock_files = sorted(_place(directory).iterdir())
+        lock_files = sorted(_lock_directory(directory).iterdir())
     except OSError:
         return
     with suppress(TimeoutError):
@@ -41,14 +41,14 @@ async def wait_for_killed_runtimes(directory: Path) -> None:
             for lock_file in lock_files:
                 if may_still_run("/".join(lock_file.name.rsplit("+", 3))):
                     continue
-                while not _released(lock_file):  # noqa: ASYNC110 - a free lock causes no event
+                while not _is_released(lock_file):  # noqa: ASYNC110 - a free lock causes no event
                     await asyncio.sleep(_ROUND_S)
         return
     _log.warning("programs of a runtime that was killed are still running; see `handrail jobs`")
 
 
-def _released(lock_file: Path) -> bool:
-    """Whether the lock is free; if so, remove the file."""
+def _is_released(lock_file: Path) -> bool:
+    """Return whether the lock is free; if so, remove the file."""
     with suppress(OSError):
         handle = os.open(lock_file, _FLAGS)
         try:
@@ -61,5 +61,5 @@ def _released(lock_file: Path) -> bool:
     return True
 
 
-def _place(directory: Path) -> Path:
+def _lock_directory(directory: Path) -> Path:
     return directory / "running"

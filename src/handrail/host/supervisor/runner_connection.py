@@ -47,7 +47,7 @@ _HELLO_S: Final = 30.0
 
 
 class RunnerConnection:
-    """A connection to a runner, which serves one request at a time; `answer` is the last."""
+    """A connection to a runner, which serves one request at a time. `answer` is the last answer."""
 
     def __init__(self, sock: socket.socket, forget: Callable[[RunnerConnection], None]) -> None:
         self._sock = sock
@@ -73,8 +73,8 @@ class RunnerConnection:
         on_output: OnOutput | None = None,
         handles: Sequence[int] = (),
     ) -> bool:
-        """Send a request, with copies of `handles`; False if it cannot have arrived because the
-        runner is gone.
+        """Send a request with copies of `handles`; return False if the runner has ended, so that
+        the request cannot have arrived.
 
         The outcome is returned by `wait_started` and `wait_answer`.
         """
@@ -92,14 +92,15 @@ class RunnerConnection:
             self.close()
             return False
         except BaseException:
-            # A partial request may have been sent; the runner must not wait for the rest.
+            # Part of the request may have been sent; the runner must not wait for the rest.
             self.close()
             raise
         return True
 
     async def _send(self, frame: bytes, handles: Sequence[int]) -> None:
         if handles:
-            # A frame of their own: descriptors travel with the first byte that the kernel takes.
+            # Handles get a frame of their own, because descriptors travel with the first byte that
+            # the kernel accepts.
             socket.send_fds(self._sock, [encode_frame(FrameKind.HANDLES, {})], list(handles))
         try:
             sent = self._sock.send(frame)
@@ -110,7 +111,7 @@ class RunnerConnection:
             await self._loop.sock_sendall(self._sock, frame[sent:])
 
     async def wait_hello(self) -> bool:
-        """Wait until the runner is ready; False if there is none."""
+        """Wait until the runner is ready; return False if there is none."""
         try:
             with anyio.move_on_after(_HELLO_S):
                 while self._pid is None and not self.closed:
@@ -121,11 +122,11 @@ class RunnerConnection:
         return not self.closed
 
     async def wait_answer(self) -> WireFrame | None:
-        """Wait for the final answer; None if the runner is gone."""
+        """Wait for the final answer; return None if the runner has ended."""
         while self.answer is None and not self.closed:
             await self._wait()
         if self._output_due:
-            # Output that arrived with the answer is still on its way to its listener.
+            # Output that arrived with the answer has not been passed to its listener yet.
             await asyncio.sleep(0)
         return self.answer
 
@@ -136,18 +137,18 @@ class RunnerConnection:
         return self.started or self.answer
 
     async def wait_closed(self) -> None:
-        """Wait until the runner is gone."""
+        """Wait until the runner has ended."""
         while not self.closed:
             await self._wait()
 
     def end(self) -> None:
         """Ask the runner to end the program."""
-        # So small that it is written at once, unless the runner is gone.
+        # The frame is so small that it is written at once, unless the runner has ended.
         with suppress(OSError):
             self._sock.send(encode_frame(FrameKind.END, {}))
 
     def leave(self) -> None:
-        """Close the sending side: the runner ends what is not kept, and exits."""
+        """Close the sending side: the runner ends everything that is not kept, and exits."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
 
@@ -189,8 +190,8 @@ class RunnerConnection:
     def _on_frame(self, frame: WireFrame) -> None:
         if frame.kind is FrameKind.OUTPUT:
             if self._on_output is not None:
-                # Scheduled, not called: if the listener fails, the following frames must still be
-                # read.
+                # Scheduled instead of called: if the listener fails, the following frames must
+                # still be read.
                 self._output_due = True
                 self._loop.call_soon(self._on_output, frame.header["stream"], _shown(frame))
             return
@@ -220,7 +221,7 @@ def _shown(frame: WireFrame) -> bytes:
 
 
 class RunnerPool:
-    """A supervisor, started when first needed, and connections to the runners it forked."""
+    """A supervisor, started when first needed, and connections to the runners that it forked."""
 
     def __init__(
         self,
@@ -241,19 +242,22 @@ class RunnerPool:
         self._closed = False
 
     def scratch(self) -> str:
-        """A private directory that is removed when the runtime ends, in whatever way."""
+        """Return a private directory that is removed when the runtime ends, in whatever way."""
         if self._scratch is None:
             self._scratch = tempfile.mkdtemp(prefix="handrail-")
         return self._scratch
 
     def start(self) -> Supervisor:
-        """The supervisor, started now if there is none. Raises `unavailable`."""
+        """Return the supervisor; start it if there is none. Raises `unavailable`."""
         if self._closed:
             raise RUNTIME_CLOSED.error()
         if self._supervisor is None:
             scratch = self.scratch() if self._needs_scratch else ""
             self._supervisor = Supervisor(
-                memory_mb=self._memory_mb, scratch=scratch, sign=self._sign(), roots=self._roots
+                memory_mb=self._memory_mb,
+                scratch=scratch,
+                sign=self._lock_path(),
+                roots=self._roots,
             )
         return self._supervisor
 
@@ -273,7 +277,7 @@ class RunnerPool:
                 return connection
 
     def give_back(self, connection: RunnerConnection) -> None:
-        """Keep an answered runner that stays for the next request, or close its connection."""
+        """Keep a runner that has answered for the next request, or close the connection."""
         answer = connection.answer
         stays = answer is not None and not answer.header["leaves"] and not connection.closed
         if stays and not self._closed and len(self._idle) < _MAX_IDLE:
@@ -282,7 +286,7 @@ class RunnerPool:
             connection.close()
 
     def lost(self) -> ProblemRaised:
-        """The problem of a runner that ended without an answer."""
+        """Return the problem of a runner that ended without an answer."""
         words = "" if self._supervisor is None else self._supervisor.last_words()
         return RUNNER_LOST.error(details=f"; its last output: {words}" if words else "")
 
@@ -305,7 +309,7 @@ class RunnerPool:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     async def _new(self) -> RunnerConnection:
-        # Try again with a new supervisor if the first was killed meanwhile.
+        # Try again with a new supervisor if the first one was killed meanwhile.
         for _ in range(2):
             supervisor = self.start()
             connection = RunnerConnection(supervisor.runner(), self._forget)
@@ -318,7 +322,7 @@ class RunnerPool:
                 supervisor.discard()
         raise problem
 
-    def _sign(self) -> str:
+    def _lock_path(self) -> str:
         if self._directory is None:
             return ""
         try:

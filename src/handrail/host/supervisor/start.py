@@ -1,6 +1,6 @@
 """Starts the supervisor process of a runtime and requests runners from it.
 
-The supervisor inherits one socket and the root descriptors, from which programs start, and nothing
+The supervisor inherits one socket and the root descriptors, in which programs start, and nothing
 else: no environment, no working directory, no site packages.
 """
 
@@ -28,7 +28,7 @@ from handrail.host.processes import spawn
 
 
 async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
-    """Wait until a process has ended. `still` returns whether the pid still is the process meant."""
+    """Wait until a process has ended. `still` returns whether the pid still belongs to it."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -59,11 +59,11 @@ class Supervisor:
     def __init__(
         self, *, memory_mb: int, scratch: str, sign: str, roots: Sequence[RootHandle] = ()
     ) -> None:
-        """Start it. Raises `unavailable`."""
+        """Start the supervisor. Raises `unavailable`."""
         _check_supported()
         ours, theirs = socket.socketpair()
-        # Its stderr, read if it fails. Not a file of the caller, which may be a pipe that is read
-        # to the end and would be held open by a kept job.
+        # The supervisor's stderr, which is read if it fails. A file of its own: the caller's stderr
+        # may be a pipe that is read to the end, and a kept job would hold it open.
         self._error_output = os.memfd_create("handrail-supervisor", os.MFD_CLOEXEC)
         self._control = ours
         with theirs:
@@ -95,7 +95,7 @@ class Supervisor:
         return self._process.pid
 
     def runner(self) -> socket.socket:
-        """A socket to a new runner; it is at end of file if the supervisor is gone."""
+        """Return a socket to a new runner; it is at end of file if the supervisor has ended."""
         ours, theirs = socket.socketpair()
         with theirs, suppress(OSError):
             socket.send_fds(self._control, [b"k"], [theirs.fileno()])
@@ -103,13 +103,13 @@ class Supervisor:
         return ours
 
     def last_words(self) -> str:
-        """The end of the supervisor's stderr."""
+        """Return the end of the supervisor's stderr."""
         size = os.fstat(self._error_output).st_size
         start = max(size - _MAX_LAST_WORDS, 0)
         return os.pread(self._error_output, _MAX_LAST_WORDS, start).decode("utf-8", "replace")
 
     async def aclose(self, *, wait: bool) -> None:
-        """Close the control socket. `wait`: no kept job, so the supervisor ends now."""
+        """Close the control socket. With `wait` there is no kept job: the supervisor ends now."""
         self._control.close()
         if wait:
             with anyio.move_on_after(_CLOSING_S):
@@ -118,7 +118,7 @@ class Supervisor:
                 self._process.kill()
                 self._process.wait()
         elif self._process.poll() is None:
-            # The supervisor stays with the kept jobs and is reparented when this process ends.
+            # The supervisor stays for the kept jobs and gets another parent when this process ends.
             self._process.returncode = 0
         os.close(self._error_output)
 

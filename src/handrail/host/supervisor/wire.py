@@ -1,6 +1,6 @@
 """The messages between the runtime and its runners: frames on a private socket.
 
-No program inherits the socket, so program output cannot be taken for a frame.
+No program inherits the socket, so a program's output cannot be read as a frame.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 
-# Length of the rest, kind, length of the header.
+# The length of the rest, the kind, the length of the header.
 _PREFIX: Final = struct.Struct("!IBI")
 _LENGTH: Final = 4
 _encoded: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -57,7 +57,7 @@ class FrameDecoder:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[WireFrame]:
-        """The frames that these bytes complete."""
+        """Return the frames that these bytes complete."""
         self._buffer += data
         while len(self._buffer) >= _PREFIX.size:
             size, kind, text = _PREFIX.unpack_from(self._buffer)
@@ -72,8 +72,8 @@ class FrameDecoder:
 
 
 def encode_recipe(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any]:
-    """A recipe as JSON fields, without the filter, which is the body, and without fields equal to
-    `before`: between commands nearly all are.
+    """Encode a recipe as JSON fields, without the filter, which is the body, and without fields
+    equal to `before`: nearly all are equal between commands.
     """
     fields = {
         name: value

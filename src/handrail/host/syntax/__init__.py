@@ -1,1 +1,1 @@
-"""Syntax checks of changed files: one small file per language, and one that compares."""
+"""Syntax checks of changed files: one small module per language, and one that compares errors."""

@@ -1,7 +1,7 @@
-"""The syntax check: finds the language, the errors, and which of them are new.
+"""The syntax check: determines the language, the errors, and which of them are new.
 
-Parsers that a file could make hang or crash are guarded by limits of size and depth, or run in a
-process of their own (`treesitter`); no parser runs the file.
+Parsers that a file could make hang or crash are guarded by limits of size and depth, or run in
+another process (`treesitter`); no parser executes the file.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _Near = tuple[str, str, str]
 def new_faults(
     old: Sequence[SyntaxFault], before: SourceText, now: Sequence[SyntaxFault], after: SourceText
 ) -> list[SyntaxFault]:
-    """The errors of `after` that are not among those of `before`.
+    """Return the errors of `after` that are not among those of `before`.
 
-    Line numbers do not count, because edits move lines. In a file that was broken before, most
+    Line numbers are not compared, because edits move lines. In a file that was broken before, most
     parsers stop at the old error.
     """
     if not old:
         return list(now)
-    known = Counter(map(_what, old))
+    known = Counter(map(_fault_text, old))
     places = set(_all_places(before))
     fresh: list[SyntaxFault] = []
     for fault in now:
-        if known[_what(fault)]:
-            known[_what(fault)] -= 1
-        elif _place(after, fault.line) not in places:
+        if known[_fault_text(fault)]:
+            known[_fault_text(fault)] -= 1
+        elif _surrounding_lines(after, fault.line) not in places:
             fresh.append(fault)
     return fresh
 
 
-def _what(fault: SyntaxFault) -> tuple[str, str]:
+def _fault_text(fault: SyntaxFault) -> tuple[str, str]:
     return _NUMBER.sub("0", fault.message), fault.text
 
 
-def _place(source: SourceText, line: int) -> _Near:
+def _surrounding_lines(source: SourceText, line: int) -> _Near:
     return source.line(line - 1), source.line(line), source.line(line + 1)
 
 
@@ -97,7 +97,7 @@ class LocalSyntaxCheck:
     ) -> tuple[SyntaxFault, ...]:
         """The errors that the change introduced, at most ten."""
         language = detect_language(path)
-        if language is None or not _small(language, before, after):
+        if language is None or not _is_small_language(language, before, after):
             return ()
         old = None if before is None else before.tobytes()
         work = _by_grammar if language.grammars else _by_parser
@@ -107,7 +107,7 @@ class LocalSyntaxCheck:
         return tuple([fault._replace(reader=language.reader) for fault in found[:_MOST]])
 
 
-def _small(language: Language, *contents: Content | None) -> bool:
+def _is_small_language(language: Language, *contents: Content | None) -> bool:
     most = treesitter.MAX_BYTES if language.grammars else _PARSERS[language].max_bytes
     return all(content is None or content.size <= most for content in contents)
 
@@ -137,7 +137,7 @@ def _parsed(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFau
     known = None if before is None else _PARSERS[language].faults(before)
     if before is None or known is None:
         return []
-    # Comments are usual in some JSON files whose names do not show it.
+    # Comments are common in some JSON files whose names do not show it.
     if language is JSON and known and json_text.faults_with_comments(before) == []:
         return json_text.faults_with_comments(after) or []
     return new_faults(known, before, now, after)

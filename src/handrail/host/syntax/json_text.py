@@ -11,7 +11,7 @@ from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 1_000_000
 _MAX_DEPTH: Final = 200
-# Values are discarded, so numbers are not converted: some take long, some are refused.
+# Numbers are not converted, because the values are discarded: some take long, some are refused.
 _DECODER: Final = json.JSONDecoder(parse_int=len, parse_float=len)
 _STRING: Final = r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)'
 # An unclosed comment extends to the end; possessive, because a file may be nothing but `/*`.
@@ -46,5 +46,5 @@ def _faults(source: SourceText, text: str) -> Faults:
 
 
 def _blank(found: re.Match[str]) -> str:
-    # As long as what it replaces, so that positions stay.
+    # As long as the comment, so that positions stay the same.
     return found[1] or _VISIBLE.sub(" ", found[0])

@@ -1,4 +1,4 @@
-"""The language of a file, by its name; files of other languages are not checked."""
+"""Determines the language of a file by its name; files of other languages are not checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ class LanguageGrammar(NamedTuple):
 
 
 class Language(NamedTuple):
-    """How a file is checked: by a parser of ours, or by grammars, one of which must accept it."""
+    """How a file is checked: by Handrail's own parser, or by grammars, one of which must
+    accept it.
+    """
 
     name: str
     grammars: tuple[LanguageGrammar, ...] = ()
@@ -96,7 +98,7 @@ def detect_language(path: str) -> Language | None:
 
 
 _DATA: Final = frozenset({JSON.name, JSON_WITH_COMMENTS.name, TOML.name, YAML.name, "HTML"})
-# `${{ }}` is no template: GitHub workflows are YAML, and their expressions are strings.
+# `${{ }}` is not a template: GitHub workflows are YAML, and their expressions are strings.
 _IN_DATA: Final = re.compile(r"(?<!\$)\{\{|\{%|<%")
 # Braces and percent signs are common in most languages; a whole line of them is not.
 _IN_CODE: Final = re.compile(r"^[ \t]*+(?:\{%.*%\}|<%.*%>|\{\{[^{}\n]*\}\})[ \t\r]*$", re.MULTILINE)
@@ -104,7 +106,7 @@ _GENERATORS: Final = ("{{ cookiecutter.", "{{cookiecutter.")
 
 
 def is_template(text: str, language: Language) -> bool:
-    """Whether a file that cannot be parsed looks like a template of another file."""
+    """Return whether a file that cannot be parsed looks like a template of another file."""
     if language.name in _DATA:
         return _IN_DATA.search(text) is not None
     return any(mark in text for mark in _GENERATORS) or _IN_CODE.search(text) is not None

@@ -1,6 +1,6 @@
-"""Python, by the parser of the running Python; nothing is executed.
+"""Checks Python with the parser of the running Python; nothing is executed.
 
-A file may be meant for a newer Python: what that would accept is not reported.
+A file may be meant for a newer Python: errors that a newer version would accept are not reported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Final, NamedTuple
 from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 512_000
-# The parser limits its nesting, and needs most of this for the deepest allowed.
+# The parser limits its nesting, and needs most of this stack for the deepest nesting that it
+# allows.
 _LEAST_STACK: Final = 1 << 20
 _NAME: Final = "<handrail syntax check>"
 
 
 class _Newer(NamedTuple):
-    """Syntax new in `since`: the message of an older parser, and the form of the line."""
+    """Syntax that is new in `since`: the message of an older parser, and the form of the line."""
 
     since: tuple[int, int]
     message: re.Pattern[str]
@@ -70,7 +71,7 @@ def faults(source: SourceText) -> Faults:
         message = error.msg.replace(f" in file {_NAME}", "")
         fault = source.fault(error.lineno or 1, error.offset or 1, message)
         return None if _is_newer(message, fault.text) else [fault]
-    # Nesting beyond the parser's limit, which is no typing mistake.
+    # Nesting beyond the parser's limit, which is not a typing mistake.
     except (RecursionError, MemoryError, ValueError):
         return None
     return []
@@ -84,8 +85,9 @@ def _is_newer(message: str, line: str) -> bool:
 
 
 def _silence_warnings() -> None:
-    """Suppress warnings of the parser, for example on escapes: where warnings are errors, it would
-    refuse valid files. By a filter for our file name, because `catch_warnings` is not thread-safe.
+    """Suppress warnings of the parser, for example about escapes: where warnings are errors, it
+    would refuse valid files. A filter for the checker's file name is used, because `catch_warnings`
+    is not thread-safe.
     """
     pattern = re.compile(re.escape(_NAME))
     if not any(one[0] == "ignore" and one[3] == pattern for one in warnings.filters):

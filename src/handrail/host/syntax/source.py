@@ -34,7 +34,7 @@ class SourceText:
         return self.text.split("\n")
 
     def fault(self, line: int, column: int, message: str) -> SyntaxFault:
-        """An error at a position, which is moved into the file if it lies outside."""
+        """Return an error at a position, which is moved into the file if it lies outside."""
         line = min(max(line, 1), len(self.lines))
         return SyntaxFault(line, max(column, 1), message, self.line(line))
 

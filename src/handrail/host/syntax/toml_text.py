@@ -12,7 +12,7 @@ from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 256_000
 _MAX_DEPTH: Final = 50
-# tomllib takes quadratic time in the parts of a key: minutes for some kilobytes.
+# tomllib takes quadratic time in the number of parts of a key: minutes for some kilobytes.
 _MAX_DOTS: Final = 40
 _PLACE: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
@@ -27,7 +27,7 @@ def faults(source: SourceText) -> Faults:
         tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         return [_fault(source, str(error))]
-    # ValueError: a number with more digits than Python accepts, which is no mistake.
+    # ValueError: a number with more digits than Python accepts, which is not a mistake.
     except (RecursionError, ValueError):
         return None
     return []

@@ -1,4 +1,4 @@
-"""Languages of the `syntax` extra, by tree-sitter in a process of its own.
+"""Checks the languages of the `syntax` extra with tree-sitter, in another process.
 
 Not in this process: five kilobytes can keep a grammar busy for ten seconds without a way to stop
 it, and deep nesting can crash it. The process reads only its input.
@@ -32,7 +32,7 @@ _NOTHING: Final = GrammarFaults([], [])
 
 
 async def faults(language: Language, before: SourceText | None, after: SourceText) -> GrammarFaults:
-    """The errors that a language's grammars find; `old` is parsed only if needed."""
+    """The errors that a language's grammars find; the old version is parsed only if needed."""
     modules = ("tree_sitter", *(grammar.module for grammar in language.grammars))
     new = _bytes(after)
     grammars = [f"{grammar.module}:{grammar.function}" for grammar in language.grammars]

@@ -1,6 +1,6 @@
 """Run as a program by `treesitter`: parses two versions of a file and prints their errors.
 
-Imports nothing of Handrail and little else: it is started for every file.
+Imports nothing of Handrail and little else, because it is started for every file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ _MOST: Final = 50
 
 
 def main(folders: str, grammars: str, size: str) -> None:
-    """The first `size` bytes of the input are the new version, the rest is the old one."""
+    """Print the errors; the new version is the first `size` bytes of the input, the old one
+    follows.
+    """
     sys.path += folders.split(os.pathsep)
     content = sys.stdin.buffer.read()
     now, before = content[: int(size)], content[int(size) :]

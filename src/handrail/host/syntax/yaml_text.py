@@ -1,6 +1,6 @@
-"""YAML, parsed into events only: no objects are constructed, so any tag is accepted.
+"""Checks YAML by parsing it into events: no objects are constructed, so any tag is accepted.
 
-Not with the C loader, which deep nesting can crash, and not composed, which recurses.
+The C loader is not used, because deep nesting can crash it; nor is the composer, which recurses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def faults(source: SourceText) -> Faults:
     if nested_deeper(source.text, _MAX_DEPTH, strings=False):
         return None
     try:
-        fault = _first(source, yaml.parse(source.text, Loader=yaml.SafeLoader))
+        fault = _first_fault(source, yaml.parse(source.text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line, mark.column) if mark is not None else (0, 0)
@@ -38,7 +38,7 @@ def faults(source: SourceText) -> Faults:
     return [] if fault is None else [fault]
 
 
-def _first(source: SourceText, events: Iterable[Any]) -> SyntaxFault | None:
+def _first_fault(source: SourceText, events: Iterable[Any]) -> SyntaxFault | None:
     until = time.monotonic() + _MAX_S
     anchors: set[str] = set()
     for event in events:

@@ -1,1 +1,1 @@
-"""Asking the user at a terminal, in this process or in another one."""
+"""Asks the user at a terminal, of this process or of another one."""

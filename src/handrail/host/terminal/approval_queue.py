@@ -1,8 +1,8 @@
 """Approvals answered from another terminal: one directory per question in the user's state.
 
-A question's directory appears atomically, by rename. The answer is hard-linked into it, so the first
-one counts, whichever process gives it, and a late one finds who answered what. An answer contains the
-binding that was shown. The directory of an answered question is kept for some minutes.
+A question's directory appears atomically, by rename. The answer is hard-linked into it, so the
+first one counts, whichever process gives it, and a later one finds the first. An answer contains
+the binding that was shown. The directory of an answered question is kept for some minutes.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _LEAST: Final = 4
 _FIRST_LOOK_S: Final = 0.02
 _LAST_LOOK_S: Final = 0.5
 _VERSION: Final = 1
-# How long it can be told who answered a question.
+# For this long a later answer finds who answered the question.
 _KEEP_S: Final = 600
 _CONFIRM_S: Final = 2
 
 
 class AnswerSlot(Protocol):
-    """Where the answer of one question is put; the first one stays."""
+    """The file for the answer of one question; the first answer stays."""
 
     def put(self, said: Mapping[str, Any], binding: str) -> None:
-        """Make this the answer. Raises FileExistsError if there is one, FileNotFoundError if the
-        question is no longer asked.
+        """Store the answer. Raises FileExistsError if there is one already, FileNotFoundError if
+        the question was closed.
         """
 
     def read(self) -> Mapping[str, Any]:
@@ -82,8 +82,8 @@ class FolderSlot(NamedTuple):
 
 
 class PendingApproval(NamedTuple):
-    """A pending question; `id` is the beginning of its binding, so it names what was shown. `slot`
-    is where the answer is put.
+    """A pending question. `id` is the beginning of its binding, so it identifies what was shown.
+    `slot` takes the answer.
     """
 
     id: str
@@ -109,11 +109,11 @@ class QueueApprover:
         self._workspace = os.path.realpath(workspace)
         self._now_ns = now_ns
         self._on_ask = on_ask
-        # Of the open questions, by their bindings.
+        # The slots of the open questions, by their bindings.
         self._folders: dict[str, Path] = {}
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """Publish the question and wait for its answer; it is closed however this ends."""
+        """Publish the question and wait for its answer; the question is always closed."""
         return await self._wait(request, lambda folder: _reply(folder, request))
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
@@ -123,7 +123,7 @@ class QueueApprover:
     async def _wait(
         self, request: ApprovalRequest | QuestionRequest, read: Callable[[Path], T]
     ) -> T:
-        folder = self._folders[request.binding] = self._lay_out(request)
+        folder = self._folders[request.binding] = self._publish(request)
         try:
             self._on_ask(folder.name)
             wait_s = _FIRST_LOOK_S
@@ -138,7 +138,7 @@ class QueueApprover:
     def close_question(
         self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
     ) -> Reply | QuestionReply | None:
-        """Close a question with an answer that was given elsewhere; returns an earlier one."""
+        """Close a question with an answer that was given elsewhere; return an earlier answer."""
         folder = self._folders.get(request.binding)
         if folder is None:
             return None
@@ -154,11 +154,11 @@ class QueueApprover:
                 return earlier
             _replace_answer(folder, reply.to_dict(), request.binding)
         except FileNotFoundError:
-            # Somebody removed the question; nobody can answer it any more.
+            # The question was removed; it can no longer be answered.
             return None
         return None
 
-    def _lay_out(self, request: ApprovalRequest | QuestionRequest) -> Path:
+    def _publish(self, request: ApprovalRequest | QuestionRequest) -> Path:
         directory = queue_directory(self._workspace)
         pending_approvals(directory)
         made = _hidden(directory)
@@ -173,7 +173,7 @@ class QueueApprover:
         _write(made / _QUESTION, question)
         number = 1
         while True:
-            # An equal call of another process has an equal binding, and a directory of its own.
+            # An equal call of another process has an equal binding, but its own directory.
             name = request.binding[:_SHOWN] + (f"-{number}" if number > 1 else "")
             try:
                 return made.rename(directory / name)
@@ -195,7 +195,7 @@ def all_queues() -> list[Path]:
 
 def pending_approvals(directory: Path) -> list[PendingApproval]:
     """The pending questions, oldest first; questions of ended processes are removed."""
-    return sorted(_sweep(private_directory(directory)), key=lambda one: one.asked_ns)
+    return sorted(_living_questions(private_directory(directory)), key=lambda one: one.asked_ns)
 
 
 def remove_closed(directory: Path) -> None:
@@ -203,7 +203,7 @@ def remove_closed(directory: Path) -> None:
     pending_approvals(directory)
     for folder in directory.iterdir():
         if not folder.name.startswith(".") and not (folder / _QUESTION).exists():
-            _take_away(folder)
+            _remove_folder(folder)
 
 
 def is_pending(folder: Path) -> bool:
@@ -214,8 +214,8 @@ def is_pending(folder: Path) -> bool:
 def find_pending(
     waiting: list[PendingApproval], name: str, directories: Sequence[Path] = ()
 ) -> PendingApproval:
-    """The question whose id begins with `name`. Raises `not_found`, `ambiguous`, and `conflict` if one
-    in `directories` was answered already.
+    """Return the question whose id begins with `name`. Raises `not_found`, `ambiguous`, and
+    `conflict` if one in `directories` was answered already.
     """
     found = [one for one in waiting if one.id == name] or [
         one for one in waiting if len(name) >= _LEAST and one.id.startswith(name)
@@ -234,9 +234,9 @@ def find_pending(
 def answer_pending(
     asked: PendingApproval, given: Answer, reason: str | None = None, via: str = VIA
 ) -> None:
-    """Answer exactly what was shown; `via` says where. Raises `conflict` if it was answered already, `not_found` if
-    it is no longer asked, `invalid_arguments` for an always without a rule and for a yes to a
-    question of a model, which needs words.
+    """Answer exactly what was shown; `via` says where. Raises `conflict` if it was answered
+    already, `not_found` if the question was closed, `invalid_arguments` for an always without a
+    rule and for a yes to a question of a model, which needs a text.
     """
     if isinstance(asked.request, QuestionRequest) and given in (Answer.YES, Answer.ALWAYS):
         raise NEEDS_WORDS.error(id=asked.id)
@@ -246,7 +246,9 @@ def answer_pending(
 
 
 def answer_questions(asked: PendingApproval, reply: QuestionReply) -> None:
-    """Answer the questions of a model; raises `conflict` and `not_found` likewise."""
+    """Answer the questions of a model; raises `conflict` and `not_found` as
+    `answer_pending` does.
+    """
     _put_answer(asked, reply.to_dict())
 
 
@@ -260,8 +262,8 @@ def _put_answer(asked: PendingApproval, said: Mapping[str, Any]) -> None:
 
 
 def confirm_answer(asked: PendingApproval, given: Answer) -> None:
-    """Wait a moment for the asking process; raises `conflict` if a refusal elsewhere counts instead
-    of this answer.
+    """Wait a moment for the asking process; raises `conflict` if a refusal given elsewhere counts
+    instead of this answer.
     """
     end = time.monotonic() + _CONFIRM_S
     while time.monotonic() < end and asked.slot.is_asked():
@@ -305,8 +307,8 @@ def _reply(folder: Path, request: ApprovalRequest) -> Reply:
     return Reply.from_dict(_read(folder / _ANSWER), request.binding, VIA)
 
 
-def _sweep(directory: Path) -> Iterator[PendingApproval]:
-    """The questions of living processes; those of ended ones are removed."""
+def _living_questions(directory: Path) -> Iterator[PendingApproval]:
+    """Return the questions of living processes; those of ended processes are removed."""
     for folder in directory.iterdir():
         question = _read(folder / _QUESTION)
         pid, _, _ = folder.name.removeprefix(".").partition("-")
@@ -315,7 +317,7 @@ def _sweep(directory: Path) -> Iterator[PendingApproval]:
         if not hidden and not question:
             _remove_if_old(folder)
         elif isinstance(owner, str) and not may_still_run(owner):
-            _take_away(folder)
+            _remove_folder(folder)
         elif not hidden and is_pending(folder):
             with suppress(ValueError, KeyError, TypeError):
                 yield _pending(folder, question)
@@ -337,10 +339,10 @@ def _pending(folder: Path, question: dict[str, Any]) -> PendingApproval:
 
 
 def _close(folder: Path) -> None:
-    """End a question: what was asked is deleted, who answered it is kept for a while."""
+    """Close a question: what was asked is deleted, who answered it is kept for a while."""
     if not (folder / _ANSWER).exists():
-        _take_away(folder)
-    # An answer may have arrived just before the directory was taken away.
+        _remove_folder(folder)
+    # An answer may have arrived just before the directory was renamed.
     with suppress(OSError):
         (folder / _QUESTION).unlink()
 
@@ -348,11 +350,11 @@ def _close(folder: Path) -> None:
 def _remove_if_old(folder: Path) -> None:
     with suppress(OSError):
         if time.time() - folder.stat().st_mtime > _KEEP_S:
-            _take_away(folder)
+            _remove_folder(folder)
 
 
-def _take_away(folder: Path) -> None:
-    """Rename the directory away first, then delete it: no answer can arrive in between."""
+def _remove_folder(folder: Path) -> None:
+    """Rename the directory, then delete it, so that no answer can arrive in between."""
     gone = _hidden(folder.parent)
     with suppress(OSError):
         folder.rename(gone)
@@ -360,7 +362,7 @@ def _take_away(folder: Path) -> None:
 
 
 def _hidden(directory: Path) -> Path:
-    """A hidden name that contains its owner."""
+    """Return a hidden name that contains the identity of this process."""
     return directory / f".{os.getpid()}-{os.urandom(8).hex()}"
 
 

@@ -30,7 +30,7 @@ from handrail.core.text.safe_text import safe_text
 MARGIN: Final = "│ "
 _NAME: Final = 60
 _REST: Final = "    "
-# Rows of Handrail's own lines.
+# The number of rows that Handrail's own lines take.
 _OWN: Final = 12
 _LEAST: Final = 2
 _COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
@@ -58,8 +58,8 @@ _REFUSAL: Final = re.compile(r"no?\s+(?P<reason>\S.*)", re.IGNORECASE)
 
 
 class TerminalApprover:
-    """Asks on the controlling terminal, whatever standard input and output are. With `single_call`
-    there is no run that an answer could end, and none is offered.
+    """Asks on the controlling terminal, independent of standard input and output. With
+    `single_call` there is no run that an answer could end, so that answer is not offered.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class TerminalApprover:
 
         def work() -> T:
             try:
-                with _opened(self._device) as terminal:
+                with _open_terminal(self._device) as terminal:
                     return ask(terminal, over)
             finally:
                 gone.set()
@@ -88,7 +88,7 @@ class TerminalApprover:
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         finally:
             # The thread must not outlive the question: it would delay the end of the process and
-            # take later input, even Ctrl-C, for an answer.
+            # read later input, even Ctrl-C, as an answer.
             over.set()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(gone.wait, _GONE_S)
@@ -130,9 +130,9 @@ class _QuestionDialogue:
     ) -> tuple[Answer, str | None]:
         """Return the answer, and the reason of a refusal."""
         shown = render_question(request, self._screen)
-        self._say(shown.text)
+        self._print(shown.text)
         end = "Ctrl-C: stop" if single_call else "abort or Ctrl-C: refuse it and stop"
-        self._say(_choices(request, self._screen.width, end, cut=shown.cut))
+        self._print(_choices(request, self._screen.width, end, cut=shown.cut))
         self._over.wait(_UNREAD_S)
         words = ["yes", "no", *(["always"] if request.always else [])]
         words += [] if single_call else ["abort"]
@@ -151,24 +151,24 @@ class _QuestionDialogue:
                 return Answer.NO, refusal["reason"]
             if word == "always" and request.always is not None:
                 kept = _framed(safe_text(config_line(request.always), one_line=True), self._screen)
-                self._say("\n".join(["to keep it, add to your own configuration:", *kept, ""]))
+                self._print("\n".join(["to keep it, add to your own configuration:", *kept, ""]))
                 return Answer.ALWAYS, None
             if word == "v":
                 if not self._page(request):
                     return self._abort()
-                self._say(f"\n{render_heading(request)}\n")
+                self._print(f"\n{render_heading(request)}\n")
             elif word:
-                self._say(_not_an_answer(word, words))
+                self._print(_not_an_answer(word, words))
 
     def answer(self, request: QuestionRequest) -> dict[str, str | list[str]] | None:
-        """The answers to the questions of a model; None if the user aborts the run."""
+        """Return the answers to the questions of a model; None if the user aborts the run."""
         answers: dict[str, str | list[str]] = {}
         self._over.wait(_UNREAD_S)
         for number, one in enumerate(request.questions, 1):
-            self._say(render_model_question(request, number, self._screen))
+            self._print(render_model_question(request, number, self._screen))
             line = self._read(_ANSWER_PROMPT)
             if line.endswith(_CTRL_C):
-                self._say("\n")
+                self._print("\n")
                 return None
             text = line.decode("utf-8", "replace").strip()
             if text:
@@ -176,14 +176,14 @@ class _QuestionDialogue:
         return answers
 
     def _abort(self) -> tuple[Answer, None]:
-        self._say("\n")  # The terminal shows ^C without a line end.
+        self._print("\n")  # The terminal shows ^C without a line end.
         return Answer.ABORT, None
 
     def _page(self, request: ApprovalRequest) -> bool:
         """Show everything, one screen at a time; False if the user aborts."""
         room = max(self._screen.height - 1, 5)
         for number, row in enumerate(render_full_question(request, self._screen), 1):
-            self._say(f"{row}\n")
+            self._print(f"{row}\n")
             if number % room == 0:
                 line = self._read(_MORE)
                 if line.endswith(_CTRL_C) or line.strip().lower() == b"abort":
@@ -193,16 +193,16 @@ class _QuestionDialogue:
         return True
 
     def _read(self, prompt: str) -> bytes:
-        """One line typed after the prompt; empty at end of input or when the question is over."""
+        """Return a line typed after the prompt; empty at end of input or if the question closed."""
         while not self._over.is_set():
             _forget_typed_ahead(self._terminal)
-            self._say(prompt)
+            self._print(prompt)
             line = self._line()
             if not line or line.endswith(_CTRL_C):
                 return line
             if not select.select([self._terminal], [], [], _PASTE_S)[0]:
                 return line
-            self._say("\nseveral lines at once are not an answer\n")
+            self._print("\nseveral lines at once are not an answer\n")
         return b""
 
     def _line(self) -> bytes:
@@ -211,14 +211,14 @@ class _QuestionDialogue:
                 return os.read(self._terminal, 1024)
         return b""
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
         while data:
             data = data[os.write(self._terminal, data) :]
 
 
 def parse_choice(question: ModelQuestion, text: str) -> str | list[str]:
-    """The options that numbers name; any other text is an answer in the user's own words."""
+    """Return the options that numbers name; other text is an answer in the user's own words."""
     numbers = re.split(r"[\s,]+", text)
     labels = [one.label for one in question.options]
     if not all(one.isdigit() and 1 <= int(one) <= len(labels) for one in numbers):
@@ -242,7 +242,7 @@ def _choices(request: ApprovalRequest, width: int, end: str, *, cut: bool) -> st
         f"{end}{more}",
     ]
     if request.always is not None:
-        within = _within(request.effects)
+        within = _command_limits(request.effects)
         lines.append(f"always: allow this until the session ends, without asking{within}:")
     folded = [row for line in lines for row in textwrap.wrap(line, max(width, 20))]
     if request.always is not None:
@@ -258,7 +258,7 @@ def _not_an_answer(word: str, offered: Sequence[str]) -> str:
     return "that is not an answer\n"
 
 
-def _within(effects: Mapping[str, Any] | None) -> str:
+def _command_limits(effects: Mapping[str, Any] | None) -> str:
     """The limits within which a command runs without a question."""
     if effects is None:
         return ""
@@ -266,10 +266,10 @@ def _within(effects: Mapping[str, Any] | None) -> str:
 
 
 @contextmanager
-def _opened(device: str) -> Iterator[int]:
+def _open_terminal(device: str) -> Iterator[int]:
     terminal = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        before = _set_up(terminal)
+        before = _set_line_mode(terminal)
         try:
             yield terminal
         finally:
@@ -279,8 +279,8 @@ def _opened(device: str) -> Iterator[int]:
         os.close(terminal)
 
 
-def _set_up(terminal: int) -> list[Any] | None:
-    """Set line mode with echo and Ctrl-C as input; the old settings, None if no terminal."""
+def _set_line_mode(terminal: int) -> list[Any] | None:
+    """Set line mode with echo and Ctrl-C; return the old settings, None if not a terminal."""
     try:
         before = termios.tcgetattr(terminal)
     except termios.error:
@@ -331,7 +331,7 @@ def render_question(request: ApprovalRequest, screen: Screen) -> RenderedQuestio
     for part in _parts(request):
         lines += [part.label] if part.label else []
         most = max(room * part.share // 6, _LEAST)
-        # One row more fits in place of the note that it is missing.
+        # The last row fits in place of the note that it is missing.
         framed = list(islice(_framed(part.text, screen), most + 2))
         if len(framed) > most + 1:
             del framed[most:]
@@ -361,7 +361,7 @@ def render_heading(request: ApprovalRequest) -> str:
 
 
 def render_model_question(request: QuestionRequest, number: int, screen: Screen) -> str:
-    """One question of a model, in another form than an approval: it allows nothing."""
+    """Render a question of a model, in another form than an approval: it allows nothing."""
     question = request.questions[number - 1]
     agents = " > ".join(safe_text(one, one_line=True)[:_NAME] for one in request.chain)
     who = "" if request.chain == ("main",) else f", agent {agents}"
@@ -393,7 +393,7 @@ def _framed(text: str, screen: Screen) -> Iterator[str]:
         diff = diff or line.startswith(("--- a/", "--- /dev/null"))
         header = line.startswith(("--- ", "+++ "))
         colour = _COLOURS.get(line[:1]) if diff and screen.colour and not header else None
-        # The rest of a folded line of a diff is indented: it is no line of its own.
+        # The rest of a folded diff line is indented, because it is not a line of the diff.
         room = width - len(_REST) if diff and cells(line) > width else width
         for number, row in enumerate(rows(line, room)):
             whole = f"{_REST}{row}" if diff and number else row

@@ -1,1 +1,1 @@
-"""MCP servers of others: their tools, pinned by the user, as tools of a runtime."""
+"""The client of MCP servers: their tools, approved by the user, as tools of a runtime."""

@@ -9,12 +9,12 @@ from typing import Final
 from handrail.core.context import ToolContext
 from handrail.core.text.safe_text import safe_text
 
-# So many messages about the progress of a call are passed on.
+# The most progress messages of a call that are reported.
 _MOST_REPORTS: Final = 200
 
 
 class PausedLimit:
-    """Stops the time limit of a call while the user is asked, also by several questions at once."""
+    """Pauses the time limit of a call while the user is asked; several questions may be open at once."""
 
     def __init__(self, limit: asyncio.Timeout) -> None:
         self._limit = limit
@@ -32,13 +32,13 @@ class PausedLimit:
     def __exit__(self, *exc: object) -> None:
         self._open -= 1
         if self._open == 0 and self._left is not None:
-            # A call that has ended meanwhile has no limit any more.
+            # A call that has ended in the meantime has no limit any more.
             with suppress(RuntimeError):
                 self._limit.reschedule(asyncio.get_running_loop().time() + self._left)
 
 
 class ProgressReports:
-    """Passes on what a server says about the progress of a call, a limited number of times."""
+    """Reports the progress messages of a server about a call, up to a limit."""
 
     def __init__(self, ctx: ToolContext) -> None:
         self._ctx = ctx

@@ -1,4 +1,4 @@
-"""The streams of the SDK over a program of the supervisor: one JSON message per line."""
+"""Connects the streams of the SDK with a program of the supervisor: one JSON message per line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from handrail.core.problems import ProblemRaised
 from handrail.mcp.client.message_limits import MAX_MESSAGE, MAX_VALUES, ValueCounter
 from handrail.mcp.client.message_repair import repair_message
 
-# Lines that are no message, such as a banner, are skipped up to this number.
+# The most lines that are not messages, such as a banner; more of them end the connection.
 _MAX_GARBAGE: Final = 100
-# So many lines that are not passed on are read before others can run.
+# After so many lines that are not passed on, other tasks get a chance to run.
 _LINES_AT_ONCE: Final = 100
 
 
@@ -28,9 +28,9 @@ _LINES_AT_ONCE: Final = 100
 async def open_streams(
     channel: ProcessChannel, take: Callable[[bytes], bool], on_end: Callable[[], None]
 ) -> AsyncGenerator[Any, None]:
-    """The two streams that the SDK's client talks through. They close when the program ends, or
-    when it sends a message beyond the limits or too many lines that are no messages; `on_end` is
-    called before that. Lines that `take` accepts are not passed on.
+    """Open the two streams for the SDK's client. They close when the program ends, sends a message beyond
+    the limits, or sends too many lines that are not messages; `on_end` is called first. Lines for which
+    `take` returns True are not passed on.
     """
     incoming_in, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)

@@ -1,4 +1,4 @@
-"""A connection to one server, held by a task of its own until it is closed."""
+"""A connection to one server; a task of its own keeps it open until it is closed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from handrail.mcp.client.server_spec import (
 )
 
 _CLOSE_S: Final = 5.0
-# How often the log of a running server is kept.
+# The interval in which the log of a running server is stored.
 _LOG_S: Final = 2.0
-# A server may answer a call with questions so many times.
+# How often a server may answer a call with questions.
 _MOST_ROUNDS: Final = 10
 _STATE_PAUSE_S: Final = 0.1
-# The protocol in which servers ask by their results, and requests have more parts.
+# The first protocol version in which servers ask questions in results, and requests have more parts.
 _ASKS_IN_RESULTS: Final = "2026-07-28"
-# How the SDK begins its own errors about a lost answer over HTTP.
+# The beginning of the SDK's errors about a lost answer over HTTP.
 _LOST_ANSWER: Final = "SSE stream "
 _RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
@@ -50,7 +50,7 @@ _RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = 
 
 
 class RemoteConnection:
-    """A started server. `open` starts it and reads its tools."""
+    """A connection to a server. `open` starts the server and reads its tools."""
 
     def __init__(self, spec: RemoteServerSpec, host: RemoteServerHost) -> None:
         self._spec = spec
@@ -60,10 +60,10 @@ class RemoteConnection:
         self._direct: DirectCalls | None = None
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        # Whether the streams have closed, which the task may notice later.
+        # Whether the streams have closed; the task may still be running.
         self._broken = False
         self.manifest: ServerManifest | None = None
-        # Those of the calls that are running.
+        # The questions of the running calls.
         self._questions: list[ServerQuestions] = []
         # Why the last request over HTTP was refused.
         self._refusal: HttpRefusal | None = None
@@ -72,17 +72,17 @@ class RemoteConnection:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing can be called any more."""
+        """Whether the connection can no longer be used."""
         return self._broken or self._task is None or self._task.done()
 
     @property
     def log(self) -> str:
-        """The end of what the server's program wrote to stderr."""
+        """The end of the stderr of the server's program."""
         return "" if self._channel is None else self._channel.stderr.decode("utf-8", "replace")
 
     async def open(self, fingerprint: str | None = None) -> ServerManifest:
-        """Start the server and return its tools; raises `unavailable` or `timeout`, and
-        `untrusted` without starting a program that has another hash than `fingerprint`.
+        """Start the server and return its tools; raises `unavailable` or `timeout`. If `fingerprint` is
+        given and differs, raises `untrusted` without starting the program.
         """
         ready: asyncio.Future[ServerManifest] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._hold(ready, fingerprint))
@@ -100,11 +100,11 @@ class RemoteConnection:
         return self.manifest
 
     async def list_again(self) -> ServerManifest:
-        """The tools of the server now; raises `unavailable` or `timeout`."""
+        """The current tools of the server; raises `unavailable` or `timeout`."""
         client, spec = self._client, self._spec
         if client is None or self.manifest is None:
             raise messages.ENDED.error(server=spec.name)
-        # A change that is reported meanwhile may not be part of the list.
+        # Reset first: a change that is reported in the meantime may be missing in the list.
         self.list_changed = False
         try:
             async with asyncio.timeout(spec.start_s):
@@ -129,9 +129,9 @@ class RemoteConnection:
         ctx: ToolContext,
         asker: QuestionAsker | None,
     ) -> tuple[types.CallToolResult, Collection[str]]:
-        """Call a tool; raises `unavailable`, `timeout` or `command_failed`. What the server asks the
-        user meanwhile goes to `asker`. Also returns why questions were declined that the user did not
-        decline.
+        """Call a tool; raises `unavailable`, `timeout` or `command_failed`. Questions of the server to the
+        user are passed to `asker`. Returns the result, and the reasons why questions were declined without
+        the user's decision.
         """
         name, client = self._spec.name, self._client
         if client is None:
@@ -168,7 +168,7 @@ class RemoteConnection:
             ) from error
 
     def _is_lost(self, error: MCPError) -> bool:
-        """Whether an error means that no answer will come; a server's own may have its code."""
+        """Whether an error means that no answer will come; an error of the server may have the same code."""
         if error.error.code != types.CONNECTION_CLOSED:
             return False
         over_http = self._spec.url is not None and error.error.message.startswith(_LOST_ANSWER)
@@ -182,8 +182,8 @@ class RemoteConnection:
         ctx: ToolContext,
         questions: ServerQuestions,
     ) -> types.CallToolResult:
-        """Send the call, again with the user's answers as often as the server asks. The result is
-        not checked by the server's output schema, which could have endless patterns.
+        """Send the call, and send it again with the user's answers each time the server asks. The result is
+        not validated with the server's output schema, whose patterns could run forever.
         """
         report = ProgressReports(ctx)
         if self._direct is not None and client.protocol_version < _ASKS_IN_RESULTS:
@@ -208,19 +208,19 @@ class RemoteConnection:
         )
 
     async def close(self) -> None:
-        """End the server; returns when all its processes are gone."""
+        """End the server; returns when all its processes have ended."""
         self._stop.set()
         task = self._task
         if task is None or task.done():
             return
         if self._client is not None:
             await asyncio.wait([task], timeout=_CLOSE_S)
-        # A server that is being started, or does not end, is not waited for.
+        # Cancelled if the server is still starting or does not end in time.
         task.cancel()
         await asyncio.wait([task], timeout=_CLOSE_S)
 
     async def _hold(self, ready: asyncio.Future[ServerManifest], expected: str | None) -> None:
-        """Keep the server running until `close` or its own end."""
+        """Keep the connection open until `close` or the end of the server."""
         tame_sdk_logs()
         try:
             await self._run(ready, expected)
@@ -241,7 +241,7 @@ class RemoteConnection:
         spec = self._spec
         host = self._host
         program = None if spec.url is not None else find_server_program(spec, host.find)
-        # Reads whole files.
+        # In a thread, because it reads whole files.
         fingerprint = await asyncio.to_thread(spec.fingerprint, program, host.places)
         if expected is not None and fingerprint != expected:
             raise messages.CHANGED.error(server=spec.name, differences=OTHER_PROGRAM)
@@ -262,7 +262,7 @@ class RemoteConnection:
             host.keep_log(spec, channel.stderr)
 
     async def _keep_log(self, channel: ProcessChannel) -> None:
-        """Keep what the program writes to stderr while it runs: this process may be killed."""
+        """Store the stderr of the program periodically, because this process may be killed."""
         kept = b""
         while True:
             if channel.stderr != kept:
@@ -317,7 +317,7 @@ class RemoteConnection:
         return await host.processes().open(launch)
 
     async def _listen(self, client: Client) -> None:
-        """Note changes of the tools of a server that reports them on request."""
+        """Subscribe to changes of the server's tools, for servers that report them on request."""
         with suppress(RuntimeError, MCPError, TimeoutError, anyio.ClosedResourceError):
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
@@ -326,7 +326,7 @@ class RemoteConnection:
     async def _on_question(
         self, context: Any, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
-        """Answer a question that came outside of a result; one without a call is declined."""
+        """Answer a question that is not part of a result; without a running call it is declined."""
         del context
         if not self._questions:
             return types.ElicitResult(action="decline")
@@ -361,6 +361,6 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 def _quoted(text: str, limit: int) -> str:
-    """Text of a server as one quoted line, so that it is not taken for Handrail's own."""
+    """The text of a server as one quoted line, so that it cannot be mistaken for text of Handrail."""
     cut = text if len(text) <= limit else f"{text[:limit]}…"
     return '"' + safe_text(cut, one_line=True).replace('"', "'") + '"'

@@ -1,6 +1,6 @@
-"""Calls of tools that go to a server's program without the SDK's session, over the same pipes: the layers
-of the session cost more than all other parts of a call. For protocols in which a request needs nothing
-but its method and parameters, those before 2026-07-28.
+"""Calls tools of a server's program over the same pipes as the SDK, but without its session, whose layers
+cost more than all other parts of a call. Only for protocol versions before 2026-07-28, in which a
+request has only a method and parameters.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from handrail.core.ports.processes import ProcessChannel
 from handrail.core.problems import ProblemRaised
 from handrail.mcp.client.message_repair import repair_message
 
-# The ids of these requests; those of the session are numbers.
+# The prefix of the ids of these requests; the SDK's session uses numbers.
 _PREFIX: Final = "handrail-"
 _MARK: Final = f'"{_PREFIX}'.encode()
 _ANSWERED: Final = re.compile(rf'"id"\s*:\s*"({_PREFIX}\d+)"'.encode())
 _CANCEL_S: Final = 1.0
 
-# Takes the progress of a call: how much is done, of how much, and a message.
+# Called with the progress of a call: how much is done, the total, and a message.
 OnProgress = Callable[[float, float | None, str | None], None]
 
 
@@ -38,7 +38,7 @@ class _PendingCall(NamedTuple):
 
 
 class DirectCalls:
-    """The calls that wait for an answer of one program."""
+    """The calls of one program that wait for an answer."""
 
     def __init__(self, channel: ProcessChannel) -> None:
         self._channel = channel
@@ -48,9 +48,8 @@ class DirectCalls:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> types.CallToolResult:
-        """Call a tool. Raises MCPError for an error of the server, ValueError for a result that is
-        none, `anyio.BrokenResourceError` if the program ended. A cancelled call is cancelled at the
-        server.
+        """Call a tool. Raises MCPError for an error of the server, ValueError for an invalid result,
+        `anyio.BrokenResourceError` if the program ended. Cancelling it also cancels the call at the server.
         """
         self._last += 1
         name = f"{_PREFIX}{self._last}"
@@ -70,7 +69,9 @@ class DirectCalls:
         return _read_answer(message)
 
     def take(self, line: bytes) -> bool:
-        """Whether a line of the program answers one of these calls or reports its progress."""
+        """Handle a line of the program if it answers one of these calls or reports its progress; returns
+        whether it does.
+        """
         if _MARK not in line:
             return False
         try:
@@ -93,13 +94,13 @@ class DirectCalls:
         return waiting is not None
 
     def end(self) -> None:
-        """End all calls: the program will not answer any more."""
+        """Fail all calls, because the program will not answer any more."""
         for waiting in self._pending.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(anyio.BrokenResourceError())
 
     def _fail(self, line: bytes) -> bool:
-        """Whether a line that cannot be read names one of these calls as answered, which ends it."""
+        """Fail the call that an invalid line answers; returns whether there is one."""
         named = _ANSWERED.search(line)
         waiting = None if named is None else self._find(named[1].decode())
         if waiting is None:
@@ -117,7 +118,7 @@ class DirectCalls:
             if len(data) <= select.PIPE_BUF:
                 await self._channel.send(data)
                 return
-            # A longer message could be cancelled half-way, which ends the connection for all calls.
+            # Shielded: cancelling a longer message half-way would end the connection for all calls.
             sending = asyncio.ensure_future(self._channel.send(data))
             sending.add_done_callback(_ignore_failure)
             await asyncio.shield(sending)
@@ -127,7 +128,7 @@ class DirectCalls:
     async def _cancel(self, name: str) -> None:
         params = {"requestId": name, "reason": "cancelled"}
         message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        # It is sent when the program reads again, or fails when the program ends.
+        # The message is sent when the program reads again, or fails when the program ends.
         sending = asyncio.ensure_future(self._send(message))
         sending.add_done_callback(_ignore_failure)
         with suppress(anyio.BrokenResourceError, asyncio.CancelledError, TimeoutError):

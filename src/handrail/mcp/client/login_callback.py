@@ -1,4 +1,4 @@
-"""The end of a login: the browser's one request to a port of this machine."""
+"""Receives the result of a login: the browser's request to a port of this machine."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ERROR_CODE: Final = re.compile(r"[A-Za-z_]{1,40}")
 
 
 class CallbackError(Exception):
-    """Why the browser's request does not complete the login; its text is shown to the user."""
+    """Raised if the browser's request does not complete the login; the message is shown to the user."""
 
 
 class CallbackListener:
-    """Takes the first request for the callback page, whatever it says, and no other. Before `expect`
-    was called there is no such page.
+    """Accepts exactly one request for the callback page, valid or not. Before `expect` is called, the page
+    does not exist.
     """
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class CallbackListener:
 
     @property
     def url(self) -> str:
-        """Where the authorization server sends the browser."""
+        """The URL to which the authorization server redirects the browser."""
         return f"http://{_HOST}:{self._port}{_PATH}"
 
     def expect(self, state: str) -> None:
-        """Take a request from now on; it must have this state."""
+        """Accept a request from now on; it must have this state."""
         self._state = state
 
     async def wait(self) -> AuthorizationCodeResult:
-        """What the request said; raises CallbackError if it does not belong to this login."""
+        """The values of the request; raises CallbackError if it does not belong to this login."""
         return await self._found
 
     async def open(self) -> None:
@@ -73,11 +73,11 @@ class CallbackListener:
         writer.close()
 
     def _take(self, head: str) -> tuple[str, str]:
-        """Status and text of the answer to a request."""
+        """Handle a request; returns the status and the text of the answer."""
         request, *lines = head.split("\r\n")
         method, target, *_ = [*request.split(" "), "", ""]
         path, _, query = target.partition("?")
-        # A page of another site reaches this port under another name, or for a part of itself.
+        # Requests by pages of other sites have another Host or another Sec-Fetch-Dest.
         hosts, uses = _header(lines, "host"), _header(lines, "sec-fetch-dest")
         ours = method == "GET" and path == _PATH and hosts == [f"{_HOST}:{self._port}"]
         ours = ours and uses in ([], ["document"])
@@ -95,7 +95,7 @@ class CallbackListener:
 
 @asynccontextmanager
 async def open_callback() -> AsyncGenerator[CallbackListener]:
-    """A listener that is closed afterwards."""
+    """Open a listener, which is closed after the block."""
     listener = CallbackListener()
     await listener.open()
     try:
@@ -105,7 +105,7 @@ async def open_callback() -> AsyncGenerator[CallbackListener]:
 
 
 def _header(lines: Sequence[str], name: str) -> list[str]:
-    """The values of a header, as often as it is there."""
+    """The values of all headers with this name."""
     pairs = (line.partition(":") for line in lines)
     return [value.strip() for key, _, value in pairs if key.lower() == name]
 

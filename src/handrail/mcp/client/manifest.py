@@ -1,4 +1,4 @@
-"""The tools of a server as a pinned set: which can be used, and what differs from the approved."""
+"""The manifest of a server: its tools, which of them can be used, and differences to the approved one."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class ToolRecord(NamedTuple):
 
 
 class ServerManifest(NamedTuple):
-    """All tools of a server, sorted by name, and the hash of what would be started for them."""
+    """All tools of a server, sorted by name, and the fingerprint of its program and settings."""
 
     fingerprint: str
     tools: tuple[ToolRecord, ...]
 
     @property
     def digest(self) -> str:
-        """The hash of the whole set."""
+        """The hash of the manifest."""
         shown = [one.to_dict() for one in self.tools]
         return sha256(dumps([self.fingerprint, shown], sort_keys=True).encode()).hexdigest()
 
@@ -53,7 +53,7 @@ class ServerManifest(NamedTuple):
 
     @classmethod
     def from_dict(cls, given: Any) -> ServerManifest:
-        """The manifest in a JSON form; raises ValueError, KeyError or TypeError if it is none."""
+        """Parse the JSON form; raises ValueError, KeyError or TypeError for anything else."""
         tools = tuple(ToolRecord(**one) for one in given["tools"])
         if not all(isinstance(one.schema, dict) and isinstance(one.name, str) for one in tools):
             raise ValueError("a tool has no name or no schema")
@@ -61,7 +61,7 @@ class ServerManifest(NamedTuple):
 
 
 def describe_differences(approved: ServerManifest, found: ServerManifest) -> str:
-    """What differs between two manifests, in words; "" if nothing does."""
+    """A text about the differences between two manifests; "" if they are equal."""
     if approved.digest == found.digest:
         return ""
     old = {one.name: one for one in approved.tools}
@@ -76,7 +76,7 @@ def describe_differences(approved: ServerManifest, found: ServerManifest) -> str
 
 
 def full_name(server: str, tool: str) -> str:
-    """The name under which a tool is called."""
+    """The name of a server's tool in the runtime."""
     return f"{REMOTE_PREFIX}{server}__{tool}"
 
 
@@ -96,7 +96,7 @@ def find_obstacle(server: str, tool: ToolRecord, allow: Sequence[str]) -> str | 
 
 
 def clean_description(text: str | None) -> str:
-    """A server's description without control characters, of bounded length."""
+    """The description of a tool without control characters, truncated."""
     return safe_text((text or "")[:_MAX_DESCRIPTION])
 
 

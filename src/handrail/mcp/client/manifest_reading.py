@@ -13,7 +13,7 @@ _MOST_PAGES: Final = 100
 
 
 async def list_tools(client: Client, server: str) -> tuple[ToolRecord, ...]:
-    """The tools of a server, sorted by name; raises `unavailable` for a list that cannot be used."""
+    """The tools of a server, sorted by name; raises `unavailable` for an invalid or too long list."""
     found: dict[str, ToolRecord] = {}
     cursor, size = None, 0
     for _ in range(_MOST_PAGES):

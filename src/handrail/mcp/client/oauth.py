@@ -1,4 +1,4 @@
-"""Logins to MCP servers with OAuth: the user's own at the command line, and the use of its token.
+"""OAuth for MCP servers: the user's login at the command line, and the use of its token in sessions.
 
 The SDK finds the authorization server, registers a client, and exchanges and renews tokens.
 """
@@ -42,7 +42,7 @@ from handrail.mcp.client.login_callback import CallbackError, open_callback
 from handrail.mcp.client.sdk_logs import tame_sdk_logs
 
 LOGIN_S: Final = 300.0
-# The extension of a request that must not be sent, with the problem.
+# The key of a request's extensions with the problem because of which it must not be sent.
 REFUSED: Final = "handrail_refused"
 _MAX_SCOPE: Final = 1000
 _MAX_PAGE: Final = 8000
@@ -56,8 +56,8 @@ _HEADERS: Final = {
 
 
 class _TokenAnswer(BaseModel):
-    """The parts of an answer with tokens that the SDK takes as they are: tokens become headers and
-    parts of forms, and times are added to the clock.
+    """Validates the parts of an answer with tokens that the SDK uses unchecked: tokens become headers and
+    form values, and times are added to the clock.
     """
 
     access_token: str = Field(pattern=_VISIBLE, repr=False)
@@ -67,7 +67,7 @@ class _TokenAnswer(BaseModel):
 
 
 class StoredLogin(BaseModel):
-    """What is kept of a login: for which URL it was, its tokens, and where they are renewed."""
+    """A stored login: its URL, its tokens, and the server that renews them."""
 
     url: str
     tokens: OAuthToken = Field(repr=False)
@@ -75,33 +75,33 @@ class StoredLogin(BaseModel):
     client: OAuthClientInformationFull = Field(repr=False)
     server: OAuthMetadata | None = None
     resource: ProtectedResourceMetadata | None = None
-    # The rights that the server has demanded since then; the next login asks for them.
+    # The scopes that the server has demanded since the login; the next login requests them.
     wanted_scope: str | None = None
 
     def renewed(self, tokens: OAuthToken) -> StoredLogin:
-        """The same with other tokens."""
+        """The login with new tokens."""
         return self.model_copy(update={"tokens": tokens, "expires_at": _expiry(tokens)})
 
 
 class LoginStore(Protocol):
-    """Where the login to a server is kept."""
+    """Stores the login to a server."""
 
     def load(self) -> StoredLogin | None:
         """The login; None if there is none. Raises `untrusted` if it is not private."""
 
     def save(self, login: StoredLogin) -> None:
-        """Keep a login."""
+        """Store a login."""
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        """Keep other sessions and processes from changing it meanwhile."""
+        """Prevent other sessions and processes from changing the login during the block."""
 
 
 class _StoreForSession:
-    """Keeps renewed tokens, unless the user has logged out or in again meanwhile."""
+    """Stores renewed tokens, unless the user has logged out or logged in again in the meantime."""
 
     def __init__(self, store: LoginStore) -> None:
         self._store = store
-        # The token that a renewal is under way with.
+        # The refresh token of the renewal in progress.
         self.renewing: str | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -118,11 +118,11 @@ class _StoreForSession:
         return None if login is None else login.client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Only a login registers a client."""
+        """Do nothing: only a login registers a client."""
 
 
 class _StoreForLogin:
-    """Offers nothing of an earlier login, and keeps nothing: a login counts only when it is done."""
+    """An empty store: a login uses nothing of an earlier one and is stored only when it is complete."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -136,8 +136,8 @@ class _StoreForLogin:
 
 
 class SessionAuth(OAuthClientProvider):
-    """Adds the token of the stored login to requests, and renews it. Never begins a login: without a
-    valid token a request is marked with `REFUSED`.
+    """Adds the token of the stored login to requests, and renews it. Never starts a login: without a valid
+    token, a request is marked with `REFUSED`.
     """
 
     def __init__(self, server: str, url: str, store: LoginStore) -> None:
@@ -148,7 +148,7 @@ class SessionAuth(OAuthClientProvider):
         self._unsafe: ProblemRaised | None = None
 
     async def _initialize(self) -> None:
-        """Read the login again: another process may have renewed or ended it."""
+        """Load the login again, because another process may have renewed or deleted it."""
         login, context, self._unsafe = None, self.context, None
         try:
             login = self._store.load()
@@ -169,7 +169,7 @@ class SessionAuth(OAuthClientProvider):
             async with context.lock:
                 await self._initialize()
                 if self._needs_renewal(refused):
-                    # Most servers end a login whose renewal they see twice.
+                    # Most servers revoke a login if a refresh token is used twice.
                     async with self._store.lock():
                         await self._initialize()
                         if self._needs_renewal(refused):
@@ -185,7 +185,7 @@ class SessionAuth(OAuthClientProvider):
             refused = sent
 
     def _needs_renewal(self, refused: str | None) -> bool:
-        """Whether the token can be renewed and must be: it has expired, or was refused."""
+        """Whether the token must be renewed, because it has expired or was refused, and can be."""
         context = self.context
         if context.current_tokens is None or not context.can_refresh_token():
             return False
@@ -205,7 +205,7 @@ class SessionAuth(OAuthClientProvider):
         return await super()._handle_refresh_response(response)
 
     def _keep_scope(self, response: httpx2.Response) -> None:
-        """Note the rights that an answer demands."""
+        """Store the scopes that an answer demands."""
         scope, login = extract_scope_from_www_auth(response), self._store.load()
         demanded = extract_field_from_www_auth(response, "error") == "insufficient_scope"
         if demanded and scope and len(scope) <= _MAX_SCOPE and login is not None:
@@ -213,7 +213,7 @@ class SessionAuth(OAuthClientProvider):
             self._store.save(login.model_copy(update={"wanted_scope": wanted}))
 
     def _add_token(self, request: httpx2.Request, reason: str, refused: str | None) -> str | None:
-        """Add the token to a request and return it; without one that is valid, mark the request."""
+        """Add the token to a request and return it; without a valid token, mark the request as refused."""
         tokens, valid = self.context.current_tokens, self.context.is_token_valid()
         if tokens is None or not valid or tokens.access_token == refused:
             missing = messages.NOT_LOGGED_IN.error(server=self._server, reason=reason)
@@ -224,7 +224,7 @@ class SessionAuth(OAuthClientProvider):
 
 
 class _LoginAuth(OAuthClientProvider):
-    """Also asks for `scope`."""
+    """The provider of a login; also requests `scope`."""
 
     scope: str | None = None
 
@@ -245,10 +245,9 @@ async def log_in(
     show: Callable[[str], None],
     before: StoredLogin | None,
 ) -> StoredLogin:
-    """Log in to a server: `show` gets the URL that the user opens in a browser, and may raise.
-    Of the login `before` only the rights that the server demanded are used.
-
-    Raises `timeout`, `unavailable`, and `denied` for what must not be requested.
+    """Log in to a server. `show` is called with the URL that the user opens in a browser, and may raise.
+    Only the scopes that the server demanded are used of the earlier login `before`. Raises `timeout`,
+    `unavailable`, and `denied` for a URL that must not be requested.
     """
     tame_sdk_logs()
     try:
@@ -298,8 +297,8 @@ def _client_metadata(redirect: str) -> OAuthClientMetadata:
 
 
 def _check_metadata(context: OAuthContext) -> None:
-    """Raise CallbackError if an authorization server publishes nothing that can be used, or does not
-    bind codes to logins. Only a server that names none may be its own without publishing anything.
+    """Raise CallbackError if an authorization server publishes no usable metadata, or does not support
+    PKCE. Metadata is optional only if the MCP server names no authorization server.
     """
     metadata = context.oauth_metadata
     if metadata is None and context.auth_server_url is not None:
@@ -309,7 +308,7 @@ def _check_metadata(context: OAuthContext) -> None:
 
 
 async def _check_token_answer(response: httpx2.Response) -> None:
-    """Raise OAuthTokenError if tokens that an answer gives cannot be used."""
+    """Raise OAuthTokenError if the tokens in an answer are invalid."""
     if response.is_success:
         try:
             _TokenAnswer.model_validate_json(await response.aread())
@@ -318,13 +317,13 @@ async def _check_token_answer(response: httpx2.Response) -> None:
 
 
 def _join_query(page: str) -> str:
-    """The URL of a page whose own has a query already, to which the SDK adds a second one."""
+    """Join the two queries of a URL: the SDK adds a second one if the page has a query already."""
     begin, _, added = page.rpartition("?")
     return f"{begin}{'&' if '?' in begin else '?'}{added}"
 
 
 def _find_state(page: str) -> str:
-    """The state that the URL of a page carries; raises CallbackError if the page would not get it."""
+    """The state in the URL of a page; raises CallbackError if there is none, or the URL is too long."""
     found = parse_qs(urlsplit(page).query).get("state") if len(page) <= _MAX_PAGE else None
     if not found:
         raise CallbackError("the authorization server names a page that cannot be used")
@@ -336,7 +335,7 @@ def _expiry(tokens: OAuthToken) -> float | None:
 
 
 def _reason(error: Exception) -> str:
-    """The reason of a failure, without what a server sent where that may have tokens."""
+    """The reason of a failure, without text of the server that may contain tokens."""
     match error:
         case OAuthRegistrationError():
             return "the authorization server did not register a client"

@@ -23,13 +23,13 @@ _NO_UNDO: Final = {"undo": "none", "undo_reason": _NOT_UNDOABLE}
 
 
 class RemoteTool(Tool[Any]):
-    """Calls a tool of a server. It may do anything, unless the user trusts the server's
-    statements and the server states that the tool only reads.
+    """Calls a tool of a server. Its effects are open-ended, unless the user trusts the server's
+    annotations and they say that the tool only reads.
     """
 
     traits = ToolTraits(takes_pattern=False, reached_by="mcp_call")
     group = Group.MCP
-    # The connection has a deadline for calls, and one for the start.
+    # The connection has its own limits for calls and for the start of the server.
     timeout_s = None
     keep = "both"
 
@@ -43,23 +43,25 @@ class RemoteTool(Tool[Any]):
         self.raw_schema = {"type": "object", "properties": {}, **record.schema}
 
     def argument_model(self) -> type[BaseModel]:
-        """A model that accepts what the server's schema accepts, and keeps what was given."""
+        """A model that accepts what the server's schema accepts, and leaves the arguments unchanged."""
         from handrail.mcp.client.schema_check import argument_model
 
         return argument_model(self.name, self.raw_schema or {})
 
     def risk(self, args: Any) -> Risk:
-        """Moderate unless the tool only reads: nobody knows what the server does."""
+        """Moderate unless the tool only reads, because the actions of the server are unknown."""
         del args
         return Risk.SAFE if self._reads else Risk.MODERATE
 
     def preview(self, args: Any) -> str:
-        """The arguments in full, and that there is no undo."""
+        """The complete arguments, and a note that the call cannot be undone."""
         given = dumps(args.model_dump(), ensure_ascii=False, indent=1)
         return given if self._reads else f"{given}\n{_NOT_UNDOABLE}"
 
     async def run(self, args: Any, ctx: ToolContext) -> Output:
-        """What the server returned; `unavailable`, `timeout`, `command_failed`, `untrusted`."""
+        """Call the tool and return its result; raises `unavailable`, `timeout`, `command_failed`,
+        `untrusted`.
+        """
         server, tool = self._server.spec.name, self._record.name
         ctx.report(McpCallStarted(server, tool, ctx.call_id))
         failed = True

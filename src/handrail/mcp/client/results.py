@@ -1,4 +1,4 @@
-"""What a server returned, as the output of a call."""
+"""Converts the result of a server to the output of a call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.mcp.client import messages
 from handrail.mcp.client.service import ResultServices
 
 _MOST_IMAGES: Final = 10
-# Structured content of more characters, as JSON, is no data of the output.
+# Structured content with more characters as JSON is not part of the output's data.
 _MAX_STRUCTURED: Final = 1 << 20
 
 
@@ -28,8 +28,8 @@ async def read_result(
     services: ResultServices,
     pictures_s: float,
 ) -> Output:
-    """The output of a call: text, structured content and pictures; an error is its problem.
-    Pictures that are not decoded after `pictures_s` are left out.
+    """The output of a call: text, structured content and pictures; an error becomes its problem. Pictures
+    that are not decoded within `pictures_s` are left out.
     """
     parts: list[str] = []
     images: list[Image] = []

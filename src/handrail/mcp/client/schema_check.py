@@ -1,6 +1,6 @@
-"""Arguments checked by a server's own JSON Schema: all errors at once, nothing fetched, in a limited
-number of steps. Regular expressions of a server are not evaluated here, since one can take forever;
-the server checks them itself.
+"""Validates arguments with a server's JSON Schema: reports all errors at once, fetches nothing, and takes
+a limited number of steps. Regular expressions are not evaluated, because they could run forever; the
+server checks them itself.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _PLAIN_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-# Types are looked at up to this depth, and in so many parts of a schema.
+# The depth and the number of parts of a schema up to which types are read.
 _MOST_LEVELS: Final = 5
 _MOST_PARTS: Final = 2_000
-# A check may take so many steps, and so many more for each value of the arguments: parts that
-# refer to others double the work with each reference.
+# The most steps of a check, and the additional steps for each value of the arguments. Without a limit,
+# references could double the work again and again.
 _MOST_STEPS: Final = 5_000
 _STEPS_PER_VALUE: Final = 100
-# Their schemas apply to the value of the schema that they are part of.
+# Keywords whose schemas apply to the same value as the schema that contains them.
 _IN_PLACE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _NAMED: Final = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
-# Their values are data, not schemas.
+# Keywords whose values are data, not schemas.
 _VALUES: Final = frozenset({"const", "enum", "default", "examples", "required"})
-# The steps that are left of the check that is running.
+# The remaining steps of the current check.
 _steps_left: Final[ContextVar[int]] = ContextVar("_steps_left")
 
 
 class _TooManyStepsError(Exception):
-    """A schema takes too long."""
+    """A check takes too many steps."""
 
 
 def _count_step() -> None:
@@ -56,7 +56,7 @@ def _count_step() -> None:
 
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
-    """A keyword of the schema that counts how often it is applied."""
+    """The check of a keyword that also counts a step."""
 
     def apply(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         _count_step()
@@ -66,7 +66,7 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_unique(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """`uniqueItems` in the time of one pass over the items."""
+    """Check `uniqueItems` in one pass over the items."""
     del schema
     if wanted and validator.is_type(instance, "array"):
         items = {dumps(one, sort_keys=True) for one in instance}
@@ -75,7 +75,9 @@ def _check_unique(validator: Any, wanted: Any, instance: Any, schema: Any) -> It
 
 
 def _is_boolean(checker: Any, instance: Any) -> bool:
-    """Counts as well: it is asked for every part while what others left unevaluated is collected."""
+    """Whether a value is a boolean; also counts a step, because the validator calls it for every part
+    while it collects unevaluated items.
+    """
     del checker
     _count_step()
     return isinstance(instance, bool)
@@ -90,8 +92,8 @@ _CountingValidator: Final = extend(
 
 
 def argument_model(name: str, schema: dict[str, Any]) -> type[BaseModel]:
-    """A model whose values satisfy a schema and keep exactly what was given. Raises TypeError for
-    a schema that is none.
+    """A model that accepts what a schema accepts and leaves the arguments unchanged. Raises TypeError for
+    an invalid schema.
     """
     validator = _validator(schema)
     endless = _is_endless(schema)
@@ -99,7 +101,7 @@ def argument_model(name: str, schema: dict[str, Any]) -> type[BaseModel]:
     required = frozenset(schema.get("required", ()))
 
     def check(given: Any) -> Any:
-        # Most schemas are so simple that the validator would take most of a call's time.
+        # A fast path for simple schemas: the validator would take most of the time of a call.
         if plain_types is not None and _is_plain(given, plain_types, required):
             return given
         if endless:
@@ -114,7 +116,7 @@ def argument_model(name: str, schema: dict[str, Any]) -> type[BaseModel]:
         return given
 
     before: Any = model_validator(mode="before")(staticmethod(check))
-    # Arguments of other types, such as numbers given as text, are converted by this.
+    # The types with which arguments such as numbers given as text are converted.
     types = _TypeReader(schema).read(schema, _MOST_LEVELS)
     return create_model(
         f"{name}_arguments",
@@ -133,12 +135,12 @@ def _validator(schema: dict[str, Any]) -> Any:
         Draft202012Validator.check_schema(checked)
     except (SchemaError, RecursionError) as error:
         raise TypeError(f"has a schema that cannot be used: {str(error)[:200]}") from None
-    # An empty registry resolves references inside of the schema only.
+    # An empty registry resolves only references inside the schema.
     return _CountingValidator(checked, registry=Registry())
 
 
 def _find_errors(validator: Any, given: Any) -> list[Any]:
-    """What a schema has against arguments; raises ValueError if it cannot be applied."""
+    """The errors of arguments; raises ValueError if the schema cannot be applied."""
     _steps_left.set(_MOST_STEPS + _STEPS_PER_VALUE * _count_values(given))
     try:
         return sorted(validator.iter_errors(given), key=lambda one: list(map(str, one.path)))
@@ -147,8 +149,8 @@ def _find_errors(validator: Any, given: Any) -> list[Any]:
 
 
 def _without_absent(given: Any, errors: Sequence[Any], required: frozenset[str]) -> Any:
-    """Arguments without the optional ones that are None and that the schema refuses: those were
-    not given.
+    """The arguments without optional ones that are None and that the schema refuses: None means that they
+    were not given.
     """
     if not isinstance(given, dict):
         return given
@@ -161,14 +163,16 @@ def _without_absent(given: Any, errors: Sequence[Any], required: frozenset[str])
 def _is_plain(
     given: Any, plain_types: dict[str, tuple[type, ...]], required: frozenset[str]
 ) -> bool:
-    """Whether arguments are complete, and each has a type that is all its schema asks for."""
+    """Whether all required arguments are given, and each has the type that its simple schema demands."""
     if not isinstance(given, dict) or not required <= given.keys():
         return False
     return all(type(value) in plain_types.get(name, ()) for name, value in given.items())
 
 
 def _find_plain_types(schema: dict[str, Any]) -> dict[str, tuple[type, ...]] | None:
-    """The Python types of the arguments, where the schema says nothing else about them."""
+    """Argument → its Python types, for arguments whose schema is only a type; None if the schema has other
+    constraints.
+    """
     if schema.keys() - _REMARKS - {"type", "properties", "required", "additionalProperties"}:
         return None
     found = {}
@@ -181,7 +185,7 @@ def _find_plain_types(schema: dict[str, Any]) -> dict[str, tuple[type, ...]] | N
 
 
 def _count_values(given: Any) -> int:
-    """How many values arguments consist of."""
+    """The number of values in the arguments, including nested ones."""
     count, parts = 0, [given]
     while parts:
         part = parts.pop()
@@ -198,7 +202,7 @@ class _TypeReader:
         self._left = _MOST_PARTS
 
     def read(self, part: Any, levels: int) -> dict[str, Any]:
-        """The types of a part of the schema, without references; {} where they are not simple."""
+        """The types of a part of the schema with references resolved; {} if they are not simple."""
         self._left -= 1
         for _ in range(_MOST_LEVELS):
             if isinstance(part, dict) and isinstance(part.get("$ref"), str):
@@ -237,7 +241,7 @@ def _is_endless(schema: dict[str, Any]) -> bool:
             return False
         if id(part) in found:
             return found[id(part)]
-        # True while its own parts are followed: who arrives here again has gone in a circle.
+        # True while its parts are followed, so that reaching it again means a cycle.
         found[id(part)] = True
         found[id(part)] = any(map(follows, _same_value_parts(schema, part)))
         return found[id(part)]
@@ -255,7 +259,7 @@ def _is_endless(schema: dict[str, Any]) -> bool:
 
 
 def _same_value_parts(schema: dict[str, Any], part: dict[str, Any]) -> Iterator[Any]:
-    """The parts of a schema that one of its parts applies to its own value."""
+    """Yield the schemas that a part of the schema applies to its own value."""
     if isinstance(part.get("$ref"), str):
         yield _resolve(schema, part["$ref"])
     for key in _IN_PLACE:
@@ -264,7 +268,7 @@ def _same_value_parts(schema: dict[str, Any], part: dict[str, Any]) -> Iterator[
 
 
 def _resolve(schema: Any, reference: str) -> Any:
-    """The part that a reference inside of the schema names; None if there is none."""
+    """The part of the schema that a reference names; None if there is none."""
     start, _, pointer = reference.partition("#")
     if start or (pointer and not pointer.startswith("/")):
         return None

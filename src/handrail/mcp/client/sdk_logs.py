@@ -1,4 +1,4 @@
-"""Log records of the SDK, which may contain what a server sent."""
+"""Escapes the log records of the SDK, which may contain text of a server."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import mcp.client.session
 from handrail.core.text.safe_text import safe_text
 
 _LOGGERS: Final = ("mcp", "httpx2", "httpcore2")
-# Quotes answers that may have tokens.
+# This logger quotes answers that may contain tokens.
 _SILENT: Final = "mcp.client.auth"
 
 
 class _EscapingHandler(logging.Handler):
-    """Passes records on to the handlers of the root logger, escaped. Without any they are dropped,
-    and not printed as Python would do.
+    """Passes escaped records to the handlers of the root logger. Without handlers the records are dropped;
+    Python would print them.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -33,8 +33,8 @@ class _EscapingHandler(logging.Handler):
 
 
 def tame_sdk_logs() -> None:
-    """Escape the log records of the SDK; calling it again changes nothing."""
-    # Its logger is named "client", as one of the user's own program may be.
+    """Escape the log records of the SDK; a second call does nothing."""
+    # The SDK names this logger "client", a name that the user's program may use, too.
     mcp.client.session.logger = logging.getLogger("mcp.client.session")
     silent = logging.getLogger(_SILENT)
     silent.propagate = False

@@ -1,5 +1,5 @@
-"""Questions of a server to the user. The server is named first, few questions are passed on, and
-none that asks for a secret.
+"""Passes questions of a server to the user. The text names the server; the number of questions is limited,
+and questions for secrets are declined.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Answer = str | int | float | bool | list[str] | None
 
 
 class FormField(NamedTuple):
-    """One field of a form, and the question for it. `choices` are the values by the label that is
-    shown; empty if the user writes the answer.
+    """One field of a form, and the question for it. `choices` maps the shown labels to values; empty if
+    the user writes the answer.
     """
 
     name: str
@@ -57,7 +57,7 @@ class FormField(NamedTuple):
 
 
 class ServerQuestions:
-    """Asks the user what a server asks during one call. `asker` None: nobody can be asked."""
+    """Passes the questions of a server during one call to the user. `asker` None: no user can be asked."""
 
     def __init__(
         self,
@@ -73,17 +73,17 @@ class ServerQuestions:
         self._asked = 0
         self._open: set[asyncio.Future[QuestionReply]] = set()
         self._ended = False
-        # Why questions were declined without or after asking, each reason once.
+        # The reasons why questions were declined without the user's decision, each once.
         self.declined: dict[str, None] = {}
 
     def end(self) -> None:
-        """Withdraw the questions that are still open: the call has ended."""
+        """Withdraw the open questions, because the call has ended."""
         self._ended = True
         for asking in self._open:
             asking.cancel()
 
     async def answer(self, params: types.ElicitRequestParams) -> types.ElicitResult:
-        """The user's answer; a decline if nobody can be asked or the question is not passed on."""
+        """The user's answer; a decline if no user can be asked or the question is not passed on."""
         self._asked += 1
         try:
             return _DECLINED if self._ended else await self._pass_on(params)
@@ -92,7 +92,7 @@ class ServerQuestions:
             return _DECLINED
 
     async def _pass_on(self, params: types.ElicitRequestParams) -> types.ElicitResult:
-        """Ask the user; raises ValueError or TypeError with the reason if that cannot be done."""
+        """Ask the user; raises ValueError or TypeError with the reason if the question is declined."""
         if self._asker is None:
             raise ValueError(_NOBODY)
         if self._asked > _MOST_QUESTIONS:
@@ -106,13 +106,13 @@ class ServerQuestions:
         return _fill_form(fields, answers, params.requested_schema)
 
     def _note_decline(self, reason: str) -> None:
-        """Say why a question was declined that the user did not decline."""
+        """Report why a question was declined without the user's decision."""
         if reason not in self.declined:
             self.declined[reason] = None
             self._ctx.report(f"a question of the MCP server {self._server} was declined: {reason}")
 
     async def _ask_to_open(self, params: types.ElicitRequestURLParams) -> types.ElicitResult:
-        """Show a URL, which the user opens or not; only https."""
+        """Show the user a URL to open, and ask whether it was opened; only https."""
         url = safe_text(params.url, one_line=True)
         try:
             host = urlsplit(params.url).hostname if params.url == url else None
@@ -128,8 +128,8 @@ class ServerQuestions:
         return types.ElicitResult(action="accept") if agreed else _DECLINED
 
     def _read_form(self, params: types.ElicitRequestFormParams) -> list[FormField]:
-        """The fields of a form that are asked for; raises ValueError if the form is not to be shown.
-        A field that looks like a secret is left out, and so is the form if it needs that field.
+        """The fields of a form that the user is asked for; raises ValueError if the form is not shown. A
+        field that looks like a secret is left out; if it is required, the form is not shown.
         """
         intro = self._intro(params.message)
         properties = params.requested_schema.get("properties") or {}
@@ -218,7 +218,7 @@ def _fill_form(
     answers: Mapping[str, str | list[str]],
     schema: dict[str, Any],
 ) -> types.ElicitResult:
-    """The form with the user's answers; raises ValueError or TypeError if they do not fit it."""
+    """The form with the user's answers; raises ValueError or TypeError if they are not valid."""
     if not fields[0].name:
         agreed = answers.get(fields[0].question.question) == _YES
         return types.ElicitResult(action="accept") if agreed else _DECLINED
@@ -234,7 +234,7 @@ def _fill_form(
 
 
 def _is_field(schema: Any) -> bool:
-    """Whether what a server sent as the schema of a field can be one."""
+    """Whether a value of a server is a valid schema of a field."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("items", {}), Mapping):
         return False
     default = schema.get("default")
@@ -246,7 +246,7 @@ def _is_field(schema: Any) -> bool:
 
 
 def _offers_choices(schema: Mapping[str, Any]) -> bool:
-    """Whether the choices of a schema are lists of values, each with a title or without."""
+    """Whether the choices of a schema are lists of values, with or without titles."""
     texts = [schema.get(name) or [] for name in ("enum", "enumNames")]
     titled = [schema.get(name) or [] for name in ("oneOf", "anyOf")]
     return all(isinstance(one, list) for one in (*texts, *titled)) and all(
@@ -255,7 +255,7 @@ def _offers_choices(schema: Mapping[str, Any]) -> bool:
 
 
 def _find_choices(schema: Mapping[str, Any]) -> dict[str, str]:
-    """The values that a field offers, by the label that is shown for each."""
+    """Shown label → value, for the values that a field offers."""
     offered = schema.get("items", {}) if schema.get("type") == "array" else schema
     values = [str(one) for one in offered.get("enum") or ()]
     titles = [str(one) for one in offered.get("enumNames") or ()]
@@ -265,7 +265,7 @@ def _find_choices(schema: Mapping[str, Any]) -> dict[str, str]:
         values = [str(one["const"]) for one in pairs]
         titles = [str(one.get("title", one["const"])) for one in pairs]
     shown = [*map(_shorten, titles)]
-    # Labels that could be taken for one another say nothing.
+    # Titles that are not unique cannot be used as labels.
     if len(shown) != len(values) or len({*shown}) != len(shown):
         shown = [*map(_shorten, values)]
     return dict(zip(shown, values, strict=True))
@@ -276,7 +276,7 @@ def _shorten(text: str) -> str:
 
 
 def _convert(field: FormField, given: str | list[str]) -> Answer:
-    """An answer as the schema wants it; raises ValueError if it cannot be one."""
+    """The answer in the type of the schema; raises ValueError if it cannot be converted."""
     kind = field.schema.get("type")
     if isinstance(given, list) or kind == "array":
         several = given if isinstance(given, list) else [given]

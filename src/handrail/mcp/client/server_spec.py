@@ -1,4 +1,4 @@
-"""A server as it is configured, and how far its program is confined."""
+"""The configuration of a server, and the confinement of its program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.mcp.client import messages
 _INTERPRETER: Final = re.compile(
     r"(python|pypy|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|java|sh|bash|dash|zsh|uv|npx)[\d.]*"
 )
-# What stands between the paths of one argument, and a short option with its value.
+# Characters between several paths in one argument; and a short option with its value.
 _BETWEEN: Final = r"\s=,:;'\"()|&<>"
 _SEPARATORS: Final = re.compile(f"[{_BETWEEN}]+")
 _GLUED: Final = re.compile(r"-[A-Za-z]\S")
@@ -55,23 +55,23 @@ class HttpRefusal(NamedTuple):
     session_lost: bool = False
 
 
-# Takes the refusal of the last request; None if it was not refused.
+# Called with the refusal of the last request; None if it was not refused.
 NoteRefusal = Callable[[HttpRefusal | None], None]
 
 
 class RevealedText(Protocol):
-    """Text that is shown nowhere."""
+    """A secret text."""
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Return the secret text."""
 
 
 class RemoteServerSpec(NamedTuple):
-    """One server of the settings: a program, or a URL.
+    """One configured server: a program, or a URL.
 
-    `env_from` names variables of the user that the program gets; `bearer_env` the one whose
-    value is sent as a token. `project` is the workspace whose files name the server, empty for one of
-    the user's settings.
+    `env_from` are the names of the user's variables that the program gets; `bearer_env` is the name of the
+    variable whose value is sent as a token. `project` is the workspace whose files name the server, empty
+    for a server of the user's settings.
     """
 
     name: str
@@ -85,38 +85,38 @@ class RemoteServerSpec(NamedTuple):
     start_s: float = 30.0
     call_s: float = 300.0
     project: str = ""
-    # The tools that are declared to models: globs of names.
+    # Globs of the names of tools that are declared to models.
     declared: tuple[str, ...] = ()
     memory_mb: int = 4096
-    # Whether the protocol before 2026-07-28 is used, which lets servers ask questions by themselves.
+    # Whether a protocol version before 2026-07-28 is used, in which servers send questions themselves.
     legacy: bool = False
-    # Whether requests carry the token of a login of the user.
+    # Whether requests have the token of a login of the user.
     oauth: bool = False
-    # The token itself, where the settings have it.
+    # The token, if it is in the settings.
     bearer_token: RevealedText | None = None
 
     def declares(self, tool: str) -> bool:
-        """Whether a tool is declared to models; the others are found by a search."""
+        """Whether a tool is declared to models; other tools are found by a search."""
         return any(fnmatchcase(tool, one) for one in self.declared)
 
     @property
     def pin_name(self) -> str:
-        """The name of the server's approval; one of a project holds only there."""
+        """The name of the server's approval; that of a project's server is valid only for the project."""
         if not self.project:
             return self.name
         return f"{self.name}@{sha256(os.fsencode(self.project)).hexdigest()[:16]}"
 
     def fingerprint(self, program: str | None, places: ServerPlaces) -> str:
-        """A hash of what is started or reached; `program` is the file that is run. It covers the
-        contents of the program, and of the files among its arguments that are code or lie in a root;
-        others are data. Raises OSError if one cannot be read.
+        """A hash of the server's configuration and code; `program` is the file that is run. It includes the
+        contents of the program, and of the files among its arguments that are code or lie in a root; other
+        files are data. Raises OSError if a file cannot be read.
         """
         files = []
         if program is not None:
             cwd = launch_directory(self, program, places)
             files = [program, *_find_code(program, self.command[1:], cwd, places.roots)]
             real_roots = [os.path.realpath(root) for root in places.roots]
-            # An interpreter elsewhere may be updated, as other programs that a server uses.
+            # An interpreter outside the roots is not included, so that it can be updated.
             interpreter = [Path(cwd, one) for one in _find_interpreter(program)]
             files += [
                 str(one) for one in interpreter if _is_file(one) and _lies_inside(one, real_roots)
@@ -128,7 +128,7 @@ class RemoteServerSpec(NamedTuple):
 
 
 class ServerPlaces(NamedTuple):
-    """The paths that decide about confinement: the roots, Handrail's own, and hidden ones."""
+    """The paths that determine the confinement: the roots, Handrail's own paths, and hidden paths."""
 
     roots: Sequence[str]
     runtime_paths: tuple[str, ...] = ()
@@ -136,11 +136,11 @@ class ServerPlaces(NamedTuple):
 
 
 class RemoteServerHost(NamedTuple):
-    """What servers are started with. `find` returns the path of a program, None if there is none;
-    `confines`: whether a sandbox keeps programs from writing;
-    `environment` is what every program inherits; `variables` are the user's own; `http` returns
-    the transport for a URL, which reports whether the last request was refused. `keep_log` takes what a program wrote to stderr, `note_change` how a
-    server differs from what was approved.
+    """The services with which servers are started. `confines` returns whether a sandbox prevents programs
+    from writing; `environment` returns the environment of every program; `variables` are the user's
+    variables; `find` returns the path of a program, None if there is none; `http` returns the transport
+    for a URL, which reports refused requests. `keep_log` stores the stderr of a program, `note_change`
+    records how a server differs from its approved manifest.
     """
 
     processes: Callable[[], Processes] | None
@@ -155,27 +155,27 @@ class RemoteServerHost(NamedTuple):
 
 
 def server_confinement(spec: RemoteServerSpec, program: str, places: ServerPlaces) -> Confinement:
-    """What a server's program may reach. A program or argument inside of a root, or a server of
-    a project's settings: it reads the workspace, writes nothing and has no network access.
+    """What a server's program may reach. A server of a project, or with a program or an argument inside a
+    root, can read the workspace, cannot write, and has no network access; others are not confined.
     """
     if not spec.project and not names_workspace(spec, program, places.roots):
         return Confinement((), network=True, off=True)
     home = str(Path(program).parent.parent)
-    # A directory at the top, such as /usr, need not be named; that of the user has more than programs.
+    # A top-level directory such as /usr is readable anyway; the home directory has more than programs.
     alone = home.count("/") <= 1 or _lies_inside(Path.home(), [os.path.realpath(home)])
     readable = (program,) if alone else (home,)
     return Confinement((), places.runtime_paths, places.hidden, readable=readable)
 
 
 def launch_directory(spec: RemoteServerSpec, program: str, places: ServerPlaces) -> str:
-    """The directory that a server's program is started in."""
-    # Many programs load code from their directory, which an unconfined one must not.
+    """The directory in which a server's program is started."""
+    # Many programs load code from their working directory; an unconfined one must not do so.
     return "/" if server_confinement(spec, program, places).off else places.roots[0]
 
 
 def names_workspace(spec: RemoteServerSpec, program: str, roots: Sequence[str]) -> bool:
-    """Whether the program, or a path among its arguments, lies in a root: such code can be
-    changed by the calls that it would be trusted with.
+    """Whether the program, or a path in its arguments, lies in a root: calls of a model can change such
+    code.
     """
     real_roots = [os.path.realpath(root) for root in roots]
     words = [program, *_find_interpreter(program), *spec.command[1:], *spec.env.values()]
@@ -191,9 +191,9 @@ def names_workspace(spec: RemoteServerSpec, program: str, roots: Sequence[str]) 
 
 
 def _path_parts(words: Sequence[str]) -> Iterator[str]:
-    """What may be a path in these words: each one, and the parts of one that holds a path behind an
-    option or among others (`--file=PATH`, `-fPATH`, `A:B`, `sh -c "run PATH"`); `~` and variables are
-    also replaced, as a shell would.
+    """Yield what may be a path in these words: each word, and the parts of a word with an option or several
+    paths (`--file=PATH`, `-fPATH`, `A:B`, `sh -c "run PATH"`); also with `~` and variables replaced as by
+    a shell.
     """
     for word in words:
         parts = [word, *_SEPARATORS.split(word)]
@@ -201,12 +201,12 @@ def _path_parts(words: Sequence[str]) -> Iterator[str]:
         for part in dict.fromkeys(one for one in parts if one):
             yield part
             if part[0] == "~" or "$" in part:
-                # Leaves the name of an unknown user as it is, unlike `Path.expanduser`.
+                # Leaves the name of an unknown user unchanged, unlike `Path.expanduser`.
                 yield os.path.expandvars(os.path.expanduser(part))  # noqa: PTH111
 
 
 def _find_interpreter(program: str) -> list[str]:
-    """The words of the first line of a script: what it is run with."""
+    """The words of the first line of a script that name its interpreter; empty if there are none."""
     try:
         with Path(program).open("rb") as file:
             first = file.read(512)
@@ -222,8 +222,8 @@ def _lies_inside(path: Path, real_roots: Sequence[str]) -> bool:
 
 
 def _find_code(program: str, arguments: Sequence[str], cwd: str, roots: Sequence[str]) -> list[str]:
-    """The files among the arguments of a program that may be run: the first one of an interpreter,
-    executables, files whose names end as those of code do, and all in a root, which calls can change.
+    """The files among the arguments of a program that may be code: the first file of an interpreter,
+    executables, files with a suffix of code, and all files in a root, which calls can change.
     """
     real_roots = [os.path.realpath(root) for root in roots]
     paths = dict.fromkeys(Path(cwd, one) for one in _path_parts(arguments))

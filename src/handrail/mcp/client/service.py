@@ -1,5 +1,5 @@
-"""The servers of a session: each is started by the first call that needs it, and again after a
-failure, with growing pauses.
+"""A server of a session: it is started by the first call that needs it, and again after a failure, with
+growing pauses.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.context import ToolContext
@@ -28,17 +27,17 @@ from handrail.mcp.client.server_spec import RemoteServerHost, RemoteServerSpec
 if TYPE_CHECKING:
     from handrail.mcp.client.connection import RemoteConnection
 
-# The pause after the second failure, which doubles with each further one.
+# The pause after the second failure; it doubles with each further failure.
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 300.0
-# Decoding pictures has what is left of a call's time, and at least so much of it.
+# Decoding of pictures may take the rest of a call's time, and at least this long.
 _PICTURES_S: Final = 5.0
 
 
 class ResultServices(NamedTuple):
-    """What results pass through: `quote` marks lines that imitate Handrail's own, `media` decodes
-    pictures; None: pictures are left out. `questions` asks the user what a server asks; None:
-    nobody can be asked.
+    """The services for results and questions: `quote` marks lines that imitate Handrail's own, `media`
+    decodes pictures (None: pictures are left out), `questions` passes the questions of servers to the user
+    (None: no user can be asked).
     """
 
     quote: Callable[[str], str]
@@ -47,7 +46,7 @@ class ResultServices(NamedTuple):
 
 
 class RemoteServer:
-    """One server of a session. Only the tools of `approved` are ever called."""
+    """One server of a session. Only tools of the manifest `approved` can be called."""
 
     def __init__(
         self,
@@ -70,13 +69,14 @@ class RemoteServer:
 
     @property
     def state(self) -> str:
-        """`started` or `known`."""
+        """Whether the server is running: "started" or "known"."""
         running = self._connection is not None and not self._connection.ended
         return "started" if running else "known"
 
     async def call(self, tool: str, arguments: Mapping[str, Any], ctx: ToolContext) -> Output:
-        """Call a tool, starting the server if it does not run. Raises `unavailable`, `timeout`,
-        `command_failed`, and `untrusted` if the server's tools are not the approved ones.
+        """Call a tool; starts the server if it is not running. Raises `not_found` for a tool that is not
+        approved, `unavailable`, `timeout`, `command_failed`, and `untrusted` if the server's tools differ
+        from the approved ones.
         """
         if tool not in self._names:
             raise messages.NOT_APPROVED.error(server=self.spec.name, tool=tool[:200])
@@ -87,7 +87,7 @@ class RemoteServer:
         questions = self._results.questions
         result, declined = await connection.call(tool, arguments, ctx, questions)
         self._failures = 0
-        # The user may have been asked meanwhile, for which the call's time stops.
+        # The limit was paused while the user was asked, so the rest may be negative.
         left = max(limit - (time.monotonic() - begun), min(limit, _PICTURES_S))
         output = await read_result(result, self.spec.name, tool, self._results, left)
         notes = [f"[handrail: a question of the server was declined: {one}]" for one in declined]
@@ -138,8 +138,8 @@ class RemoteServer:
         return connection
 
     def _compare(self, connection: RemoteConnection, found: ServerManifest) -> None:
-        """Raise `untrusted` if a server's tools are not the approved ones; it stays running then, and
-        may offer them again later.
+        """Raise `untrusted` if the server's tools differ from the approved ones. The server keeps running,
+        because it may offer the approved tools again later.
         """
         differences = describe_differences(self.approved, found)
         self._host.note_change(self.spec, differences)
@@ -152,16 +152,3 @@ class RemoteServer:
         if self._failures > 1:
             pause = min(_PAUSE_S * 2 ** (self._failures - 2), _LONGEST_PAUSE_S)
             self._not_before = time.monotonic() + pause
-
-
-class SessionRemoteServers:
-    """The servers of a session by name."""
-
-    def __init__(self, servers: Mapping[str, RemoteServer]) -> None:
-        self.servers = servers
-
-    async def aclose(self) -> None:
-        """End all servers."""
-        for one in self.servers.values():
-            with suppress(Exception):
-                await one.close()

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-# Longer descriptions do not make a tool easier to find.
+# Only the beginning of a description is indexed, so that a long one is no advantage.
 _INDEXED_CHARS: Final = 200
-# At most so many tools of a server come before those of the others.
+# How many tools of one server come before those of the others.
 _FIRST_OF_SERVER: Final = 2
 _K: Final = 1.2
 _B: Final = 0.75
@@ -18,7 +18,7 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 
 
 class IndexedTool(NamedTuple):
-    """A tool as searches see it."""
+    """A tool in the index."""
 
     full_name: str
     server: str
@@ -27,14 +27,14 @@ class IndexedTool(NamedTuple):
 
 
 class ToolIndex:
-    """The tools of a session's servers, by their words."""
+    """A search index of the tools of a session's servers."""
 
     def __init__(self, tools: Sequence[IndexedTool]) -> None:
         self._tools = {one.full_name: one for one in tools}
         self._words: dict[str, Counter[str]] = {}
         self._frequency: Counter[str] = Counter()
         for tool in tools:
-            # A name counts twice: it is what authors choose most carefully.
+            # Words of names count twice, because authors choose them most carefully.
             names = [*_split_words(tool.name), *_split_words(tool.server)] * 2
             words = Counter([*names, *_split_words(tool.description[:_INDEXED_CHARS])])
             self._words[tool.full_name] = words
@@ -66,7 +66,7 @@ class ToolIndex:
         return score
 
     def _mix_servers(self, names: Sequence[str]) -> Iterator[str]:
-        """The first tools of each server, then the rest: no server fills a result alone."""
+        """Yield the first tools of each server, then the rest, so that no server fills the result alone."""
         seen: Counter[str] = Counter()
         later: list[str] = []
         for name in names:

@@ -1,8 +1,9 @@
-"""The approved tools of a session's servers: found by a search, and built when they are called."""
+"""The approved tools of a session's servers: found by a search, and created when they are called."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from handrail.core.ports.remote_tools import REMOTE_PREFIX, FoundTool, FoundTools, remote_alias
@@ -26,12 +27,12 @@ class RemoteRow(NamedTuple):
 
     @property
     def eager(self) -> bool:
-        """Whether the settings want the tool declared to models."""
+        """Whether the tool is declared to models."""
         return self.server.spec.declares(self.record.name)
 
 
 class RemoteToolSet:
-    """Implements `RemoteTools`. The set is fixed when a session starts."""
+    """Implements `RemoteTools`. The set does not change during a session."""
 
     def __init__(self, servers: Mapping[str, RemoteServer]) -> None:
         self.servers = servers
@@ -91,6 +92,12 @@ class RemoteToolSet:
             raise messages.AMBIGUOUS_NAME.error(name=name, names=" or ".join(names))
         return self._build(names[0]) if names else None
 
+    async def aclose(self) -> None:
+        """End all servers."""
+        for one in self.servers.values():
+            with suppress(Exception):
+                await one.close()
+
     def _build(self, name: str) -> RemoteTool:
         known = self._tools.get(name)
         if known is None:
@@ -104,6 +111,6 @@ def _indexed(name: str, row: RemoteRow) -> IndexedTool:
 
 
 def _shorten(text: str, limit: int) -> str:
-    """A description on one line."""
+    """A description on one line, truncated."""
     line = safe_text(text[: limit * 4], one_line=True).strip()
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -83,8 +83,8 @@ class HandshakeManager(StreamableHTTPSessionManager):
             self._limit_handshakes()
 
     def _find_handshake(self, session_id: str) -> Handshake | None:
-        """The handshake of a session that is used now; None if there is none, or if the session
-        has been idle for too long.
+        """The handshake of a session, marked as used now; None if there is none, or if the session has
+        been idle for too long.
         """
         found = self._handshakes.pop(session_id, None)
         now, limit = anyio.current_time(), self.session_idle_timeout
@@ -144,7 +144,7 @@ class HandshakeManager(StreamableHTTPSessionManager):
 
 
 def _replay(scope: Scope, body: bytes, session_id: str | None = None) -> tuple[Scope, Receive]:
-    """A POST request with this body, of the client that sends the present request."""
+    """A POST request with this body, in the name of the client of the current request."""
     own = [] if session_id is None else [(SESSION_HEADER.encode(), session_id.encode())]
     parts = [body]
 

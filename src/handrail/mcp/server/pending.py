@@ -32,7 +32,7 @@ class ApprovalQuestion(NamedTuple):
 class PendingMcpCall:
     """One call, its open question, and the reporter of the current request."""
 
-    # The question ends the request, and its answer may never come.
+    # Several questions may be open, because a question ends its request and may never be answered.
     concurrent = True
 
     def __init__(self, name: str, arguments: Mapping[str, Any], *, can_ask: bool) -> None:

@@ -79,7 +79,7 @@ class ClientSession:
 
     @property
     def has_jobs(self) -> bool:
-        """Whether jobs of this client kept its runtime open when it was last to be suspended."""
+        """Whether jobs of this client kept its runtime open at the last attempt to suspend it."""
         opener = self._opener
         return opener is not None and opener.suspension is not None and opener.suspension.has_jobs
 

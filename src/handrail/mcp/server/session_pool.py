@@ -131,7 +131,7 @@ class SessionPool:
             await asyncio.to_thread(return_free_memory)
 
     def _suspendable(self) -> Iterator[str]:
-        """Yield the session to suspend next, until fewer are open than may be."""
+        """Yield the sessions to suspend, one after the other, until few enough idle ones are open."""
         while True:
             idle = [key for key in self._sessions if self._may_suspend(key)]
             if len(idle) < self._idle_runtimes:

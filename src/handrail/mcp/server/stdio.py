@@ -74,7 +74,7 @@ async def message_streams(pipe: Pipe) -> AsyncIterator[tuple[Incoming, Outgoing]
 
 
 async def lines(pipe: Pipe) -> AsyncIterator[bytes | UnreadableMessage]:
-    """The lines that arrive; of one that is too long nothing is kept but that it came."""
+    """Yield the lines of a pipe; an error in place of a line that is too long."""
     async for line in read_lines(pipe, MAX_BYTES):
         yield too_long() if line is None else line
 
@@ -84,7 +84,7 @@ async def _answer(pipe: Pipe, message: JSONRPCMessage) -> None:
         text = message.model_dump_json(by_alias=True, exclude_unset=True)
         data = text.encode("utf-8") + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):
-        # One answer that cannot be written must not cost the connection.
+        # An answer that cannot be serialized must not end the connection.
         if not isinstance(message, JSONRPCResponse):
             return
         error = ErrorData(code=INTERNAL_ERROR, message="the result cannot be written as JSON")

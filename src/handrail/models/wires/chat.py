@@ -19,6 +19,7 @@ from handrail.core.ports.models import (
 )
 from handrail.models.failures import failure_from_body
 from handrail.models.wires.fields import get_arguments, get_list, get_text, malformed, parse_object
+from handrail.models.wires.object_end import ObjectEnd
 from handrail.models.wires.reader import CallPiece, Piece, StreamReader, TextPiece
 from handrail.models.wires.requests import (
     IdLinks,
@@ -47,6 +48,8 @@ class ChatReader(StreamReader):
         super().__init__()
         self._by_index: dict[int | str, CallPiece] = {}
         self._given_ids: dict[int | str, str] = {}
+        # Where the arguments of each call end, by its position in the message.
+        self._ends: dict[int, ObjectEnd] = {}
         self._refused = False
         self._reasoning_field = "reasoning_content"
         # Opaque reasoning of some servers that belongs back into the conversation.
@@ -75,6 +78,9 @@ class ChatReader(StreamReader):
 
     def _read_choice(self, choice: Any) -> None:
         delta = get(choice, "delta")
+        if delta is None and not self.pieces:
+            # A server that cannot stream sends the whole message in one chunk.
+            delta = get(choice, "message")
         if delta is not None:
             self._read_delta(delta)
         reason = get(choice, "finish_reason")
@@ -141,6 +147,11 @@ class ChatReader(StreamReader):
         elif not call.parts:
             # The next part of the name, or all of it so far once more.
             self.extend_name(call, name.removeprefix(call.name))
+        opened = arguments.lstrip().startswith("{") and len(call.parts) <= 2
+        if opened and call.arguments_json.strip() == "{}":
+            # Some servers send an empty object before the arguments.
+            call.parts.clear()
+            self._ends.pop(call.index, None)
         self.extend_call(call, arguments)
 
     def _begins_call(
@@ -156,15 +167,20 @@ class ChatReader(StreamReader):
             return True
         if name == call.name and (given or not arguments.lstrip().startswith("{")):
             return False
-        return _is_whole(call)
+        return self._is_whole(call)
 
     def _close_last_call(self) -> None:
         """Another call begins: the one before it is complete, unless a server sends the parts of
         several calls in turn. Its arguments are no object yet then, and the finish completes it.
         """
         calls = self.open_calls
-        if len(calls) == 1 and _is_whole(calls[0]):
+        if len(calls) == 1 and self._is_whole(calls[0]):
             self.close_call(calls[0])
+
+    def _is_whole(self, call: CallPiece) -> bool:
+        """Whether the arguments of a call are a whole object."""
+        end = self._ends.setdefault(call.index, ObjectEnd())
+        return end.follow(call.parts) and parse_object(call.arguments_json) is not None
 
     def _guess_index(self, given: Any) -> int:
         """The index of a call of a server that gives none: a new id begins a new call."""
@@ -229,11 +245,6 @@ class _ResponseIds:
         if self._repeated and self._changed:
             raise malformed("a second response begins in the stream")
         self._last = given
-
-
-def _is_whole(call: CallPiece) -> bool:
-    """Whether the arguments of a call are a whole object."""
-    return bool(call.parts) and parse_object(call.arguments_json) is not None
 
 
 def _thought(part: Any) -> str:

@@ -40,6 +40,9 @@ from handrail.models.wires.requests import (
 _ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 1024, "medium": 8192, "high": 24576}
 
+# What a chunk has before the message ends, where a server writes default values too.
+_UNSPECIFIED: Final = "FINISH_REASON_UNSPECIFIED"
+
 
 class GeminiReader(StreamReader):
     """Reads the chunks of a generated content. A call comes whole, in one part."""
@@ -78,7 +81,7 @@ class GeminiReader(StreamReader):
                 raise malformed("a part is no object")
             self._read_part(part)
         reason = get(candidate, "finishReason")
-        if reason is not None and self.ending is None:
+        if reason not in (None, _UNSPECIFIED) and self.ending is None:
             self.set_ending(GEMINI_FINISH, reason)
 
     def _read_part(self, part: Mapping[str, Any]) -> None:

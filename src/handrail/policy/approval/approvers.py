@@ -1,4 +1,4 @@
-"""Approvers: a function as an approver, and which return values count as an answer.
+"""Functions as approvers, and the values that an approver may return.
 
 Only exact values count: `True`, `False`, an `Answer`, or a `Reply` with an `Answer`. Any other
 value is refused.
@@ -43,7 +43,7 @@ class CallbackApprover:
 
 
 def make_approver(given: Approver | Callback | None) -> Approver | None:
-    """The approver for what a caller passed: an approver, a function, or None. Raises
+    """Turn the argument `approver` (an approver, a function, or None) into an approver. Raises
     `invalid_arguments` for anything else.
     """
     if given is None or hasattr(given, "ask"):

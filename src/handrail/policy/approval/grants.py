@@ -31,16 +31,15 @@ class Scope(StrEnum):
 
 
 class RuleGrant(NamedTuple):
-    """An allow rule with an expiry; `until` is in seconds of the clock, None: it does not expire by
-    time.
-    """
+    """An allow rule that the user granted; `until` is in seconds of the clock, None: no time limit."""
 
     rule: Rule
     scope: Scope
     until: float | None = None
 
 
-# Whether what was foreseen fits a call; a stranger's opinion that never allows anything.
+# Whether a permission that a plan announced concerns a call. The answer is only shown to the user and
+# never allows a call.
 PromptMatcher = Callable[[PlannedPermission, PolicyInput], bool]
 
 
@@ -60,8 +59,8 @@ class SessionGrants:
         obstacle: GrantObstacle = lambda rule: None,
         confines: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`confines`: whether the sandbox confines commands; a grant then covers them only inside
-        it. Where it does not, a grant covers what an allow rule would.
+        """`confines` returns whether the sandbox confines commands. If it does, a grant covers commands
+        only inside the sandbox; otherwise it covers what an allow rule would.
         """
         self._base = rules
         self._canonical = canonical
@@ -70,18 +69,19 @@ class SessionGrants:
         self._obstacle = obstacle
         self._confines = confines
         self._grants: list[RuleGrant] = []
-        # Whether anything was granted, and whether some of it ends with the turn.
+        # Whether there are grants; whether there are neither rules nor grants; whether some grants end
+        # with the turn.
         self.any = False
         self.empty = rules.empty
         self.has_turn_grants = False
         self._foreseen: tuple[PlannedPermission, ...] = ()
-        # Which calls would not have happened without a grant, by its text.
+        # Text of a grant → the ids of calls that would not have run without the grant.
         self._used: dict[str, set[str]] = {}
         self._current = rules
 
     @property
     def rules(self) -> RuleSet:
-        """The rules, without what was granted."""
+        """The rules without the grants."""
         return self._base
 
     @property
@@ -96,7 +96,7 @@ class SessionGrants:
         return self._current.judge(subject)
 
     def active(self) -> tuple[RuleGrant, ...]:
-        """What holds now."""
+        """The grants that have not expired."""
         self._keep(self._alive(self._clock()))
         return tuple(self._grants)
 
@@ -108,8 +108,9 @@ class SessionGrants:
         scope: Scope = Scope.SESSION,
         for_s: float | None = None,
     ) -> Rule:
-        """Allow what the pattern means; commands only inside the sandbox, where it confines them.
-        Raises `invalid_arguments` for what is no rule, `denied` for what is too broad.
+        """Allow the calls that match the pattern; commands only inside the sandbox, if it confines them.
+
+        Raises `invalid_arguments` for an invalid rule, `denied` for a rule that is too broad.
         """
         text = tool if pattern is None else f"{tool}({pattern})"
         return self._grant(text, scope, for_s)

@@ -1,4 +1,4 @@
-"""One question on several surfaces at once: the first answer counts, the others learn of it."""
+"""Asks one question through several approvers at once; the first answer counts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ class ClosesQuestions(Protocol):
     def close_question(
         self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
     ) -> Reply | QuestionReply | None:
-        """Close a question with the answer that another surface gave. Returns the answer that it
-        has got already, if that one stands: the earlier one does, unless only the other refuses.
+        """Close a question that another approver has answered with `reply`. If this approver has already
+        got an answer that takes precedence, it returns that answer: the earlier one does, unless only
+        the later one refuses.
         """
 
 
 @runtime_checkable
 class ReportsDecisions(Protocol):
-    """An approver that reports how a question ended. With `shared` it leaves that to
-    `report_decision`.
+    """An approver that reports how a question ended. If `shared` is set, it reports only when
+    `report_decision` is called.
     """
 
     shared: bool
@@ -42,9 +43,9 @@ class ReportsDecisions(Protocol):
 
 
 class SharedApprover:
-    """Asks several approvers at once. The first answer counts; of answers that are there at the
-    same time, a refusal does. An approver that fails leaves the question to the others.
-    `on_answer` is called with the reply that counts.
+    """Asks several approvers at once. The first answer counts; among simultaneous answers, a refusal
+    does. If an approver fails, the question stays open for the others. `on_answer` is called with the
+    reply that counts.
     """
 
     via = "shared"
@@ -63,7 +64,7 @@ class SharedApprover:
                 one.shared = True
 
     def asks_apart(self, request: ApprovalRequest | QuestionRequest) -> bool:
-        """Whether every surface can have several questions open."""
+        """Whether every approver can have several questions open."""
         apart = (getattr(one, "asks_apart", None) for one in self.approvers)
         return all(ask is not None and ask(request) for ask in apart)
 
@@ -78,7 +79,7 @@ class SharedApprover:
         return reply
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """The answers to a model, of the first surface that gives any."""
+        """The answers to a model's questions, from the first approver that answers."""
         able = [one for one in self.approvers if hasattr(one, "ask_questions")]
         if not able:
             raise messages.NOBODY_ANSWERS_QUESTIONS.error()
@@ -116,11 +117,11 @@ async def _ask_questions(approver: Any, request: QuestionRequest) -> QuestionRep
 
 
 async def _first_done(waiting: Mapping[asyncio.Task[_R], Approver]) -> list[_R]:
-    """The results that are there first; raises the first failure if there is no result at all."""
+    """The results of the tasks that end first; raises the first failure if all of them fail."""
     pending: set[asyncio.Task[_R]] = set(waiting)
     while pending:
         _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-        # In the order of the surfaces, whichever was noticed first.
+        # In the order of the approvers, not of completion.
         done = [task for task in waiting if task not in pending]
         results = [task.result() for task in done if task.exception() is None]
         if results:

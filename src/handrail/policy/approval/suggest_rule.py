@@ -1,4 +1,4 @@
-"""The rule that an answer of "always" grants: the narrowest rule that covers the call."""
+"""Suggests the rule that the answer "always" grants: the narrowest rule that covers the call."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from handrail.policy.rules.overbroad_rules import (
 from handrail.policy.rules.parse import parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.paths.touched import known_paths
+from handrail.policy.rules.rule import MCP_PREFIX
 from handrail.policy.rules.rule_set import RuleSet
 
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:.-]*")
 _SPECIAL: Final = re.compile(r"([*?\[\]{}\\!~])")
 _UNSAYABLE: Final = re.compile(r"[*$`]")
-# Their second word only announces the one that matters.
+# Second words after which only the third one says what is run: `npm run build`, `python -m pytest`.
 _TWO_WORDS: Final = frozenset(("run", "-m"))
 
 
 def suggest_rule(subject: PolicyInput, path_base: PathBase) -> str | None:
-    """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
-    be allowed. A rule about commands covers none that runs outside the sandbox on request.
+    """The rule to suggest, such as `run_command(npm test:*)`; None if only this one call can be
+    allowed. A rule about commands does not cover a command that requests to run outside the sandbox.
     """
     analysis = subject.footprint.command
     patterns = (
@@ -48,7 +49,7 @@ def suggest_rule(subject: PolicyInput, path_base: PathBase) -> str | None:
 
 
 def _is_grantable(text: str, subject: PolicyInput, path_base: PathBase) -> bool:
-    """Whether the rule can be granted, and covers the call that it was made from."""
+    """Whether the rule can be granted, and covers the call for which it is suggested."""
     try:
         rule = parse_rule(text, lambda name: name, effect=Effect.ALLOW, confined=subject.confined)
     except ProblemRaised:
@@ -65,7 +66,7 @@ def _path_patterns(subject: PolicyInput, path_base: PathBase) -> Iterator[str]:
         return
     targets = set(known_paths(subject))
     if not targets:
-        if not subject.footprint.open_ended or subject.tool.startswith("mcp__"):
+        if not subject.footprint.open_ended or subject.tool.startswith(MCP_PREFIX):
             yield ""
         return
     if len(targets) > 1 or not path_base.roots:
@@ -92,7 +93,7 @@ def _command_patterns(subject: PolicyInput, analysis: CommandAnalysis) -> Iterat
 
 
 def _significant_words(words: list[str], part: CommandPart) -> int:
-    """How many words say what is done, whatever follows them; 0: all of them matter."""
+    """How many of the first words determine what the command does; 0 if all words do."""
     if not words or "/" in words[0] or part.safety_class >= CommandClass.DANGEROUS:
         return 0
     program = words[0].lower()

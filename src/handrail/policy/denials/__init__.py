@@ -1,1 +1,1 @@
-"""Paths that deny rules close to commands and searches."""
+"""Paths that commands and searches must not read or write because of deny rules."""

@@ -1,6 +1,6 @@
-"""Paths covered by read-deny rules, as one value for searches and the sandbox, and its enforcement.
+"""The paths that must not be read, for searches and the sandbox, and their enforcement for commands.
 
-Rules and other sources (guardrails) match broadly, like every deny.
+The patterns come from deny rules and guardrails; they match broadly, like every deny rule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from handrail.policy.rules.paths.glob import WildcardPart, compile_glob
 from handrail.policy.rules.paths.index import RankedRule, RestrictionIndex
 from handrail.policy.rules.paths.pattern import (
     BroadPattern,
-    PathBase,
     broad_patterns,
     check_path_pattern,
 )
@@ -40,28 +39,28 @@ class ReadDenyPattern(NamedTuple):
 
 
 def build_read_denials(
-    rule_set: RuleSet, extra: Iterable[ReadDenyPattern] = (), path_base: PathBase | None = None
+    rule_set: RuleSet, extra: Iterable[ReadDenyPattern] = ()
 ) -> ReadDenials | None:
-    """The paths that read-deny rules and further patterns cover; None if there are none. Raises
-    `invalid_arguments` for a pattern that cannot be parsed.
+    """The paths that deny rules about reading and the `extra` patterns cover; None if there are none.
+    Raises `invalid_arguments` for a pattern that cannot be parsed.
     """
-    base = rule_set.path_base if path_base is None else path_base
+    base = rule_set.path_base
     rules = [*filter(_denies_reading, rule_set.rules), *map(_pattern_rule, extra)]
     placed = [(rule, place) for rule in rules for place in broad_patterns(rule.pattern or "", base)]
     return ReadDenials(placed, RuleSet(rules, base)) if placed else None
 
 
 class ReadDenials:
-    """Implements `core.read_denials.ReadDenyPatterns`."""
+    """Implements `core.ports.read_denials.ReadDenyPatterns`."""
 
     def __init__(self, placed: Sequence[tuple[Rule, BroadPattern]], bare: RuleSet) -> None:
-        """`bare` judges by these rules alone, with nothing kept away."""
+        """`bare` has the same rules and assumes that nothing enforces them."""
         globs = [compile_glob(place.top, place.names, fold=True) for _, place in placed]
         entries = [RankedRule(order, rule) for order, (rule, _) in enumerate(placed)]
         self.globs = tuple(_path_glob(rule, place) for rule, place in placed)
         self._index = RestrictionIndex(zip(globs, entries, strict=True))
         lasts = [glob.parts[-1] if glob.parts else None for glob in globs]
-        # A pattern without any name means everything.
+        # A pattern without names matches everything.
         self._everything = None in lasts
         self._names = frozenset(last for last in lasts if isinstance(last, str))
         wild = {last.regex.pattern for last in lasts if isinstance(last, WildcardPart)}
@@ -74,27 +73,27 @@ class ReadDenials:
             self.anchored = ReadDenials(fixed, bare) if fixed else None
 
     def hides(self, path: str) -> bool:
-        """Whether the path is denied, or lies in a denied directory."""
+        """Whether the path, or a directory above it, is denied."""
         return next(self._index.find(TouchedPath(path)), None) is not None
 
     def ends(self, name: str) -> bool:
-        """Whether a path in a directory that is not denied could be denied, by its last name."""
+        """Whether a path with this last name could be denied although its directory is not."""
         if self._everything:
             return True
-        # Asked for every entry of a workspace.
+        # Fast, because it is called for every entry of a workspace.
         plain = name.isascii() and name[-1:] not in (".", " ")
         lowered = name.lower() if plain else fold_name(name)
         return lowered in self._names or self._wild.fullmatch(lowered) is not None
 
     def reaches(self, path: str) -> bool:
-        """Whether something below a directory could be denied."""
+        """Whether a path below a directory could be denied."""
         return (
             self._floats
             or next(self._index.find(TouchedPath(path, TouchExtent.TREE)), None) is not None
         )
 
     def may_affect(self, analysis: CommandAnalysis) -> bool:
-        """Could the command read a denied path if the sandbox did not hide it?"""
+        """Whether the command could read a denied path if the sandbox did not hide it."""
         return rules_affect_command(self._bare, analysis)
 
 
@@ -105,7 +104,7 @@ def _denies_reading(rule: Rule) -> bool:
 
 
 def _pattern_rule(pattern: ReadDenyPattern) -> Rule:
-    """The rule that a pattern amounts to."""
+    """The deny rule that is equivalent to a pattern."""
     try:
         check_path_pattern(pattern.text)
     except ProblemRaised as raised:
@@ -128,7 +127,7 @@ class ReadDenialEnforcer:
 
     # Finds the denied paths that exist now; blocks.
     find: Callable[[], HiddenPaths]
-    # Could the command read a denied path if the sandbox did not hide it?
+    # Whether the command could read a denied path if the sandbox did not hide it.
     may_affect: Callable[[CommandAnalysis], bool]
     sandbox: Sandbox
     _searched: bool = False
@@ -136,9 +135,8 @@ class ReadDenialEnforcer:
     _gap: str | None = None
 
     def hides(self, analysis: CommandAnalysis) -> bool:
-        """Whether the command will not be able to read denied paths, by what was measured here
-        and seen when a command last ran. The rules rely on the answer, and `hidden_paths` makes
-        it true or raises.
+        """Whether the command will not be able to read denied paths, judged by the measured sandbox and
+        by the last command that ran. The rules rely on the answer; `hidden_paths` enforces it or raises.
         """
         if not self._measured(analysis):
             return False
@@ -149,9 +147,8 @@ class ReadDenialEnforcer:
     def hidden_paths(
         self, confinement: Confinement, analysis: CommandAnalysis, *, approved: bool
     ) -> tuple[str, ...]:
-        """The paths to hide from a command that runs in the confinement; blocks. Raises `denied`
-        where one cannot be hidden, unless the user approved knowing this or the command does not
-        read it.
+        """The paths to hide from a command that runs in the confinement. Blocks. Raises `denied` if they
+        cannot be hidden, unless the user knew this when approving or the command reads none of them.
         """
         measured = self._measured(analysis)
         known = not measured or self._gap is not None

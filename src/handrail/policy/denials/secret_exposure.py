@@ -1,4 +1,4 @@
-"""Which programs may read files that hold secrets, by what they could reach."""
+"""Determines which programs may read files that contain secrets."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _GLOB: Final = re.compile(r"[*?\[{]")
 _PREFIX: Final = re.compile(r"[:=]")
 # Options with which git reads files that it does not track.
 _UNTRACKED: Final = frozenset({"--untracked", "--no-index", "--no-exclude-standard"})
-# Characters of words and paths, each with one more: a pattern as long takes a few milliseconds.
+# The most characters of a brief command, with one more for each word or path: checking a pattern of this
+# length takes a few milliseconds.
 _BRIEF: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class SecretExposure:
-    """Answers whether a program may show secrets. `find` returns the sensitive files of the workspace
-    that exist now, and in `gap` that git tracks one; it blocks.
+    """Determines whether a program may show secrets. `find` returns the sensitive files of the workspace
+    that exist now, with `gap` set if git tracks one of them; it blocks.
     """
 
     find: Callable[[], HiddenPaths]
@@ -32,8 +33,8 @@ class SecretExposure:
     sandbox: Sandbox
 
     def hide(self, confinement: Confinement) -> Confinement:
-        """The confinement without the sensitive files of the workspace. `shows_secrets` says that
-        the program may see some in spite of that. Blocks.
+        """The confinement with the sensitive files of the workspace hidden. Its `shows_secrets` says
+        whether the program may nevertheless see some. Blocks.
         """
         found = self.find()
         hidden = tuple(dict.fromkeys((*confinement.denied_reads, *found.paths)))
@@ -42,9 +43,9 @@ class SecretExposure:
         return closed._replace(shows_secrets=seen or self.sandbox.hiding_gap(closed) is not None)
 
     def may_show(self, analysis: CommandAnalysis, confinement: Confinement) -> bool:
-        """Whether the command may read a sensitive file: by the names in its text, and where it
-        reads whole trees or cannot be understood, by the files that exist and are not hidden. git
-        alone shows what it tracks. Blocks.
+        """Whether the command may read a sensitive file, judged by the names in its text. If it reads
+        whole trees or is not fully understood, the files that exist and are not hidden decide; for git
+        commands that read only tracked files, it matters whether git tracks a sensitive file. Blocks.
         """
         known = self.may_show_by_text(analysis)
         if known is not None:
@@ -65,20 +66,20 @@ class SecretExposure:
         return any(anything or _within(path, top) for path in visible for top in trees or ("/",))
 
     def may_show_by_text(self, analysis: CommandAnalysis) -> bool | None:
-        """Whether the command may read a sensitive file, if its text alone says so; None if that
-        depends on the files that exist.
+        """Whether the command may read a sensitive file, judged by its text alone; None if that depends
+        on the files that exist.
         """
         if any(is_sensitive(name, glob=True) for name in _names(analysis)):
             return True
         return None if _trees(analysis) or _reads_anything(analysis) else False
 
     def _closes_outside(self, confinement: Confinement) -> bool:
-        """Whether the program sees nothing outside of the workspace but the system."""
+        """Whether the program sees only the workspace and the system."""
         return not confinement.off and self.sandbox.measured["fs_read"] is Strength.ENFORCED
 
 
 def is_brief(analysis: CommandAnalysis) -> bool:
-    """Whether so few short words and paths are involved that looking at them takes no time."""
+    """Whether the words and paths of a command are so few and short that checking them is fast."""
     effects, size = analysis.effects, 0
     for words in (effects.reads, effects.writes, *(part.words for part in analysis.parts)):
         for word in words:
@@ -113,13 +114,13 @@ def _reads_anything(analysis: CommandAnalysis) -> bool:
 
 
 def _has_unknown_operands(analysis: CommandAnalysis) -> bool:
-    """Whether a program gets words that are known only when it runs."""
+    """Whether a program gets arguments that are known only when it runs."""
     by_xargs = any(segment.word == "xargs" for segment in analysis.segments)
     return by_xargs or any(None in part.words for part in analysis.parts)
 
 
 def _shows_tracked_files(part: CommandPart) -> bool:
-    """Whether it is a git command that reads only what git tracks."""
+    """Whether the program is git and reads only files that git tracks."""
     return part.words[:1] == ("git",) and not _UNTRACKED.intersection(part.words)
 
 

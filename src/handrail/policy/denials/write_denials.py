@@ -1,4 +1,4 @@
-"""Exact paths covered by write-deny rules, and how the sandbox enforces them for commands."""
+"""The exact paths that must not be written, and their enforcement for commands."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
 
 
 class WriteDenials(NamedTuple):
-    """The paths that write-deny rules name exactly."""
+    """The paths that deny rules about writing name exactly."""
 
-    # Each path with the text of its rule.
+    # Path → the text of its rule.
     paths: Mapping[str, str]
-    # Could the command write a denied path if the sandbox did not stop it?
+    # Whether the command could write a denied path if the sandbox did not prevent it.
     may_affect: Callable[[CommandAnalysis], bool]
 
 
@@ -45,9 +45,9 @@ def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> Writ
 
 
 class PathProbe(NamedTuple):
-    """What the enforcer asks the machine."""
+    """Access to the file system for the enforcer."""
 
-    # Whether anything has this path; links are not followed.
+    # Whether the path exists; links are not followed.
     exists: Callable[[str], bool]
     # The names in a folder; raises OSError.
     list_names: Callable[[str], Collection[str]]
@@ -55,20 +55,20 @@ class PathProbe(NamedTuple):
 
 @dataclass(slots=True)
 class WriteDenialEnforcer:
-    """Makes the sandbox hold denied paths read-only while a command runs."""
+    """Makes the sandbox keep denied paths read-only while a command runs."""
 
     denials: WriteDenials
     sandbox: Sandbox
     roots: tuple[str, ...]
     probe: PathProbe
-    # Existing paths that the sandbox could not hold for the last command.
+    # Existing paths that the sandbox could not keep read-only for the last command.
     _unprotected: frozenset[str] = frozenset()
     # Paths that were reported to the rules as not enforced.
     _reported: frozenset[str] = frozenset()
 
     def read_only_paths(self, analysis: CommandAnalysis) -> frozenset[str] | None:
-        """The denied paths that the command will not be able to change; None: it can change no
-        file at all. The rules rely on the answer, and `enforce` makes it true or raises.
+        """The denied paths that the command will not be able to change; None if it can change no file at
+        all. The rules rely on the answer; `enforce` enforces it or raises.
         """
         if not self._confines(analysis):
             return frozenset()
@@ -88,15 +88,15 @@ class WriteDenialEnforcer:
     def enforce(
         self, confinement: Confinement, analysis: CommandAnalysis, *, approved: bool
     ) -> Confinement:
-        """Add every denied path to the sandbox's read-only set. Raises `denied` if one cannot be
-        enforced, unless the user approved knowing this or the command does not write it.
+        """Add every denied path to the read-only paths of the confinement. Raises `denied` if one cannot
+        be enforced, unless the user knew this when approving or the command does not write it.
         """
         if confinement.off:
             return confinement
         result = self._protect(confinement)
         unprotected = result.unprotected
         known = not self._confines(analysis) or self._reported.issuperset(unprotected)
-        # A missing path is looked up again when the rules ask the next time.
+        # Only existing paths are stored: `read_only_paths` looks for missing ones each time.
         self._unprotected = frozenset(filter(self.probe.exists, unprotected))
         if unprotected and not (approved and known) and self.denials.may_affect(analysis):
             path = unprotected[0]
@@ -105,7 +105,7 @@ class WriteDenialEnforcer:
         return result.confinement
 
     def enforce_if_possible(self, confinement: Confinement) -> Confinement:
-        """Add the denied paths for a program that no rule judges, such as a hook."""
+        """Add the denied paths for a program to which no rules apply, such as a hook."""
         return confinement if confinement.off else self._protect(confinement).confinement
 
     def _confines(self, analysis: CommandAnalysis) -> bool:
@@ -124,7 +124,7 @@ class WriteDenialEnforcer:
         return [path for path in self.denials.paths if path.startswith(tops)]
 
     def _has_case_variant(self, path: str) -> bool:
-        """Whether a name on the path also exists in other letter case, which rules treat alike."""
+        """Whether a name in the path also exists in another letter case, which rules treat as equal."""
         while path not in self.roots:
             folder, _, name = path.rpartition("/")
             try:
@@ -141,21 +141,21 @@ class ReadOnlyPaths(NamedTuple):
     """A confinement with read-only paths added to it."""
 
     confinement: Confinement
-    # The wanted paths that the sandbox does not hold read-only.
+    # The wanted paths that the sandbox cannot keep read-only.
     unprotected: tuple[str, ...]
 
 
 def add_read_only_paths(
     confinement: Confinement, paths: Iterable[str], sandbox: Sandbox, roots: Sequence[str]
 ) -> ReadOnlyPaths:
-    """Add every path that the sandbox can hold read-only to the confinement."""
+    """Add every path that the sandbox can keep read-only to the confinement."""
     wanted = tuple(paths)
     if not wanted:
         return ReadOnlyPaths(confinement, ())
     narrower = confinement._replace(read_only=(*confinement.read_only, *wanted))
     held = () if confinement.off else sandbox.enforced_read_only(narrower)
     unprotected = tuple(path for path in wanted if path not in held or path in roots)
-    # As mounts of their own, the parent folders cannot be moved away with what they contain.
+    # The parent folders become separate mounts, so that they cannot be moved with their content.
     protected = [path for path in wanted if path not in unprotected]
     parents = {folder for path in protected for folder in _parent_mounts(path, narrower)}
     # The deepest mount decides, so no writable mount may lie inside a read-only path.
@@ -171,8 +171,8 @@ def protect_leased_paths(
     roots: Sequence[str],
     exists: Callable[[str], bool],
 ) -> Confinement:
-    """Hold the paths that other agents have leased read-only; raises `conflict` if the sandbox
-    cannot protect one of them. `exists` is `os.path.lexists` or a test's substitute.
+    """Make the paths that other agents have leased read-only; raises `conflict` if the sandbox cannot
+    protect one of them. `exists` is `os.path.lexists` or a test's substitute.
     """
     if not leases:
         return confinement
@@ -187,7 +187,7 @@ def protect_leased_paths(
 
 
 def _parent_mounts(path: str, confinement: Confinement) -> list[str]:
-    """The folders between a writable tree and the path; empty if one of them is closed."""
+    """The folders between a writable tree and the path; empty if one of them is read-only or hidden."""
     closed = {*confinement.read_only, *confinement.hidden, *confinement.denied_reads}
     folders = list[str]()
     folder = path.rpartition("/")[0]

@@ -1,1 +1,1 @@
-"""Guardrails: deterministic limits that stand above rules and modes, out of the model's reach."""
+"""Guardrails: deterministic limits that override rules and modes, and that a model cannot change."""

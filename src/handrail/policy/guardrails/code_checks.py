@@ -1,7 +1,7 @@
 """Checks of written text: the user's code rules, and placeholders that stand for omitted code.
 
-Only text that a change adds is checked, at a cost that follows the change and not the file. A line
-counts as added only if the new content holds it more often than the old one.
+Only text that a change adds is checked; the cost depends on the size of the change, not of the file. A
+line counts as added if it occurs more often in the new content than in the old one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
 from handrail.core.text.content import Buffer, Content
+from handrail.core.text.content_compare import common_length
 from handrail.core.text.safe_text import safe_text
 from handrail.policy import messages
 from handrail.policy.guardrails.omissions import OMISSION_WORDS, omissions
@@ -26,8 +27,7 @@ from handrail.policy.rules.paths.pattern import PathBase, broad_globs
 from handrail.policy.rules.rule import short_place
 
 _MAX_SHOWN: Final = 120
-_CHUNK: Final = 1 << 16
-# Of a line that reaches out of what was changed, so much is looked at.
+# How many bytes of a line are examined outside of the changed part.
 _AROUND: Final = 2_000
 _WIDE: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -50,7 +50,7 @@ class _FileRule(NamedTuple):
     code_rule: CodeRule
     globs: tuple[Glob, ...]
 
-    def concerns(self, names: Sequence[str]) -> bool:
+    def applies_to(self, names: Sequence[str]) -> bool:
         return not self.globs or any(matches_path_or_parent(glob, names) for glob in self.globs)
 
 
@@ -71,7 +71,7 @@ class CodeChecker:
         self.active = bool(self._rules) or omissions != "off"
 
     def of_plan(self, plan: Plan) -> Iterator[CodeFault]:
-        """The violations in the text that a plan adds; for each rule the first in each file."""
+        """Yield the violations in the text that a plan adds; for each rule the first in each file."""
         for change in plan.changes:
             added = added_text(change)
             if added is None:
@@ -83,13 +83,13 @@ class CodeChecker:
             yield from self._by_omissions(added, blocks, change.place.path)
 
     def of_command(self, analysis: CommandAnalysis) -> Iterator[CodeFault]:
-        """The violations in text that a command writes to files, as far as the command shows it."""
+        """Yield the violations in text that a command writes to files, as far as the command shows it."""
         written = analysis.effects.writes
         blocks = [_bytes(analysis.text)]
         blocks += [_bytes(word) for part in analysis.parts for word in part.words if word]
-        ways = [split_path(fold_path(path)) for path in written]
+        paths = [split_path(fold_path(path)) for path in written]
         for rule in self._rules:
-            if not ways or any(rule.concerns(names) for names in ways):
+            if not paths or any(rule.applies_to(names) for names in paths):
                 found = next(
                     (line for block in blocks for line in _matching_lines(rule, block)), None
                 )
@@ -105,7 +105,7 @@ class CodeChecker:
         self, added: AddedText, blocks: Sequence[bytes], names: Sequence[str], path: str
     ) -> Iterator[CodeFault]:
         for rule in self._rules:
-            if rule.concerns(names):
+            if rule.applies_to(names):
                 lines = (line for block in blocks for line in _matching_lines(rule, block))
                 found = next((line for line in lines if added.is_new(line)), None)
                 if found is not None:
@@ -124,14 +124,14 @@ class CodeChecker:
     def _placeholders(self, block: bytes, path: str) -> Iterator[bytes]:
         if self._omissions == "off":
             return
-        # Most texts hold none of the words that an omission needs.
+        # Most texts contain none of the words that every omission has.
         lowered = block.lower()
         if any(word in lowered for word in OMISSION_WORDS):
             yield from omissions(block, path)
 
 
 def _matching_lines(rule: _FileRule, block: bytes) -> Iterator[bytes]:
-    """Every line that a match of the rule touches."""
+    """Yield every line that a match of the rule covers."""
     for match in rule.code_rule.expression.regex.finditer(block):
         start = block.rfind(b"\n", 0, match.start()) + 1
         end = block.find(b"\n", match.end())
@@ -163,7 +163,7 @@ def _bytes(text: str) -> bytes:
 
 
 class AddedText:
-    """The new text of one file beside its old one; both are looked at no more than needed."""
+    """Finds the lines that a change adds to a file, without examining more of it than necessary."""
 
     def __init__(self, before: Content | None, after: Content, path: str = "") -> None:
         self._before = before
@@ -171,29 +171,29 @@ class AddedText:
         self._notebook = path.lower().endswith(_NOTEBOOK)
 
     def blocks(self) -> Iterator[bytes]:
-        """Whole lines among which every added one is found, and others as well."""
+        """Yield blocks of lines that contain every added line, among others."""
         spliced = self._before is not None and not self._special and self._splices()
         if spliced:
             yield from spliced
         else:
-            yield from changed_middle(self.old, self.new)[1]
+            yield changed_middle(self.old, self.new)[1]
 
     def is_new(self, line: bytes) -> bool:
         """Whether the line was added."""
         if self._before is None:
             return True
         old, new = self._counts
-        # Of a long line only a part is seen, which is none of the lines.
+        # Only a part of a long line is examined; such a part is in neither count and is new.
         return new[line] > old[line] or not (new[line] or old[line])
 
     @cached_property
     def old(self) -> bytes:
-        """All of the old text, as UTF-8."""
+        """The whole old text as UTF-8."""
         return b"" if self._before is None else self._text(self._before)
 
     @cached_property
     def new(self) -> bytes:
-        """All of the new text, as UTF-8."""
+        """The whole new text as UTF-8."""
         return self._text(self._after)
 
     @cached_property
@@ -205,7 +205,9 @@ class AddedText:
         return self._notebook or _wide(bytes(self._after.parts[0][:4])) is not None
 
     def _splices(self) -> list[bytes]:
-        """The places where new content is no piece of the old; empty if it is made otherwise."""
+        """The inserted parts, with the rest of their first and last lines, if the new content is made of
+        slices of the old one; otherwise empty.
+        """
         assert self._before is not None  # noqa: S101 - for the type checker
         whole, parts = self._before.tobytes(), self._after.parts
         kept = [isinstance(part, memoryview) and part.obj is whole for part in parts]
@@ -230,56 +232,27 @@ class AddedText:
 
 
 def added_text(change: Change) -> AddedText | None:
-    """What a change adds; None if it only takes away."""
+    """The text that a change adds; None if the file is deleted or emptied."""
     if change.after is None or not change.after.size:
         return None
     return AddedText(change.before, change.after, change.place.path)
 
 
-def changed_middle(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
-    """Both texts without the lines that they begin and end with alike; nothing: no text."""
-    head = _common_head(old, new)
-    head = max(old.rfind(b"\n", 0, head), -1) + 1
-    tail = _common_tail(old, new, min(len(old), len(new)) - head)
+def changed_middle(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """Both texts without the lines that they have in common at the beginning and at the end."""
+    contents = Content(old), Content(new)
+    head = old.rfind(b"\n", 0, common_length(*contents)) + 1
+    tail = min(common_length(*contents, backwards=True), min(len(old), len(new)) - head)
     if tail:
-        # The line that the common end begins in may differ further up.
+        # The beginning of the line in which the common end starts may differ.
         at = new.find(b"\n", len(new) - tail)
         whole = _at_line(old, len(old) - tail) and _at_line(new, len(new) - tail)
         tail = tail if whole else (0 if at < 0 else len(new) - at - 1)
-    middles = old[head : len(old) - tail], new[head : len(new) - tail]
-    return [one for one in middles[:1] if one], [one for one in middles[1:] if one]
+    return old[head : len(old) - tail], new[head : len(new) - tail]
 
 
 def _at_line(text: bytes, at: int) -> bool:
     return at == 0 or text[at - 1 : at] == b"\n"
-
-
-def _common_head(old: bytes, new: bytes) -> int:
-    most, at = min(len(old), len(new)), 0
-    while at < most and old[at : at + _CHUNK] == new[at : at + _CHUNK]:
-        at += _CHUNK
-    step = _CHUNK
-    while step:
-        if at + step <= most and old[at : at + step] == new[at : at + step]:
-            at += step
-        else:
-            step //= 2
-    return min(at, most)
-
-
-def _common_tail(old: bytes, new: bytes, most: int) -> int:
-    at, step = 0, _CHUNK
-    ends = len(old), len(new)
-    while step:
-        upto = at + step
-        same = upto <= most and (
-            old[ends[0] - upto : ends[0] - at] == new[ends[1] - upto : ends[1] - at]
-        )
-        if same:
-            at = upto
-        else:
-            step //= 2
-    return at
 
 
 def _tail(part: Buffer) -> bytes:
@@ -297,7 +270,7 @@ def _wide(start: bytes) -> str | None:
 
 
 def _cells(data: bytes) -> bytes:
-    """The sources of a notebook's cells; what is no notebook stays as it is."""
+    """The sources of a notebook's cells; data that is not a notebook is returned unchanged."""
     try:
         cells = json.loads(data)["cells"]
         return "\n".join(_source(cell["source"]) for cell in cells).encode("utf-8", "replace")

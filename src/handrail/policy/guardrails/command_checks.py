@@ -1,4 +1,4 @@
-"""Commands matched against the user's `blocked_commands` expressions, and the rules of `git`.
+"""Matches commands against the expressions of `blocked_commands` and the rules of `git_safety`.
 
 Expressions are tried on the command text and on the words of every program without quotes and
 wrappers, so that another spelling does not evade them.
@@ -19,7 +19,7 @@ from handrail.policy.rules.command_pattern import MatchCertainty, parse_command_
 from handrail.policy.rules.paths.index import RankedRule
 from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 
-# Pattern of the words → what it would do. `**` as a word is one word, whatever it is.
+# Pattern of a command → what the command does. The word `**` matches exactly one word.
 _RULES: Final = {
     "git push --force:*": "overwrites what others see",
     "git push --force-with-lease:*": "overwrites what others see",
@@ -77,7 +77,7 @@ _RULES: Final = {
     "git stage -A:*": "adds files that were not named",
     "git stage .:*": "adds files that were not named",
 }
-# A computed value of one of these is a message, and no option.
+# A computed word after one of these options is its value, not another option.
 _MESSAGES: Final = frozenset(("-m", "--message", "-am", "-F", "--file", "-b", "--body", "--title"))
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -98,14 +98,14 @@ class BlockedCommands:
         self._all = [
             (one, {word.lower() for word in _WORD.findall(one.text)}) for one in expressions
         ]
-        # One look for all of them; most commands meet none.
+        # All expressions in one; most commands match none of them.
         self._any = _combine_patterns([one.text for one, _ in self._all]) if self._all else None
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def find(self, analysis: CommandAnalysis) -> BlockedMatch | None:
-        """The first expression that matches for certain, else one that may match."""
+        """The first expression that matches for certain, otherwise one that may match, or None."""
         for text in dict.fromkeys(_command_spellings(analysis)):
             data = text.encode("utf-8", "replace")
             if self._any is None or self._any.search(data):
@@ -130,7 +130,7 @@ class BlockedCommands:
 
 
 def _combine_patterns(patterns: Sequence[str]) -> Any:
-    """One expression that fits where any of them does; None if they are too large together."""
+    """An expression that matches where any of the patterns does; None if it would be too large."""
     try:
         return compiled("|".join(f"(?:{one})" for one in patterns), ignore_case=True)
     except BadExpression:
@@ -150,13 +150,13 @@ def _command_spellings(analysis: CommandAnalysis) -> Iterator[str]:
 
 
 def _before_computed(part: CommandPart) -> set[str]:
-    """The plain words in front of the first computed one, without options."""
+    """The words before the first computed word, without options."""
     words = part.words[: part.words.index(None)]
     return {word.rpartition("/")[2].lower() for word in words if word and not word.startswith("-")}
 
 
 class GitSafety:
-    """Finds the git commands of the protocol."""
+    """Finds the git commands for which the setting `git_safety` asks."""
 
     @cached_property
     def _rules(self) -> CommandRules:

@@ -1,7 +1,7 @@
 """Quality gates: commands that must succeed before the work counts as done.
 
-A gate only reports. A gate that cannot be run counts as failed; one that a dry run does not run holds
-nothing up.
+A gate only reports. A gate that cannot be run counts as failed; a gate that a dry run skips does not
+count.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _TESTS: Final = "require_test_after_edit"
 
 
 class GateRun(NamedTuple):
-    """How a gate's command ended; `exit_code` None: it was ended, because its time was up.
-    `planned`: a dry run has only described it.
+    """How the command of a gate ended; `exit_code` None: it was ended at its time limit. `planned`: it
+    was not run because this is a dry run.
     """
 
     exit_code: int | None
@@ -42,7 +42,7 @@ class GateResult(NamedTuple):
     feedback: str
 
 
-# Runs a command within so many seconds; raises `ProblemRaised` if it may not or cannot run.
+# Runs a command with a limit in seconds; raises `ProblemRaised` if it may not or cannot run.
 Runner = Callable[[str, float], Awaitable[GateRun]]
 
 
@@ -52,8 +52,8 @@ async def run_quality_gates(
     *,
     untested: Callable[[], Iterable[str]] | None = None,
 ) -> list[GateResult]:
-    """Run every gate, in order. `untested` answers, when they have run, which changes no tests
-    have seen; some are a failed gate of their own.
+    """Run the gates in order. `untested` is called after them and returns the changed files for which no
+    tests have run; if there are any, they count as another failed gate.
     """
     results = [await _run(gate, runner) for gate in gates]
     if untested is not None:
@@ -74,7 +74,9 @@ def gate_feedback(results: Sequence[GateResult]) -> str | None:
 
 
 def gate_run(result: ToolResult) -> GateRun:
-    """How a gate's command ended; raises the problem of a command that never ran."""
+    """The result of a gate's command from its tool result; raises the problem of a command that did not
+    run.
+    """
     problem, data = result.problem, result.data
     if result.status is Status.PLANNED:
         return GateRun(None, planned=True)

@@ -1,6 +1,6 @@
-"""The guard over all guardrails of a session: one verdict on a call and its plan.
+"""The guard of a session's guardrails: one verdict on a call and its plan.
 
-The guard only forbids or asks. Nothing that a model can call changes it.
+The guard only denies or asks. No tool call can change it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from handrail.policy.rules.command_pattern import CommandPattern
 
 RuleSets = Callable[[Sequence[Rule], PathBase], RuleSet]
-# What makes changes final; it waits for tests where they are required.
+# Commands that publish changes; they need a successful test run if tests are required.
 _FINAL: Final = ("git commit:*", "git push:*", "gh pr create:*")
 
 
@@ -52,12 +52,14 @@ class Guardrails:
         unread = [_rule(RuleFamily.READ, "sensitive_files", one) for one in settings.sensitive]
         unwritten = [_rule(RuleFamily.WRITE, "sensitive_files", one) for one in settings.sensitive]
         self._files = rule_set([*protected, *unread, *unwritten], path_base)
-        # What a command is known to write counts as read as well, and what is hidden from it
-        # is closed to it: one rule says both.
+        # For commands, the rules about reading suffice: the paths that a command writes count as read,
+        # and it cannot write a hidden path.
         self._of_commands = rule_set([*protected, *unread], path_base)
-        self._names = {rule.name: f"guardrail:{_kind(rule)}" for rule in self._files.rules}
+        self._names = {
+            rule.name: f"guardrail:{rule.tool}:{rule.pattern}" for rule in self._files.rules
+        }
         self.ignores_reads = self._files.ignores_reads
-        # Whether calls must be reserved and settled at all.
+        # Whether `reserve` and `settle` have anything to count.
         limited = any(one is not None for one in settings.limits)
         self.counts = limited or settings.commands.tested
         steps: dict[Guard, bool] = {
@@ -69,7 +71,7 @@ class Guardrails:
             self._by_code: any(one.blocks for one in settings.code)
             or settings.omissions == "block",
         }
-        # Whether a change that was carried out may be warned about.
+        # Whether `warnings` can return anything.
         self.warns = (
             settings.commands.tested
             or settings.omissions == "warn"
@@ -77,7 +79,7 @@ class Guardrails:
         )
         self._steps = tuple(step for step, used in steps.items() if used)
 
-    # The checks of commands and of text are built for the first call that they concern.
+    # The checks of commands and of text are built when they are first needed.
 
     @cached_property
     def _blocked(self) -> BlockedCommands:
@@ -138,7 +140,7 @@ class Guardrails:
     def reserve(
         self, call_id: str, subject: PolicyInput, *, counted: bool = True
     ) -> Verdict | None:
-        """Reserve what a cleared call will use of the limits; DENY if a limit would be exceeded."""
+        """Reserve what an allowed call will use of the limits; DENY if a limit would be exceeded."""
         return self.ledger.reserve(call_id, subject, counted=counted) if self.counts else None
 
     def settle(self, call_id: str, ended: QuotaOutcome) -> None:
@@ -157,7 +159,7 @@ class Guardrails:
         return texts
 
     async def run_quality_gates(self, runner: Runner) -> list[GateResult]:
-        """Run the gates of the settings; where tests are required, they are one more."""
+        """Run the gates of the settings; required tests are an additional gate."""
         from handrail.policy.guardrails.gates import run_quality_gates
 
         tested = self.settings.commands.tested
@@ -230,7 +232,7 @@ def _files(count: int) -> str:
 
 def _faults(code: CodeChecker, subject: PolicyInput) -> Iterable[CodeFault]:
     if not code.active or subject.traits.reverts_changes:
-        # The text that is written back was in the files before.
+        # An undo restores text that was in the files before.
         return ()
     command = subject.footprint.command
     if command is not None:
@@ -244,10 +246,6 @@ def _rule(family: RuleFamily, key: str, pattern: FilePattern) -> Rule:
     text = f"{key}({pattern.text})"
     traits = ToolTraits(family)
     return Rule(Effect.DENY, key, pattern.text, text, origin, traits=traits)
-
-
-def _kind(rule: Rule) -> str:
-    return f"{rule.spelled.partition('(')[0]}:{rule.pattern}"
 
 
 def _met(hit: BlockedMatch) -> Verdict:

@@ -1,7 +1,7 @@
-"""What a session has changed and run, counted against its limits.
+"""Counts what a session has changed and run, and compares it with the limits.
 
-A cleared call reserves its share until it ends, so that parallel calls cannot exceed a limit
-together; a call that did nothing returns its share.
+An allowed call reserves its share until it ends, so that parallel calls cannot exceed a limit together;
+the share of a call without effect is released.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from handrail.core.commands import CommandAnalysis
 
 _GLOB: Final = frozenset("*?[")
-# They change files that their words do not name.
+# Programs that change files that their arguments do not name.
 _EDITORS: Final = frozenset(("patch", "ed", "ex"))
 _APPLIES: Final = frozenset(("apply", "am"))
 _PATCHERS: Final = _EDITORS | {"git"}
@@ -29,7 +29,7 @@ _NONE: Final = frozenset[str]()
 
 
 class QuotaOutcome(Enum):
-    """How a cleared call ended: without an effect, partly, or successfully."""
+    """How an allowed call ended: without an effect, partly, or successfully."""
 
     NOTHING = 0
     FAILED = 1
@@ -37,7 +37,7 @@ class QuotaOutcome(Enum):
 
 
 class Share(NamedTuple):
-    """What one call changes and runs. `tests`: its success is a run of tests."""
+    """What one call changes and runs. `tests`: if it succeeds, tests have passed."""
 
     files: frozenset[str] = _NONE
     lines: int = 0
@@ -47,7 +47,7 @@ class Share(NamedTuple):
 
 
 class Ledger:
-    """The counts of a session, and the limits on them. `roots` is what counts as changed."""
+    """The counts of a session and their limits. Only changes below `roots` are counted."""
 
     def __init__(
         self, limits: Limits, roots: tuple[str, ...], resolve: Callable[[str], str] | None = None
@@ -74,7 +74,7 @@ class Ledger:
         self, call_id: str, subject: PolicyInput, *, counted: bool = True
     ) -> Verdict | None:
         """Reserve the share of a call until `settle`; DENY, without a reservation, if a limit would
-        be exceeded. `counted` False: only runs of tests are noticed.
+        be exceeded. `counted` False: only test runs are recorded.
         """
         self._held.pop(call_id, None)
         tests = subject.footprint.command is not None and _is_test(
@@ -119,7 +119,7 @@ class Ledger:
     # --- counting -----------------------------------------------------------------------
 
     def _all(self) -> Share:
-        """What is done, and what is under way."""
+        """The sum of what was done and what is reserved."""
         if not self._held:
             return self._done
         shares = [self._done, *self._held.values()]
@@ -150,7 +150,7 @@ class Ledger:
             written = frozenset(self._written(analysis)) if analysis.effects.writes else _NONE
             return Share(written, 0, 1, written)
         if plan is None:
-            # Before there is a plan of it, what a file tool will change is not known.
+            # What a file tool changes is known only from its plan.
             paths = () if subject.edits_files else subject.written_paths()
             return Share(frozenset(map(self._resolve, paths)))
         files = frozenset(change.place.absolute for change in plan.changes)
@@ -159,9 +159,9 @@ class Ledger:
         return Share(files, lines, 0, files)
 
     def _written(self, analysis: CommandAnalysis) -> Iterator[str]:
-        """The files of the workspace that a command says it writes, each by one name."""
+        """Yield the files of the workspace that a command is known to write, each under one name."""
         named = {self._resolve(path.rstrip("/")) for path in self._below(analysis)}
-        # `cp a b` may write `b` or `b/a`: one file, whichever it is.
+        # `cp a b` writes either `b` or `b/a`, which is one file.
         yield from (path for path in named if dirname(path) not in named)
 
     def _below(self, analysis: CommandAnalysis) -> Iterator[str]:

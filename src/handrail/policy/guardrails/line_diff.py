@@ -1,34 +1,30 @@
-"""How many lines a change adds and removes, as a diff would show them, in bounded time."""
+"""Counts the lines that a change adds and removes, as a diff would show them, in bounded time."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Sequence
 from typing import Final
 
 from handrail.core.plan import Change
 from handrail.policy.guardrails.code_checks import changed_middle
 
-# How often every line may be looked at on the way to a short diff.
+# How often every line may be examined to find a short diff.
 _LOOKS: Final = 40
 
 
 def lines_changed(change: Change) -> int:
-    """Lines added and removed, as a diff would show them."""
+    """The number of lines that a change adds and removes."""
     old = b"" if change.before is None else change.before.tobytes()
     new = b"" if change.after is None else change.after.tobytes()
     before, after = changed_middle(old, new)
-    return _differing(_lines(before), _lines(after))
-
-
-def _lines(blocks: Sequence[bytes]) -> list[bytes]:
-    return [line for block in blocks for line in block.splitlines(keepends=True)]
+    return _differing(before.splitlines(keepends=True), after.splitlines(keepends=True))
 
 
 def _differing(old: list[bytes], new: list[bytes]) -> int:
-    """Split at lines that occur once on both sides and keep their order, until nothing is left
-    to split: near the shortest, in time that hardly grows faster than the text.
+    """The number of differing lines. The texts are split at lines that occur once on both sides and in
+    the same order, until there is nothing left to split. The result is close to the minimum, and the time
+    is nearly linear.
     """
     waiting, count = [(old, new)], 0
     budget = _LOOKS * (len(old) + len(new))
@@ -37,7 +33,7 @@ def _differing(old: list[bytes], new: list[bytes]) -> int:
         budget -= len(one) + len(two)
         anchors = _anchors(one, two) if one and two and budget > 0 else []
         if not anchors:
-            count += _plainly(one, two)
+            count += _unpaired(one, two)
             continue
         at = to = 0
         for here, there in [*anchors, (len(one), len(two))]:
@@ -55,23 +51,23 @@ def _without_ends(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], list
     return old[head : len(old) - tail], new[head : len(new) - tail]
 
 
-def _plainly(old: list[bytes], new: list[bytes]) -> int:
-    """Pair equal lines without an anchor, in order; ascending pairs are kept."""
+def _unpaired(old: list[bytes], new: list[bytes]) -> int:
+    """The number of lines left after pairing equal lines in order, where there are no anchors."""
     if not old or not new:
         return len(old) + len(new)
     places: dict[bytes, deque[int]] = {}
     for at, line in enumerate(new):
         places.setdefault(line, deque()).append(at)
     pairs = [(at, places[line].popleft()) for at, line in enumerate(old) if places.get(line)]
-    return len(old) + len(new) - 2 * len(_rising(pairs))
+    return len(old) + len(new) - 2 * len(_longest_increasing(pairs))
 
 
 def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
-    """The longest sequence of lines that occur once on each side and in one order."""
+    """The longest sequence of lines that occur once on each side and in the same order."""
     here = _once(old)
     there = _once(new)
     pairs = sorted((at, there[line]) for line, at in here.items() if line in there)
-    return _rising(pairs)
+    return _longest_increasing(pairs)
 
 
 def _once(lines: list[bytes]) -> dict[bytes, int]:
@@ -79,7 +75,8 @@ def _once(lines: list[bytes]) -> dict[bytes, int]:
     return {line: at for at, line in enumerate(lines) if counts[line] == 1}
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence of the pairs whose second numbers increase."""
     ends: list[int] = []
     tops: list[int] = []
     before: list[int] = []

@@ -1,7 +1,7 @@
-"""Comments that stand for omitted code: "rest of code unchanged".
+"""Finds comments that stand for omitted code, such as "rest of code unchanged".
 
-Written into a file they delete what they stand for. Only a line that is a comment and says
-nothing else is taken for one; a sentence that goes on is somebody's own.
+Writing such a comment to a file deletes the code that it stands for. A line is reported only if it is a
+comment without further text; a longer sentence is an ordinary comment.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import Final
 
 _PROSE: Final = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".org", ".tex"))
-# In texts about code an example may show one; there only what readers never see counts.
+# Documents may show such a comment as an example; there only HTML comments count.
 _HIDDEN: Final = re.compile(r"\s*<!--")
-# Without one of these no line can be meant, and most texts hold none.
+# Every omission contains one of these words; most texts contain none.
 OMISSION_WORDS: Final = (
     b"unchanged",
     b"same",
@@ -26,7 +26,7 @@ OMISSION_WORDS: Final = (
     b"as before",
 )
 _MAX_LINE: Final = 200
-# What `_MARK` begins with; cheaper to ask.
+# The first characters of `_MARK`; cheaper to check.
 _FIRST: Final = frozenset(b"{ / # - ; % < ( * \" ' r R".split())
 
 _MARK: Final = re.compile(
@@ -74,12 +74,12 @@ _JOINED: Final = r"[\s,:(.…-]*+"
 
 
 def _stated(words: str) -> bool:
-    """A thing and that it is left as it was: meant, whatever stands around it."""
+    """Whether the words name code and say that it is unchanged; dots are not required."""
     return _compiled(rf"(?:{_KEEP})?(?:and\s+)?{_MEANT}{_JOINED}{_STATE}\)?")(words)
 
 
 def _dotted(words: str) -> bool:
-    """Meant only with dots before or behind it."""
+    """Whether the words are an omission if there are dots before or after them."""
     return _compiled(
         rf"""(?:{_KEEP})?(?:and\s+)?(?:
             {_FILLED} | {_WHOSE}{_THING}{_JOINED}(?:unchanged|omitted|elided|as\s+before)
@@ -91,13 +91,13 @@ def _dotted(words: str) -> bool:
 
 @cache
 def _compiled(pattern: str) -> Callable[[str], bool]:
-    # Milliseconds that most processes never need.
+    # Compiled on first use: it takes milliseconds, and most processes never need it.
     regex = re.compile(pattern, re.VERBOSE | re.IGNORECASE)
     return lambda words: regex.fullmatch(words) is not None
 
 
 def omissions(text: bytes, path: str = "") -> Iterator[bytes]:
-    """The lines of a text that stand for others."""
+    """Yield the lines of a text that stand for omitted code."""
     prose = PurePosixPath(path).suffix.lower() in _PROSE
     for line in text.splitlines():
         if line.lstrip()[:1] not in _FIRST or len(line) > _MAX_LINE:
@@ -110,7 +110,7 @@ def omissions(text: bytes, path: str = "") -> Iterator[bytes]:
 
 
 def is_omission(line: str) -> bool:
-    """Whether a line is a comment that stands for code left out."""
+    """Whether a line is a comment that stands for omitted code."""
     mark = _MARK.match(line)
     if mark is None:
         return False
@@ -120,7 +120,7 @@ def is_omission(line: str) -> bool:
 
 
 def _without_dots(text: str) -> tuple[str, bool]:
-    """The words alone, without dots and brackets around them, and whether there were dots."""
+    """The text without surrounding dots and brackets, and whether there were dots."""
     dotted = False
     while True:
         bare = _EDGES.sub("", text)

@@ -24,7 +24,7 @@ class Expression(NamedTuple):
 
 
 class CodeRule(NamedTuple):
-    """What written code must not hold; `files`: only in these, none: in all."""
+    """What written code must not contain; `files` are the patterns of the files to check, empty: all."""
 
     expression: Expression
     message: str
@@ -42,7 +42,7 @@ class QualityGate(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The most that a session may do; None: no limit, 0: nothing at all."""
+    """The limits of a session; None: no limit, 0: nothing is allowed."""
 
     files: int | None = None
     lines: int | None = None
@@ -50,7 +50,7 @@ class Limits(NamedTuple):
 
 
 class CommandSettings(NamedTuple):
-    """What holds for commands. `tested`: changes must be tested before they are committed."""
+    """Guardrails for commands. `tested`: changes must be tested before they are committed."""
 
     blocked: tuple[Expression, ...] = ()
     git_safety: bool = False
@@ -82,7 +82,7 @@ class BadExpression(Exception):
 
 
 def compiled(pattern: str, *, ignore_case: bool = False) -> Any:
-    """The expression over bytes, `^` and `$` at every line; raises `BadExpression`."""
+    """Compile an expression over bytes; `^` and `$` match at every line. Raises `BadExpression`."""
     import re2
 
     options = re2.Options()

@@ -1,6 +1,6 @@
-"""Which commands run tests, so that one that succeeds shows something about the changes.
+"""Recognizes commands that run tests.
 
-An uncertain command is not counted as a test run, so untested changes are never accepted.
+A command that may not be a test run is not counted as one, so that untested changes are not accepted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from handrail.core.commands import CommandAnalysis
 
-# program → what must stand among its first words; nothing: the program is enough
+# Program → words of which one must be among its first arguments; empty: the program alone suffices.
 _RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         (
@@ -36,7 +36,7 @@ _RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("mvn", "mvnw"), ("test", "verify", "install")),
 }
 _MODULES: Final = frozenset(("pytest", "unittest", "nose2", "tox", "nox", "behave", "django"))
-# What runs the program that follows.
+# Programs that run the program named after them, with the subcommand that does so.
 _PREFIXES: Final = {
     **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "pixi"), "run"),
     **dict.fromkeys(("pnpm", "yarn", "bundle", "npm", "composer", "mise"), "exec"),
@@ -46,7 +46,7 @@ _SCRIPT: Final = re.compile(
     r"(?:run[-_]?)?(?:unit[-_]?)?(?:tests?|specs?)(?:\.(?:sh|py|js|ts|rb))?"
 )
 _TESTS: Final = re.compile(r"(?:.*[:_-])?(?:unit)?tests?(?:[:_-].*)?|t|tst|nextest|testall", re.I)
-# Options with which no test is run.
+# Options with which a test program runs no tests.
 _IDLE: Final = frozenset(
     (
         *("--help", "-h", "--version", "-V", "--collect-only", "--co", "--list", "--listTests"),
@@ -54,13 +54,13 @@ _IDLE: Final = frozenset(
         *("--showConfig", "-DskipTests"),
     )
 )
-# Joints behind which the last exit code is not that of the tests.
+# Operators after which the exit code of the command may not be that of the tests.
 _JOINTS: Final = re.compile(r"[;|\n!]|&(?!&)|\|\|")
 _HARMLESS: Final = re.compile(r"&&|\d?>&\d|&>>?")
 
 
 def runs_tests(analysis: CommandAnalysis) -> bool:
-    """Whether the command's success is the success of a run of tests."""
+    """Whether a successful exit of the command means that tests have passed."""
     if analysis.effects.background or any(one.substitutes for one in analysis.segments):
         return False
     if _JOINTS.search(_HARMLESS.sub(" ", analysis.text.strip())):

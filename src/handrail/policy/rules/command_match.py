@@ -1,7 +1,7 @@
-"""Matches command rules with every program that a command starts.
+"""Matches rules about commands with every program that a command starts.
 
-A deny or ask rule binds if any program matches; an allow rule covers a command only if every
-program is covered for certain.
+A deny or ask rule applies if any program matches; allow rules cover a command only if they cover every
+program for certain.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CommandRuleMatch(NamedTuple):
 
 
 class CommandRules:
-    """The rules with patterns of words, found by the program they name."""
+    """The rules about commands, indexed by the program that they name."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class CommandRules:
         self._covering = _index_by_program(covering)
 
     def find(self, analysis: CommandAnalysis) -> Iterator[CommandRuleMatch]:
-        """The deny and ask rules that match the command, in no particular order."""
+        """Yield the deny and ask rules that match the command, in no particular order."""
         if not self._all:
             return
         if _may_hide_program(analysis):
-            # Not all of it could be read, so it may be anything as well.
+            # A hidden program may match any rule.
             yield from (CommandRuleMatch(entry, MatchCertainty.MAYBE, "") for _, entry in self._all)
         started = {_program_name(program) for program in analysis.effects.programs}
         started |= {_program_name(one.word) for one in analysis.segments if one.word}
@@ -57,7 +57,7 @@ class CommandRules:
         yield from self._wrappers(analysis, started)
 
     def cover(self, analysis: CommandAnalysis, *, confined: bool) -> RankedRule | None:
-        """The allow rule of the first part, if every part has one."""
+        """The allow rule that covers the first program, if every program is covered; otherwise None."""
         if (
             not analysis.rule_matchable
             or analysis.unconfined
@@ -88,8 +88,9 @@ class CommandRules:
                 yield CommandRuleMatch(entry, fit, source)
 
     def _wrappers(self, analysis: CommandAnalysis, started: set[str]) -> Iterator[CommandRuleMatch]:
-        """Programs that run others (`sudo`, `xargs`) have no part of their own: a rule about
-        such a program as a whole binds by its name alone, one with further words may mean it.
+        """Yield the rules about programs that run others (`sudo`, `xargs`), which are not among the parts
+        of the analysis. A rule that is only the program's name matches for certain, one with further
+        words may match.
         """
         seen = {
             _program_name(word)
@@ -109,8 +110,8 @@ class CommandRules:
 
 
 def _may_hide_program(analysis: CommandAnalysis) -> bool:
-    """Whether the command may start a program that none of its parts shows. A computed argument
-    alone does not, unless the program runs its argument.
+    """Whether the command may start a program that is not among its parts. A computed argument is no
+    reason, unless the program runs its argument.
     """
     if not analysis.parts:
         return analysis.safety_class is not CommandClass.SAFE
@@ -129,8 +130,8 @@ def _index_by_program(rules: Iterable[tuple[CommandPattern, RankedRule]]) -> dic
 
 
 def _readings(part: CommandPart, started: set[str]) -> Iterator[Sequence[str | None]]:
-    """The words as they stand, and from each further program that they start (`uv run rm x`)
-    or script that they run (`bash x.sh`).
+    """Yield the words of a part, and the words from each further program that it starts (`uv run rm x`)
+    or script that it runs (`bash x.sh`).
     """
     yield part.words
     first = part.words[0] if part.words else None

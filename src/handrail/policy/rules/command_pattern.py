@@ -1,4 +1,4 @@
-"""Command patterns as words: `git status:*`, `npm test`, `git push * main`.
+"""Patterns of commands as words: `git status:*`, `npm test`, `git push * main`.
 
 `:*` at the end matches any further words; `*` inside a word matches any characters. Patterns are
 compared with the words of each program that a command starts, never with its text.
@@ -41,7 +41,7 @@ class MatchCertainty(IntEnum):
 
 
 def parse_command_pattern(text: str) -> CommandPattern:
-    """The pattern; raises `invalid_arguments` with the reason if it cannot be read."""
+    """Parse a pattern; raises `invalid_arguments` with the reason."""
     prefix = text.endswith(":*")
     words = _split_words(text.removesuffix(":*") if prefix else text)
     if not prefix and len(words) > 1 and words[-1] == "*":
@@ -75,7 +75,7 @@ def _split_words(text: str) -> list[str]:
     return words
 
 
-# --- narrow: what an allow covers -----------------------------------------------------
+# --- narrow matching for allow rules --------------------------------------------------
 
 
 def covers_words(pattern: CommandPattern, words: Words) -> bool:
@@ -92,18 +92,18 @@ def covers_words(pattern: CommandPattern, words: Words) -> bool:
 def _matches_word(wish: str, word: str) -> bool:
     if "*" not in wish:
         return wish == word
-    # A wildcard that was not written for options finds none: `*.py` is not `--output=x.py`.
+    # A wildcard matches an option only if it starts with a dash: `*.py` is not `--output=x.py`.
     if word.startswith("-") and not wish.startswith("-"):
         return False
     return _compile_word(wish).fullmatch(word) is not None
 
 
-# --- wide: what a deny or an ask binds ------------------------------------------------
+# --- broad matching for deny and ask rules --------------------------------------------
 
 
 def match_words(pattern: CommandPattern, words: Words) -> MatchCertainty:
-    """How certainly the pattern matches these words: options in any position and order, further
-    options allowed, values of options skipped; a computed word may be anything.
+    """How certainly the pattern matches the words. Options may be in any position and order, further
+    options and their values are ignored, and a computed word may be anything.
     """
     if not words:
         return MatchCertainty.NO
@@ -119,7 +119,7 @@ def match_words(pattern: CommandPattern, words: Words) -> MatchCertainty:
 
 
 def _matches_program(wish: str, word: str) -> bool:
-    """By its name alone, whatever path leads to it, and whatever the case."""
+    """Whether the name of the program matches, without regard to its directory and letter case."""
     wish, word = wish.lower(), word.lower()
     name = word.rpartition("/")[2]
     if "*" in wish:
@@ -131,7 +131,7 @@ class _ProgramWords:
     """A program's words, sorted into options and the rest."""
 
     def __init__(self, words: Words) -> None:
-        # Each with whether it may be the value of the option before it.
+        # Each word with whether it may be the value of the option before it.
         self.operands: list[tuple[str | None, bool]] = []
         self._options: list[str] = []
         self._computed = None in words
@@ -146,7 +146,7 @@ class _ProgramWords:
                 after_option = False
 
     def has(self, option: str) -> MatchCertainty:
-        """Whether the option is given, alone, in a bundle, shortened or with a value."""
+        """Whether the option is given: alone, bundled with others, abbreviated or with a value."""
         if self._stated(option):
             return MatchCertainty.SURE
         return MatchCertainty.MAYBE if self._computed else MatchCertainty.NO
@@ -168,8 +168,8 @@ class _ProgramWords:
 
 
 def _match_operands(wanted: Sequence[str], given: _ProgramWords, *, prefix: bool) -> MatchCertainty:
-    """Whether the words without options are the wanted ones, by the positions that can be
-    reached in `wanted`; a lone `*` stands for any number of words.
+    """Whether the words that are not options match `wanted`, in which the word `*` stands for any number
+    of words. Tracks all positions in `wanted` that can be reached.
     """
     states = {_skip_stars(wanted, 0): MatchCertainty.SURE}
     for word, may_be_value in given.operands:
@@ -186,7 +186,7 @@ def _match_operands(wanted: Sequence[str], given: _ProgramWords, *, prefix: bool
 def _transitions(
     wanted: Sequence[str], at: int, word: str | None, *, prefix: bool
 ) -> list[tuple[int, MatchCertainty]]:
-    """Where one more word can lead from a position."""
+    """The positions that can be reached from `at` with one more word."""
     found: list[tuple[int, MatchCertainty]] = []
     if (at > 0 and wanted[at - 1] == "*") or (at == len(wanted) and prefix):
         found.append((at, MatchCertainty.SURE))
@@ -216,7 +216,9 @@ def _is_option(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _compile_word(wish: str) -> re.Pattern[str]:
-    """Between two stars the first fit is as good as any other, so it is never given back."""
+    """Compile a word with wildcards. The groups are atomic, which avoids backtracking: between two stars
+    the first match is as good as any other.
+    """
     first, *rest = map(re.escape, wish.split("*"))
     if not rest:
         return re.compile(first, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Checks the examples of a rule when it is loaded, so that a wrong rule is an error at once."""
+"""Checks the examples of a rule when it is loaded, so that a wrong rule is detected immediately."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import Rule, declared_traits
 from handrail.policy.rules.rule_set import RuleSet
 
-# Reads a command as it would be read before it runs.
-Judge = Callable[[str], CommandAnalysis]
+# Analyses a command as it would be analysed before it runs.
+AnalyzeCommand = Callable[[str], CommandAnalysis]
 
 
 def check_examples(
-    rule: Rule, path_base: PathBase, canonical: CanonicalName, analyzer: Judge | None
+    rule: Rule, path_base: PathBase, canonical: CanonicalName, analyzer: AnalyzeCommand | None
 ) -> None:
-    """Raise `invalid_arguments`, naming the rule and the example that does not hold.
+    """Raise `invalid_arguments`, naming the rule and the example, if an example is wrong.
 
-    An example is a call, `edit_file(src/a.py)` or `run_command(git push)`, or only what stands
-    in its brackets for the rule's own tool; with `not ` before it the rule must not match.
+    An example is a call, `edit_file(src/a.py)` or `run_command(git push)`, or only the argument of a call
+    of the rule's tool. The rule must match it, or with `not ` in front must not match it.
     """
     rules = RuleSet([rule], path_base)
     for example in rule.examples:
@@ -42,7 +42,11 @@ def check_examples(
 
 
 def _example_input(
-    rule: Rule, call: str, path_base: PathBase, canonical: CanonicalName, analyzer: Judge | None
+    rule: Rule,
+    call: str,
+    path_base: PathBase,
+    canonical: CanonicalName,
+    analyzer: AnalyzeCommand | None,
 ) -> PolicyInput:
     tool, argument = split_call(call, canonical) or (rule.tool, call)
     traits = declared_traits(tool)

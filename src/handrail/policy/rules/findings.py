@@ -1,4 +1,4 @@
-"""Rule matches as findings: what a match means for a call, and the verdict that follows."""
+"""Findings: what the match of a rule means for a call, and the resulting verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TREE_ACTIONS: Final = {"read": "it would read", "write": "it would write", "tou
 
 
 class Finding(NamedTuple):
-    """What one rule says about a call; of several findings, the first by `sort_key` counts."""
+    """The effect of one matching rule on a call; of several findings, the first by `sort_key` counts."""
 
     # 0: a certain deny; 1: a certain ask; 2: a possible match; 3: unknown effects of a command.
     rank: int
@@ -37,12 +37,12 @@ class Finding(NamedTuple):
 
 
 def tool_finding(entry: RankedRule, tool: str) -> Finding:
-    """A rule about every call of a tool."""
+    """The finding of a rule about every call of a tool."""
     return _certain(entry, action=tool_name(tool))
 
 
 def path_finding(hit: PathMatch, verb: str) -> Finding:
-    """A rule about a path that would be read, written or touched."""
+    """The finding of a rule about a path that would be read, written or touched."""
     if hit.meeting is Overlap.MAYBE:
         return _possible(hit.entry, repr(hit.path))
     if hit.meeting is Overlap.WITHIN:
@@ -53,12 +53,12 @@ def path_finding(hit: PathMatch, verb: str) -> Finding:
 
 
 def host_finding(entry: RankedRule, host: str) -> Finding:
-    """A rule about a host that would be reached."""
+    """The finding of a rule about a host that would be reached."""
     return _certain(entry, action=f"access to {host!r}")
 
 
 def command_finding(hit: CommandRuleMatch) -> Finding:
-    """A rule about a program that a command starts."""
+    """The finding of a rule about a program that a command starts."""
     if hit.fit is MatchCertainty.SURE:
         return _certain(hit.entry, action=repr(hit.part))
     if hit.part:
@@ -69,9 +69,9 @@ def command_finding(hit: CommandRuleMatch) -> Finding:
 def unknown_effects_finding(
     entry: RankedRule, exact: Sequence[str] | None, missing: str | None = None
 ) -> Finding:
-    """A deny about paths, for a command whose reads and writes are not known. `exact` are the
-    paths that the sandbox would have to protect; None: the rule has none. `missing` is one of
-    them that would be protected if it existed.
+    """The finding of a deny rule about paths, for a command whose reads and writes are unknown. `exact`
+    are the paths that the sandbox would have to protect, None if the rule has no exact paths; `missing`
+    is one of them that is unprotected because it does not exist.
     """
     if missing is not None:
         template = messages.UNKNOWN_EFFECTS_MISSING_PATH
@@ -115,6 +115,6 @@ def _finding(
     rule = entry.rule
     deny = sure and rule.effect is Effect.DENY
     problem = template.fill(field=None, rule=rule.text, origin=rule.origin.short, **values)
-    # Of two findings that ask, the certain one explains more.
+    # Of two findings that ask, the certain one is more informative.
     rank = 0 if deny else 1 if sure else 2
     return Finding(rank, entry.order, Effect.DENY if deny else Effect.ASK, rule, problem)

@@ -1,6 +1,6 @@
 """Patterns of rules about hosts: `domain:example.org`, `domain:*.example.org`, `domain:host:port`.
 
-An allow rule matches the named host alone; a deny or an ask rule also every host below it.
+An allow rule matches only the named host; a deny or ask rule also matches every host below it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WEB_PORT: Final = 443
 
 
 def check_host_pattern(pattern: str) -> None:
-    """Raise `invalid_arguments` for what is no pattern."""
+    """Raise `invalid_arguments` for an invalid pattern."""
     if not pattern.startswith(_PREFIX):
         raise ProblemRaised(
             "invalid_arguments",
@@ -36,7 +36,7 @@ def check_host_pattern(pattern: str) -> None:
 
 
 def _list_hosts(footprint: Footprint) -> Iterator[tuple[str, int]]:
-    """The hosts that a call reaches, each with its port."""
+    """Yield the hosts that a call reaches, each with its port."""
     for key, _ in footprint.touches:
         if key.startswith(_NET):
             host, port = split_host(key.removeprefix(_NET))
@@ -51,7 +51,7 @@ class HostRules:
         self._covering = [(entry, _covered_hosts(entry)) for entry in _about_hosts(covering)]
 
     def find(self, subject: PolicyInput) -> Iterator[Finding]:
-        """What deny and ask rules say about the hosts that a call reaches."""
+        """Yield the findings of deny and ask rules about the hosts that a call reaches."""
         for host, port in _list_hosts(subject.footprint):
             for entry, hosts in self._binding:
                 if hosts.names_host(host, port):
@@ -74,12 +74,12 @@ def _about_hosts(entries: Iterable[RankedRule]) -> Iterator[RankedRule]:
 
 
 def _covered_hosts(entry: RankedRule) -> HostList:
-    """Exactly what is written."""
+    """Only the host of the pattern."""
     return HostList([(entry.rule.pattern or "").removeprefix(_PREFIX)])
 
 
 def _restricted_hosts(entry: RankedRule) -> HostList:
-    """The named host and every host below it."""
+    """The host of the pattern and every host below it."""
     name = (entry.rule.pattern or "").removeprefix(_PREFIX)
     found = parse_host_entry(name)
     has_below = not found.below and "." in found.name and found.port is None

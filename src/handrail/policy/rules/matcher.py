@@ -1,6 +1,6 @@
-"""The rules of a set, indexed, and what they say of a call.
+"""Matches calls with an index of the rules of a set.
 
-Loaded with the first call that a rule may concern.
+Loaded only if there are rules.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from handrail.policy.rules.paths.touched import TouchedPath
     from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet
 
-# They read what lies where they start although no word names it.
+# Programs that read files of the current directory although no argument names them.
 _SEARCH_PROGRAMS: Final = frozenset("git rg ag ack grep fd find tree".split())  # noqa: SIM905 - no literal is the name of a tool
 _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 _NOT_ABOUT_PATHS: Final = (RuleFamily.RUN, RuleFamily.WEB)
-# Stands for every tool that runs a command.
+# The name under which rules about every command are indexed, whichever tool runs it.
 ANY_COMMAND: Final = "command:"
 
 
 class RuleMatcher:
-    """Finds what the rules of one set say of calls."""
+    """Evaluates calls by the rules of one set."""
 
     def __init__(self, rules: RuleSet) -> None:
         self.path_base, self.enforcement = rules.path_base, rules.enforcement
@@ -89,7 +89,8 @@ class RuleMatcher:
         self._hosts = _host_rules(binding, covering) if about_hosts else None
         self._binding, self._covering = binding, covering
         self._denied = [one for one in binding if _denies_paths(one.rule)]
-        # What must stay as it is for a deny of writing to be kept; None: it has no such path.
+        # For each deny rule about writing, by its order: the paths that must be read-only to enforce it;
+        # None if read-only paths cannot enforce it.
         self._closed = {
             one.order: exact_denied_paths(one.rule.pattern or "", rules.path_base)
             for one in self._denied
@@ -98,7 +99,7 @@ class RuleMatcher:
 
     @cached_property
     def _commands(self) -> CommandRules:
-        """The rules about commands, indexed for the first command."""
+        """The rules about commands; indexed when the first command is evaluated."""
         from handrail.policy.rules.command_match import CommandRules
 
         return CommandRules(_command_rules(self._binding), _command_rules(self._covering))
@@ -111,7 +112,7 @@ class RuleMatcher:
         entry = self._cover(subject)
         return None if entry is None else allow_verdict(entry.rule)
 
-    # --- what binds --------------------------------------------------------------------
+    # --- deny and ask rules ------------------------------------------------------------
 
     def _findings(self, subject: PolicyInput) -> Iterator[Finding]:
         for entry in _rules_for_tool(self._tools, subject):
@@ -145,8 +146,8 @@ class RuleMatcher:
                     yield path_finding(hit, verb)
 
     def _counts(self, hit: PathMatch, subject: PolicyInput, verb: str) -> bool:
-        """Whether a match counts that covers a tree or a wildcard, not exactly the path of the
-        rule.
+        """Whether a match counts although the call touches a tree or a wildcard and not exactly the path
+        of the rule.
         """
         rule = hit.entry.rule
         if verb != "read":
@@ -157,12 +158,15 @@ class RuleMatcher:
         if not _can_be_hidden(rule):
             return True
         if subject.footprint.command is not None:
-            return not self._hidden_from(subject.footprint.command)
-        # Other tools that are given a tree read it with their own hands.
+            command = subject.footprint.command
+            return command.unconfined or not self.enforcement.commands(command)
+        # Only searches leave denied files out; other tools would read every file of a tree.
         return not subject.traits.searches_content or not self.enforcement.searches()
 
     def _of_unknown(self, analysis: CommandAnalysis) -> Iterator[Finding]:
-        """What deny rules about paths say of a command whose reads and writes are not all known."""
+        """Yield the findings of deny rules about paths for a command whose reads and writes are not all
+        known.
+        """
         dangerous = analysis.safety_class >= CommandClass.DANGEROUS
         keeps = self._keeper(analysis)
         if dangerous or _hides_effects(analysis):
@@ -170,7 +174,7 @@ class RuleMatcher:
             if denied is not None:
                 closed = self._closed.get(denied.order, ())
                 yield unknown_effects_finding(denied, closed, self._absent(analysis, closed or ()))
-        # A word may name what the known effects do not list, such as a copy that git keeps.
+        # A word may name a path that is not among the known effects, such as a version in git.
         meeting = Overlap.SURE if dangerous else Overlap.MAYBE
         looks_only = analysis.safety_class is CommandClass.SAFE
         indexes = [self._reads] if looks_only else [self._reads, self._writes]
@@ -179,15 +183,13 @@ class RuleMatcher:
                 for hit in index.find(target):
                     if hit.entry.rule.effect is not Effect.DENY:
                         continue
-                    # What reads it may; what writes it cannot.
+                    # The command may read the path, and the sandbox prevents writing it.
                     if index is self._writes and not dangerous and keeps(hit.entry):
                         continue
                     yield path_finding(hit._replace(meeting=meeting), "touch")
 
     def _absent(self, analysis: CommandAnalysis, closed: Sequence[str]) -> str | None:
-        """A path that the sandbox does not protect only because it does not exist; None if there is
-        none.
-        """
+        """A path that is unprotected only because it does not exist; None if there is none."""
         absent = self.enforcement.absent(analysis)
         if not closed or analysis.unconfined or absent.isdisjoint(closed):
             return None
@@ -196,8 +198,8 @@ class RuleMatcher:
         return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
 
     def _keeper(self, analysis: CommandAnalysis) -> Callable[[RankedRule], bool]:
-        """A function that answers whether the sandbox enforces a deny rule about paths, whatever
-        the command does. Each kind of enforcement is queried once, and only if needed.
+        """Return a function that tells whether the sandbox enforces a deny rule about paths, whatever the
+        command does. Each kind of enforcement is queried at most once.
         """
         if analysis.unconfined:
             return lambda entry: False
@@ -211,10 +213,7 @@ class RuleMatcher:
 
         return keeps
 
-    def _hidden_from(self, analysis: CommandAnalysis) -> bool:
-        return not analysis.unconfined and self.enforcement.commands(analysis)
-
-    # --- what covers -------------------------------------------------------------------
+    # --- allow rules -------------------------------------------------------------------
 
     def _cover(self, subject: PolicyInput) -> RankedRule | None:
         if subject.footprint.command is not None:
@@ -230,11 +229,11 @@ class RuleMatcher:
         entry = self._commands.cover(analysis, confined=subject.confined)
         if entry is None or not any(part.writes for part in analysis.parts):
             return entry
-        # A redirect writes a file, which needs a permission of its own.
+        # A redirect writes a file, which a rule about writing must allow.
         covered = self._allowed_redirects.cover(written_paths(subject))
         return entry if covered is not None else None
 
-    # --- putting them in order -----------------------------------------------------------
+    # --- globs of the rules --------------------------------------------------------------
 
     def _broad(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
@@ -297,7 +296,7 @@ def _group_by_tool(entries: Iterable[RankedRule]) -> dict[str, list[RankedRule]]
 
 
 def _index_by_tool(entries: Iterable[RankedRule]) -> dict[str, RankedRule]:
-    """The first rule about every call of a tool, by its name."""
+    """Tool → the first rule that matches every call of the tool."""
     found: dict[str, RankedRule] = {}
     for entry in entries:
         if entry.rule.pattern is None:
@@ -315,8 +314,7 @@ def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Itera
         server = subject.tool[len(MCP_PREFIX) :].partition("__")[0]
         names += [f"{MCP_PREFIX}{server}__*", f"{MCP_PREFIX}*"]
     elif subject.footprint.command is not None:
-        # Also for other tools than the one that the rule names: code in a shell's language is a
-        # command.
+        # Whichever tool the rule names: code in a shell language that another tool runs is a command.
         names.append(ANY_COMMAND)
     for name in names:
         if name in tools:

@@ -1,4 +1,4 @@
-"""Rules that name an unregistered tool, and grants that could never take effect."""
+"""Detects rules that name an unregistered tool, and grants that could never take effect."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from handrail.policy import messages
 from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, Rule
 
-# A name as near as this to that of a tool is taken for a slip, and a rule with a slip protects
+# A name that is this similar to that of a tool is treated as a typing error: such a rule would protect
 # nothing.
 _TYPO_SIMILARITY: Final = 0.85
 
 
 def accept_later(canonical: CanonicalName, known: Iterable[str]) -> CanonicalName:
-    """The canonical name of a tool, or the name itself where a tool of that name may still be
-    registered. The answer raises `invalid_arguments` for a name that is nearly one of `known`.
+    """Return a function for the canonical name of a tool, which also accepts names of tools that may be
+    registered later. It raises `invalid_arguments` for a name that is very similar to one of `known`.
     """
     names = sorted(known)
 
@@ -41,7 +41,7 @@ def accept_later(canonical: CanonicalName, known: Iterable[str]) -> CanonicalNam
 
 
 def list_unregistered(rules: Iterable[Rule], canonical: CanonicalName) -> tuple[str, ...]:
-    """A sentence for each rule whose tool is not registered: it takes effect once it is."""
+    """A sentence for each rule whose tool is not registered; the rule applies once the tool is."""
     return tuple(
         f"the rule {rule.text!r} in {rule.origin} has no effect yet: no tool named "
         f"{rule.tool!r} is registered"
@@ -53,7 +53,9 @@ def list_unregistered(rules: Iterable[Rule], canonical: CanonicalName) -> tuple[
 
 
 def find_stricter_rule(rules: Iterable[Rule], granted: Rule) -> Rule | None:
-    """The deny or ask rule about every call of the tool, which no grant can lift."""
+    """The deny or ask rule about every call of the tool, which overrides every grant; None if there is
+    none.
+    """
     for rule in rules:
         binds = rule.pattern is None and rule.tool in (granted.tool, ANY_TOOL)
         if binds and rule.effect is not Effect.ALLOW:

@@ -1,6 +1,6 @@
-"""Allow rules that would allow anything at all, which cannot be written or granted.
+"""Detects allow rules that would allow nearly everything; they can be neither written nor granted.
 
-The tables are closed and lead to a question: an unlisted program is judged by its words.
+Programs that are not in the tables are not restricted here; their rules are matched by their words.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _INTERPRETERS: Final = re.compile(
     r"|rscript|julia|osascript|guile|racket|groovy|scala|jshell|tsx|ts-node|awk|gawk|mawk|nawk)"
     r"[\d.]*"
 )
-# They run whatever words follow, or whatever they read.
+# Programs that run the command in their arguments or their input.
 _COMMAND_RUNNERS: Final = word_set(
     "sudo doas su pkexec runuser env xargs parallel eval exec source . command builtin coproc "
     "nohup nice ionice time timeout stdbuf setsid unshare nsenter chroot script watch strace "
     "ltrace gdb flock ssh mosh telnet nc ncat socat npx pnpx bunx uvx pipx tmux screen at batch "
     "crontab systemd-run vim vi nvim emacs ed ex less man"
 )
-# Their second word says what they do; without it a rule says nothing.
+# Programs whose second word says what they do; a rule without it would allow everything.
 _SUBCOMMAND_PROGRAMS: Final = word_set(
     "git npm pnpm yarn cargo go rustup make cmake ninja gradle mvn sbt dotnet pip pip3 uv poetry "
     "pdm hatch conda bundle gem composer brew apt apt-get dnf yum pacman snap gh glab aws gcloud "
     "az terraform tofu ansible helm docker podman kubectl systemctl"
 )
-# What they do is decided by every one of their words.
+# Programs for which every argument matters.
 _ARGUMENT_PROGRAMS: Final = word_set(
     "rm rmdir mv cp ln dd shred truncate chmod chown chgrp find fd sed tee tar zip unzip rsync scp "
     "sftp curl wget kill pkill killall mount umount install touch mkdir cat head tail"
 )
-# Second words that make these run whatever follows.
+# Program → second words with which it runs the command that follows.
 _RUNNING_SUBCOMMANDS: Final = {
     "npm": word_set("exec x"),
     "pnpm": word_set("exec dlx"),
@@ -115,12 +115,12 @@ def _broad_prefix_reason(pattern: CommandPattern) -> str | None:
 
 
 def has_subcommands(program: str) -> bool:
-    """Whether the program's second word says what it does."""
+    """Whether the second word of the program's command says what it does."""
     return program in _SUBCOMMAND_PROGRAMS
 
 
 def runs_other_program(words: Sequence[str | None]) -> bool:
-    """Whether a program may start another that the words name; a computed word may be any."""
+    """Whether the words may start another program; a computed word may be anything."""
     program = (words[0] or "").rpartition("/")[2].lower()
     if program in _COMMAND_RUNNERS:
         return True
@@ -130,7 +130,7 @@ def runs_other_program(words: Sequence[str | None]) -> bool:
 
 
 def is_interpreter(program: str) -> bool:
-    """Whether the program runs a script that it is given."""
+    """Whether the program runs a script from its arguments."""
     return program in _SHELLS or _INTERPRETERS.fullmatch(program) is not None
 
 
@@ -151,7 +151,7 @@ def _broad_command_reason(pattern: CommandPattern) -> str | None:
 
 
 def _broad_interpreter_reason(program: str, rest: tuple[str, ...]) -> str | None:
-    """Fine only with a program of its own: a script, or a module by its name."""
+    """Why a rule about an interpreter is too broad; None if it names a script or a module."""
     module = len(rest) > 1 and rest[0] == "-m" and rest[1].strip("*-")
     script = rest and not rest[0].startswith("-") and rest[0].strip("*")
     if module or (script and rest[0] not in ("run", "eval", "exec", "x", "repl")):

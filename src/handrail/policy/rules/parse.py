@@ -23,7 +23,7 @@ from handrail.policy.rules.rule import (
     declared_traits,
 )
 
-# Answers a tool's canonical name for any vocabulary's, None if there is no such tool.
+# Returns the canonical name of a tool for its name in any dialect, None if there is no such tool.
 CanonicalName = Callable[[str], str | None]
 
 _RULE_FORM: Final = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -42,7 +42,8 @@ def parse_rule(
     confined: bool = False,
 ) -> Rule:
     """Parse `deny edit_file(src/**)`, or the text without its first word if `effect` is given.
-    Raises `invalid_arguments`, naming the rule and its place.
+
+    Raises `invalid_arguments` with the rule and its place.
     """
     named = text if effect is None else f"{effect} {text}"
     try:
@@ -53,7 +54,7 @@ def parse_rule(
         tool, pattern = _split_rule(text, canonical)
         forwards_to = declared_traits(tool).forwards_to
         if forwards_to is not None:
-            # Calls are judged by the tool that they are forwarded to.
+            # Rules see the tool to which a call is forwarded.
             tool = f"{forwards_to}*"
         if pattern is not None:
             _check_pattern(tool, pattern)
@@ -109,7 +110,7 @@ def _resolve_tool(name: str, canonical: CanonicalName) -> str | None:
     if name == ANY_TOOL:
         return ANY_TOOL
     if name.startswith(MCP_PREFIX) and _MCP_TOOL.fullmatch(name):
-        # Servers say only later which tools they have. A lone server means all of them.
+        # The tools of a server are not known yet. A server without a tool means all its tools.
         return name if "__" in name[len(MCP_PREFIX) :] or name == f"{MCP_PREFIX}*" else f"{name}__*"
     return canonical(name)
 

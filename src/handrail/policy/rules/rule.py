@@ -1,6 +1,6 @@
-"""Rules as values: their effect, the calls they concern, and their source.
+"""Rules: their effect, the calls that they match, and their source.
 
-Ambiguous patterns: deny and ask match broadly, allow matches narrowly.
+If a pattern is ambiguous, deny and ask rules match broadly, and allow rules match narrowly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from handrail.core.verdicts import Effect
 
 
 class RuleSource(IntEnum):
-    """Who wrote a rule, the nearest source first; decides which rule is reported and who may allow."""
+    """Where a rule comes from, the nearest source first. The source decides which of several rules is
+    reported, and whether an allow rule counts.
+    """
 
     SESSION = 0
     COMMAND_LINE = 1
@@ -24,7 +26,7 @@ class RuleSource(IntEnum):
 
     @property
     def word(self) -> str:
-        """The name that people read."""
+        """The name for messages."""
         return self.name.lower().replace("_", " ")
 
 
@@ -42,12 +44,12 @@ class RuleOrigin(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The origin for a caller, who is not told where the user's folders are."""
+        """The origin without the user's folders, for callers, which must not see them."""
         return short_place(str(self))
 
 
 def short_place(place: str) -> str:
-    """A file and line without the folders above the file's own."""
+    """A file and line with only the last folder of the path."""
     return "/".join(place.split("/")[-2:]) if place.startswith("/") else place
 
 
@@ -73,7 +75,7 @@ class Rule(NamedTuple):
 
     @property
     def family(self) -> RuleFamily | None:
-        """The family of the tool, None if the rule binds the tool alone."""
+        """The family of the tool, None if the rule applies only to this tool."""
         return self.traits.family
 
     @property
@@ -92,7 +94,7 @@ MCP_PREFIX: Final = "mcp__"
 
 
 def declared_traits(tool: str) -> ToolTraits:
-    """What a built-in tool declares about itself; for any other name, the defaults."""
+    """The traits of a built-in tool; for any other name, the defaults."""
     return _builtin().builtin_traits(tool) or _NO_TRAITS
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from handrail.core.commands import CommandAnalysis
     from handrail.policy.rules.matcher import RuleMatcher
 
-# Families whose tools never only read files.
+# Families of tools that do not read files.
 _NO_READS: Final = (RuleFamily.WRITE, RuleFamily.WEB)
 
 
 class DenialEnforcement(NamedTuple):
-    """What enforces deny rules without a question."""
+    """What enforces deny rules, so that the user need not be asked."""
 
     # Whether searches leave out files that must not be read.
     searches: Callable[[], bool] = lambda: False
@@ -49,9 +49,7 @@ class AdmittedRules(NamedTuple):
 
 
 def admit_rules(rules: Iterable[Rule], *, trusted: bool = False) -> AdmittedRules:
-    """Drop the allow rules that come with the workspace, unless the user trusts them as they are
-    now.
-    """
+    """Drop the allow rules of the workspace, unless the user trusts the current files."""
     kept, notices = [], []
     for rule in rules:
         ships = rule.origin.source in (RuleSource.PROJECT, RuleSource.LOCAL)
@@ -79,7 +77,7 @@ class RuleSet:
         self.empty = not self.rules
         self.path_base = path_base
         self.enforcement = enforcement
-        # Whether no deny or ask can bind a call that only reads and runs no command.
+        # Whether no deny or ask rule can match a call that only reads and runs no command.
         self.ignores_reads = all(
             rule.family in _NO_READS or rule.traits.matches_commands
             for rule in self.rules
@@ -109,7 +107,7 @@ def _build_matcher(rules: RuleSet) -> RuleMatcher:
 
 
 def rules_affect_command(rules: RuleSet, analysis: CommandAnalysis) -> bool:
-    """Whether a rule concerns a command, whichever tool runs it."""
+    """Whether a rule matches a command, whichever tool runs it."""
     from handrail.policy.rules.matcher import ANY_COMMAND
 
     footprint = Footprint((), command=analysis)

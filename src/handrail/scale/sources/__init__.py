@@ -1,1 +1,1 @@
-"""Where the files of workspaces come from: directories, git, tar archives, fsspec."""
+"""The sources of workspace files: directories, git, tar archives, fsspec."""

@@ -1,4 +1,4 @@
-"""Copies a directory of a file system of fsspec."""
+"""Copies a directory from a file system of fsspec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.scale.sources.tree_writer import TreeWriter, without_login
 
 def copy_fsspec(url: str, writer: TreeWriter) -> None:
     """Write the files below a URL. Raises `unavailable` if fsspec is missing or the file system
-    fails, `not_found` if the URL is no directory.
+    fails, `not_found` if the URL is not a directory.
     """
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra
@@ -33,7 +33,7 @@ def _copy_tree(system: Any, root: str, writer: TreeWriter) -> None:
             path = str(entry["name"]).rstrip("/")
             name = path.removeprefix(root).lstrip("/")
             if not path.startswith(f"{root}/"):
-                # Some file systems list a directory in itself.
+                # Some file systems list a directory as an entry of itself.
                 continue
             if entry.get("islink"):
                 writer.add_link(name, _link_target(entry.get("destination", "")))

@@ -1,5 +1,5 @@
-"""Gets the files of a commit. Git only transfers objects: it checks nothing out, so hooks, filters,
-attributes, submodules and links of a repository have no effect.
+"""Writes the files of a commit. Git only transfers objects and checks nothing out, so hooks,
+filters, attributes, submodules and links of a repository have no effect.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from handrail.scale.sources.tree_writer import TreeLimits, TreeWriter, is_inside
 _FETCH_S: Final = 600.0
 _READ_S: Final = 600.0
 _CHUNK: Final = 1 << 20
-# The listing of a tree: about 100 bytes per file.
+# The limit for the listing of a tree: about 100 bytes per file.
 _MAX_LISTING: Final = 256 << 20
 _MAX_LINK: Final = 4096
 _FILE, _PROGRAM, _LINK, _SUBMODULE = "100644", "100755", "120000", "160000"
-# Characters that a file system of macOS leaves out when it compares names.
+# Characters that a file system of macOS ignores when it compares names.
 _INVISIBLE: Final = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
@@ -65,7 +65,7 @@ class GitCache:
 
     def write_files(self, url: str, commit: str, writer: TreeWriter) -> None:
         """Write the files of a commit. Raises `unavailable` if it cannot be fetched, `too_large`,
-        `untrusted` for links out of the workspace.
+        `untrusted` for links that leave the workspace.
         """
         with self._guard("fetch"):
             self.fetch(url, commit)
@@ -76,7 +76,7 @@ class GitCache:
         writer.finish()
 
     def fetch(self, url: str, commit: str) -> None:
-        """Bring a commit without its history into the cache; raises OSError."""
+        """Fetch a commit without its history into the cache; raises OSError."""
         with self._locked(url) as repository:
             if not (repository / "HEAD").exists():
                 self._git(url, "init", "--quiet", "--bare", "--template=", str(repository))
@@ -86,7 +86,7 @@ class GitCache:
             try:
                 self._git(url, "fetch", *wanted, "--depth=1", "--", url, commit)
             except OSError:
-                # A server that gives only what its branches name.
+                # For a server that serves only the commits of its branches.
                 self._git(url, "fetch", *wanted, "--", url, "+refs/heads/*:refs/fleet/*")
                 if not self._has(url, commit):
                     raise
@@ -94,14 +94,13 @@ class GitCache:
                 raise OSError(f"the commit {commit} was not sent")
 
     def commit_changes(self, url: str, commit: str, workspace: Path, changed: Sequence[str]) -> str:
-        """Make a commit of the changed files on top of another one; returns its hash. The commit is in
-        the repository `repository(url)`. Raises `unavailable`.
+        """Make a commit of the changed files on top of another one; return its hash. The commit is
+        in the repository `repository(url)`. Raises `unavailable`.
         """
         with self._guard("commit"), tempfile.TemporaryDirectory(dir=self._directory) as made:
             index = {"GIT_INDEX_FILE": str(Path(made, "index"))}
             self._git(url, "read-tree", commit, environ=index)
-            lines = [self._index_line(url, workspace, name) for name in changed]
-            text = b"".join(line for line in lines if line)
+            text = b"".join(self._index_line(url, workspace, name) for name in changed)
             self._git(url, "update-index", "-z", "--index-info", environ=index, feed=text)
             tree = self._git(url, "write-tree", environ=index).decode().strip()
             options = ("-p", commit, "-m", "Result of a fleet task")
@@ -114,25 +113,25 @@ class GitCache:
         """The bare repository of a URL."""
         return self._directory / f"{sha256(url.encode()).hexdigest()[:16]}.git"
 
-    def _index_line(self, url: str, workspace: Path, name: str) -> bytes | None:
+    def _index_line(self, url: str, workspace: Path, name: str) -> bytes:
         path, written = workspace / name, os.fsencode(name)
+        gone = b"0 %s\t%s\0" % (b"0" * 40, written)
         if not is_inside(path.parent, workspace):
             # A directory was replaced by a link: what lies behind it is not part of the result.
-            return b"0 %s\t%s\0" % (b"0" * 40, written)
+            return gone
         if path.is_symlink():
             mode, content = _LINK, os.fsencode(path.readlink())
         elif path.is_file():
             mode = _PROGRAM if os.access(path, os.X_OK) else _FILE
             content = path.read_bytes()
-        elif path.exists():
-            return None
         else:
-            return b"0 %s\t%s\0" % (b"0" * 40, written)
+            # A commit has neither empty directories nor special files.
+            return gone
         made = self._git(url, "hash-object", "-w", "--no-filters", "--stdin", feed=content)
         return b"%s %s\t%s\0" % (mode.encode(), made.strip(), written)
 
     def _has(self, url: str, commit: str) -> bool:
-        """Whether a commit and its tree are here; raises OSError if the name is that of something else."""
+        """Return whether the cache has a commit and its tree; raises OSError for another object."""
         wanted = f"{commit}\n{commit}^{{tree}}\n".encode()
         own, tree = self._git(url, "cat-file", "--batch-check", feed=wanted).splitlines()
         kind = own.split()[1]
@@ -141,7 +140,7 @@ class GitCache:
         return kind == b"commit" and tree.split()[1] == b"tree"
 
     def _list(self, url: str, commit: str, writer: TreeWriter) -> list[CommitEntry]:
-        """The files of a commit, read within the limits: a few objects can name billions of them."""
+        """The files of a commit within the limits: a few objects can name billions of files."""
         found: list[CommitEntry] = []
         total, rest = 0, _MAX_LISTING
         with stream_program(
@@ -224,7 +223,7 @@ _AUTHOR: Final = {
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of the user's git settings counts but what ssh and https need to log in."""
+    """Return an environment without the user's git settings, except for ssh and https logins."""
     kept = ("PATH", "HOME", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "https_proxy")
     return {
         **{name: os.environ[name] for name in kept if name in os.environ},
@@ -258,7 +257,7 @@ def _read_entry(line: bytes) -> CommitEntry:
 
 
 def _write_entry(entry: CommitEntry, output: IO[bytes], writer: TreeWriter) -> None:
-    """Write the next object of `cat-file --batch`; raises ValueError if it is another one."""
+    """Write the next object of `cat-file --batch`; raises ValueError for another object."""
     header = output.readline(200).split()
     if len(header) != 3 or header[0].decode("ascii") != entry.object_id:
         raise ValueError(f"the object {entry.object_id} cannot be read")
@@ -277,7 +276,9 @@ def _write_entry(entry: CommitEntry, output: IO[bytes], writer: TreeWriter) -> N
 
 
 def _refuse_repository(name: str, writer: TreeWriter) -> None:
-    """Git itself refuses such names, also where the file system ignores case or invisible characters."""
+    """Refuse names that git itself refuses, including those that only a file system which ignores
+    case or invisible characters takes for `.git`.
+    """
     if any(
         part.translate(_INVISIBLE).lower().rstrip(". ") in (".git", "git~1")
         for part in name.split("/")

@@ -1,4 +1,4 @@
-"""Makes the workspace of a task from its source. Blocks, so the caller runs it in a thread."""
+"""Creates the workspace of a task from its source. Blocks, so the caller runs it in a thread."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def prepare_workspace(
     repositories: GitCache,
     left_out: str = "",
 ) -> Path:
-    """The directory to work in: the source itself, or `target`, filled as a whole or not at all. A
-    target that is there already is complete. `left_out` is not copied: the state of the fleet may lie
-    in a source. Raises `not_found`, `unavailable`, `untrusted`,
-    `too_large`.
+    """Return the directory to work in: the source itself, or `target`, which is filled completely
+    or not at all. A target that exists is complete. `left_out` is not copied: the state of the
+    fleet may lie in a source. Raises `not_found`, `unavailable`, `untrusted`, `too_large`.
     """
     if source.kind == "directory" and not Path(source.place).is_dir():
         raise messages.SOURCE_MISSING.error(what="directory", path=source.place)

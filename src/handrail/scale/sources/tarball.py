@@ -19,12 +19,12 @@ from handrail.core.problems import ProblemRaised
 from handrail.scale import messages
 from handrail.scale.sources.tree_writer import TreeWriter
 
-# Larger headers are read into memory as a whole by tarfile.
+# tarfile reads larger headers into memory as a whole.
 _MAX_HEADER: Final = 1 << 20
-# What `xz -9` needs is half of it.
+# `xz -9` needs half of it.
 _MAX_DICTIONARY: Final = 128 << 20
 _CHUNK: Final = 1 << 16
-# Long name, long link target, one for all members and one for this one, with room.
+# A long name, a long link target, one header for all members and one for this member, with room.
 _MAX_CHAINED: Final = 16
 _SPARSE: Final = "it has a sparse file"
 _EXTENDED: Final = (
@@ -37,8 +37,8 @@ _EXTENDED: Final = (
 
 
 class XzReader(io.RawIOBase):
-    """Decompresses xz as it is read. The header of a small file can ask for a dictionary of gigabytes,
-    which `lzma.open` allocates.
+    """Decompresses xz while it is read. The header of a small file can request a dictionary of
+    gigabytes, which `lzma.open` would allocate.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -47,11 +47,11 @@ class XzReader(io.RawIOBase):
         self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY)
 
     def readable(self) -> bool:
-        """It is only read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as the next input goes; 0 at the end."""
+        """Fill a buffer as far as the next input goes; return 0 at the end."""
         made = b""
         while not made and not (self._decoder.eof and self._is_at_end()):
             given = self._file.read(_CHUNK) if self._decoder.needs_input else b""
@@ -62,7 +62,7 @@ class XzReader(io.RawIOBase):
         return len(made)
 
     def _is_at_end(self) -> bool:
-        """Whether no other compressed stream follows; begins with it if one does."""
+        """Return whether no other compressed stream follows; if one does, start with it."""
         rest = self._decoder.unused_data.lstrip(b"\0")
         while not rest and (more := self._file.read(_CHUNK)):
             rest = more.lstrip(b"\0")
@@ -81,8 +81,8 @@ _READERS: Final[Mapping[bytes, Callable[[IO[bytes]], Any]]] = {
 
 
 class BoundedArchive(tarfile.TarFile):
-    """An archive that is read as a stream. `global_bytes`: headers for all members, which tarfile keeps;
-    `chained`: headers since the last member.
+    """An archive that is read as a stream. `global_bytes` are headers for all members, which
+    tarfile keeps; `chained` counts headers since the last member.
     """
 
     global_bytes = 0
@@ -90,13 +90,13 @@ class BoundedArchive(tarfile.TarFile):
 
 
 class BoundedTarInfo(tarfile.TarInfo):
-    """A header. Refused before they are read: very long ones, many for one member, and maps of sparse
-    files, all of which tarfile would take into memory as a whole.
+    """A header. Very long headers, many headers for one member, and maps of sparse files are
+    refused before they are read, because tarfile would read them into memory as a whole.
     """
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
-        """The next header. For tarfile, one that is damaged ends the archive as if it were complete."""
+        """Return the next header. tarfile would take a damaged one for the end of the archive."""
         try:
             return super().fromtarfile(archive)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
@@ -127,11 +127,11 @@ class BoundedTarInfo(tarfile.TarInfo):
 
 
 def extract_tarball(path: str, writer: TreeWriter) -> None:
-    """Write the content of an archive. Raises `untrusted` for one that leads out of the workspace or
-    has devices, `too_large`, `unavailable` if it is damaged or no file.
+    """Write the content of an archive. Raises `untrusted` for an archive that leads out of the
+    workspace or contains devices, `too_large`, `unavailable` if it is damaged or not a file.
     """
     try:
-        # As a stream: nothing is read twice, and an archive that never ends meets the limits.
+        # As a stream: nothing is read twice, and an endless archive reaches the limits.
         with (
             _open_decompressed(path) as stream,
             BoundedArchive.open(
@@ -152,8 +152,8 @@ def extract_tarball(path: str, writer: TreeWriter) -> None:
 
 @contextmanager
 def _open_decompressed(path: str) -> Iterator[IO[bytes]]:
-    """The archive itself; unlike tarfile, these readers decompress no more than is asked for."""
-    # A pipe without a writer would be waited for.
+    """Open the archive; unlike tarfile's readers, these decompress no more than is requested."""
+    # Opening a pipe without a writer would block.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError("it is not a regular file")
@@ -179,11 +179,11 @@ def _add_member(archive: tarfile.TarFile, member: tarfile.TarInfo, writer: TreeW
     elif member.isreg():
         content = archive.extractfile(member)
         if content is None:
-            raise _refused(writer, name)
+            raise _member_problem(writer, name)
         writer.add_file(name, content, executable=bool(member.mode & 0o100))
     else:
-        raise _refused(writer, name)
+        raise _member_problem(writer, name)
 
 
-def _refused(writer: TreeWriter, name: str) -> ProblemRaised:
+def _member_problem(writer: TreeWriter, name: str) -> ProblemRaised:
     return writer.refuse(f"{name[:200]!r} is neither a file, a directory nor a link")

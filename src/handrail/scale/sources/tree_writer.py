@@ -20,19 +20,19 @@ _LOGIN: Final = re.compile(r"//[^/\s]*@")
 
 
 def without_login(text: str) -> str:
-    """A text without the user names and passwords in its URLs."""
+    """Remove the user names and passwords from URLs in a text."""
     return _LOGIN.sub("//", text)
 
 
 class TreeLimits(NamedTuple):
-    """How much a source may have."""
+    """The limits of a source."""
 
     bytes: int
     entries: int
 
 
 class TreeWriter:
-    """Fills one directory. `source` is named in problems. Nobody else writes there meanwhile."""
+    """Fills one directory, to which nothing else writes. `source` is named in problems."""
 
     def __init__(self, root: Path, limits: TreeLimits, source: str) -> None:
         self._root = root
@@ -40,7 +40,7 @@ class TreeWriter:
         self._source = without_login(source)
         self._bytes = 0
         self._entries = 0
-        # Made last, so that no file is written through one.
+        # Created last, so that no file is written through one.
         self._links: dict[str, str] = {}
 
     def unreadable(self, reason: object) -> ProblemRaised:
@@ -48,18 +48,18 @@ class TreeWriter:
         return messages.SOURCE_FAILED.error(source=self._source, reason=without_login(str(reason)))
 
     def add_directory(self, name: str) -> None:
-        """Make a directory, and those above it."""
+        """Create a directory, and those above it."""
         self.count_entry()
         self._guard(lambda: (self._root / self._checked(name)).mkdir(parents=True, exist_ok=True))
 
     def add_file(self, name: str, content: IO[bytes], *, executable: bool = False) -> None:
-        """Write a file from a stream until it ends."""
+        """Write a file from a stream."""
         self.count_entry()
         path = self._root / self._checked(name)
         self._guard(lambda: self._write(path, content, 0o755 if executable else 0o644))
 
     def add_copy(self, name: str, earlier: str) -> None:
-        """Write a file with the content of one that was written before."""
+        """Write a file with the content of a file that was written before."""
         origin = self._root / self._checked(earlier)
         if origin.is_symlink() or not origin.is_file():
             raise self.refuse(f"{name!r} is a link to {earlier!r}, which is not a file before it")
@@ -67,7 +67,7 @@ class TreeWriter:
             self.add_file(name, content, executable=os.access(origin, os.X_OK))
 
     def add_link(self, name: str, target: str) -> None:
-        """Note a symbolic link, made by `finish`."""
+        """Note a symbolic link, which `finish` creates."""
         self.count_entry()
         checked = self._checked(name)
         if not target or "\0" in target or len(target) > _MAX_PATH:
@@ -78,7 +78,7 @@ class TreeWriter:
         self._links[checked] = target
 
     def finish(self) -> None:
-        """Make the links; raises `untrusted` if one leads out by way of others."""
+        """Create the links; raises `untrusted` if one leads out of the directory through others."""
         for name, target in self._links.items():
             self._guard(lambda at=name, to=target: self._link(at, to))  # type: ignore[misc]
         for name in self._links:
@@ -118,7 +118,8 @@ class TreeWriter:
 
     def _link(self, name: str, target: str) -> None:
         path = self._root / name
-        # A directory above may be a link that was made before: looked at before anything is made.
+        # Checked before anything is created: a directory above may be a link that was created
+        # before.
         if not is_inside(path.parent, self._root):
             raise self.refuse(f"the link {name!r} leads out of the workspace")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,12 +136,12 @@ class TreeWriter:
 
 
 def is_inside(path: Path, root: Path) -> bool:
-    """Whether a path, with all links on its way, leads to something below a directory."""
+    """Return whether a path, with all links followed, leads to something below a directory."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def discard_tree(path: Path) -> None:
-    """Remove a directory and everything in it, also where permissions are in the way."""
+    """Remove a directory and everything in it, even without permissions on it."""
 
     def retry(function: Callable[..., object], name: str, _: object) -> None:
         for one in (os.path.dirname(name), name):  # noqa: PTH120
@@ -165,7 +166,7 @@ def _make_writable(name: str) -> None:
 
 
 def measure_tree(paths: Iterable[Path]) -> int:
-    """The bytes on disk below some directories; links are not followed."""
+    """Return the bytes on disk below some directories; links are not followed."""
     total = 0
     waiting = [str(path) for path in paths]
     while waiting:
@@ -176,6 +177,6 @@ def measure_tree(paths: Iterable[Path]) -> int:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
         except OSError:
-            # Removed meanwhile, or closed to us.
+            # Removed meanwhile, or not accessible.
             continue
     return total

@@ -37,6 +37,9 @@ _KEPT: Final = (
     *(".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store", ".mozilla"),
     *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
 )
+_PRIVATE_KEY: Final = re.compile(
+    r"\.ssh/(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|identity)|\.gnupg/private-keys.*"
+)
 # Keys and credentials: whoever has them can log in as the user.
 _SECRET_STORES: Final = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".mozilla", ".netrc"),
@@ -103,6 +106,15 @@ class CriticalPaths:
             for parts in self._ways(field, cwd, follow=True)
         )
 
+    def is_private_key(self, field: str, cwd: str | None) -> bool:
+        """Whether the path is a user's own key, which nobody can make again."""
+        return any(
+            tuple(parts[: len(home)]) == tuple(home)
+            and _PRIVATE_KEY.fullmatch("/".join(parts[len(home) :])) is not None
+            for parts in self._ways(field, cwd, follow=False)
+            for home in self._homes(parts)
+        )
+
     def expand_home(self, text: str) -> str:
         """Text of another language with the home directory expanded."""
         for start in ("~", "$HOME", "${HOME}"):
@@ -154,7 +166,9 @@ class CriticalPaths:
             return False
         if any(_takes(parts, dear) for dear in self._machine) or tuple(parts) == ("tmp",):
             return True
-        return _is_home(parts) or self._is_system(parts)
+        # What one service keeps: a database, the images of containers.
+        keeps_data = len(parts) == 3 and tuple(parts[:2]) == ("var", "lib")
+        return keeps_data or _is_home(parts) or self._is_system(parts)
 
     def _is_secret(self, parts: Sequence[str]) -> bool:
         if _MACHINE_SECRETS.fullmatch("/" + "/".join(parts)):

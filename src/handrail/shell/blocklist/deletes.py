@@ -47,6 +47,8 @@ _FILTERS: Final = word_set("""
     -name -iname -path -ipath -wholename -regex -iregex -newer -mtime -mmin -ctime -atime -size
     -empty -perm -user -inum -samefile
 """)
+# They print every path below the one they are given.
+_LISTERS: Final = frozenset(("locate", "plocate", "mlocate", "tree", "du"))
 # A redirect to the file that was found.
 _EMPTIES: Final = re.compile(r"(?<![0-9&>])>\|?\s*[\"']?(?:\$|\{\})")
 _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
@@ -79,6 +81,8 @@ def find_deletions(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reas
 def _gone(call: ProgramCall, command: ExpandedCommand, fields: Iterable[str]) -> Iterator[Reason]:
     for field in dict.fromkeys(fields):
         what = command.critical_paths.critical_loss(field, call.cwd)
+        if what is None and command.critical_paths.is_private_key(field, call.cwd):
+            what = plain_text(field)
         if what is not None:
             yield call.reason(messages.DELETES.format(what=what), messages.NAME_THE_FILES)
             return
@@ -181,6 +185,8 @@ def _produced(fields: Sequence[str], call: ProgramCall, producer: Invocation) ->
         yield from printed_field(fields, call.cwd).split()
     elif name in ("find", "fd"):
         yield from _unfiltered(ProgramCall(name, tuple(fields[1:]), call.cwd, producer))
+    elif name in _LISTERS:
+        yield from (one for one in fields[1:] if not one.startswith("-"))
     elif name == "ls":
         yield from (f"{one}/*" for one in fields[1:] if not one.startswith("-"))
 

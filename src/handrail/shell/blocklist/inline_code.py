@@ -8,26 +8,16 @@ from __future__ import annotations
 import ast
 import base64
 import re
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocklist import messages
 from handrail.shell.blocklist.critical_paths import CriticalPaths
-
-_FORK: Final = re.compile(r"(?:\b|_)fork(?:pty)?\b")
-_LOOP: Final = re.compile(
-    r"\bwhile\b|\bloop\b|\bfor(?:each)?\b|\buntil\b|\bforever\b|\bredo\b|setInterval", re.IGNORECASE
-)
-# A group without another in it is one: `for (;;)` is no end of a statement.
-_TOKEN: Final = re.compile(r"\([^(){}]*\)|[{};\n]|\w+")
-_LONGEST: Final = 20_000
-# More rounds than this are as good as endless.
-_MANY: Final = 64
-_WAITS: Final = frozenset(("wait", "waitpid", "wait3", "wait4", "accept"))
-_ENDLESS: Final = frozenset(("count", "repeat", "cycle"))
+from handrail.shell.blocklist.forking_code import called_name, forks_without_end, parse_python
+from handrail.shell.tables.catastrophes import RIGHTS
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
@@ -50,6 +40,10 @@ _OPENING: Final = re.compile(
     r"(?:open|write_text|write_bytes|writeFileSync|writeFile|file_put_contents|fopen|File\.write"
     r"|createWriteStream|truncate)\s*+\(?\s*+" + _QUOTED + r"\s*+(?:,\s*+[\"']([^\"']*))?"
 )
+# `open(F, ">/x")` and `open(F, ">", "/x")` of Perl.
+_OPENED_HANDLE: Final = re.compile(
+    r"\bopen\s*+\(?\s*+(?:my\s++)?[$\w]++\s*+,\s*+[\"']\+?>{1,2}\s*+(?:[^\"',\n]{0,20}[\"']\s*+,\s*+[\"'])?([^\"'\n]*)[\"']"
+)
 _PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
 _RUNNING: Final = re.compile(
     r"(?:(?i:exec\.Command(?:Context)?|system(?:\.cmd)?|popen\w*|exec\w*|spawn\w*|Command::new|ProcessBuilder|proc_open"
@@ -63,11 +57,16 @@ _EXECUTED_STRING: Final = re.compile(_QUOTED + r"\.execute\(")
 _BASE64: Final = re.compile(r"(?i)b64decode|base64\b|atob|decode64")
 _HEXADECIMAL: Final = re.compile(r"(?i)pack\(\s*[\"']H\*|fromhex|unhexlify|[\"']hex[\"']|xxd")
 _WALKED: Final = re.compile(
-    r"(?:os\.walk|os\.scandir|glob\.i?glob|Dir\.glob|\.rglob|iterdir|readdirSync|find)"
+    r"(?:os\.walk|os\.scandir|\bi?glob|Dir\.glob|\.rglob|iterdir|readdirSync|find(?:depth)?)"
     r"\s*+\((?:[^()\"']{0,80},)?\s*+" + _QUOTED
 )
+# What stands between a text and what is appended to it.
+_JOINS: Final = re.compile(r"[\s+.,]*+")
+# `Dir["/etc/*"]`, `</etc/*>`.
+_GLOBBED: Final = re.compile(r"[\"'<]([/~][\w./~-]*+\*)[\"'>]")
+_WALKED_PATH: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:rglob|glob|iterdir|walk)")
 _REMOVES: Final = re.compile(
-    r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf)\b"
+    r"\b(?:os\.(?:remove|unlink|rmdir)|unlink(?:Sync)?|rmtree|rmSync|File\.delete|rm_rf?)\b"
 )
 # The whole environment, as text to send.
 _ENVIRONMENT: Final = re.compile(
@@ -98,6 +97,9 @@ _KILLING: Final = re.compile(
     r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
 )
 
+_BECOMES_ROOT: Final = re.compile(
+    r"\bset(?:res|re|e)?[ug]id\s*+\(?\s*+0\b|\$[<>]\s*+=\s*+0\b|Process(?:\.|::)e?uid\s*+=\s*+0\b"
+)
 # A path on which a method is called that deletes it: `File("/home").deleteRecursively()`.
 _DELETED_OBJECT: Final = re.compile(
     r"(?:File|Paths?|Pathname|Folder|Directory|Dir)\w*+(?:[.:]{1,2}\w++)?\s*+\(\s*+"
@@ -126,6 +128,8 @@ def find_code_damage(
     code: str, options: str, places: CriticalPaths, cwd: str | None, look: Look
 ) -> Iterator[str]:
     """Reasons to refuse the code. `options` may import what it uses."""
+    if _only_prints(code):
+        return
     for match in _DELETING.finditer(code):
         rest = code[match.end() :]
         target = re.match(_QUOTED, rest)
@@ -138,9 +142,6 @@ def find_code_damage(
         writes = mode is None or any(letter in mode for letter in "wa+>x")
         if writes and path.startswith("/") and places.system_target(path, cwd) is not None:
             yield f"{messages.CODE_WRITES.format(path=path)}; {messages.USE_WORKSPACE_FILES}"
-    for match in _WALKED.finditer(code) if _REMOVES.search(code) else ():
-        if _dear(match[1] or "", places, cwd):
-            yield f"{messages.CODE_DELETES.format(path=match[1])}; {messages.USE_WORKSPACE_FILES}"
     yield from _sent_secrets(code, places, cwd)
     yield from _process_damage(code, options)
     for text in _decoded(code):
@@ -150,11 +151,27 @@ def find_code_damage(
         yield from (reason.text for reason in look(command))
 
 
+def _only_prints(code: str) -> bool:
+    """Whether the code is Python that prints texts, whatever they say, and calls nothing else."""
+    tree = parse_python(code) if "print" in code else None
+    if tree is None:
+        return False
+    kinds = (ast.Module, ast.Expr, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.operator)
+    return all(
+        isinstance(node, (*kinds, ast.expr_context))
+        and (not isinstance(node, ast.Call) or called_name(node) in ("print", "len", "repr"))
+        for node in ast.walk(tree)
+    )
+
+
 def _deleted_otherwise(code: str, places: CriticalPaths, cwd: str | None) -> Iterator[str]:
-    """Deletions by a method of a path, or by a command without quotes."""
+    """Deletions by a method of a path, by a walk over a tree, or by a command without quotes."""
+    patterns = (_WALKED, _WALKED_PATH, _GLOBBED)
+    walked = chain.from_iterable(pattern.finditer(code) for pattern in patterns)
+    removed = [match[1] or "" for match in walked] if _REMOVES.search(code) else []
     objects = [match[1] or "" for match in _DELETED_OBJECT.finditer(code)]
     bare = [match[1] for match in _BARE_TARGET.finditer(code)]
-    for path in (*objects, *bare):
+    for path in (*objects, *bare, *removed):
         if _dear(path, places, cwd) or _DRIVE.fullmatch(path):
             yield f"{messages.CODE_DELETES.format(path=path)}; {messages.USE_WORKSPACE_FILES}"
     for match in _FORMATS.finditer(code):
@@ -194,6 +211,8 @@ def _process_damage(code: str, options: str) -> Iterator[str]:
         yield messages.CODE_RUNS_DOWNLOAD
     if _CONNECTING.search(code) and _SHELL.search(code):
         yield f"{messages.REVERSE_SHELL}; {messages.DOWNLOAD_FIRST}"
+    if _BECOMES_ROOT.search(code):
+        yield "; ".join(RIGHTS)
     if _KILLING.search(code):
         yield f"{messages.CODE_KILLS}; {messages.USE_WORKSPACE_FILES}"
 
@@ -211,6 +230,8 @@ def _opened(code: str) -> Iterator[tuple[str, str | None]]:
         yield path, match.group(3) or ("" if read_by_default else None)
     for match in _PATHED.finditer(code):
         yield match.group(1) or "", None
+    for match in _OPENED_HANDLE.finditer(code):
+        yield match.group(1), None
 
 
 def _commands(code: str) -> Iterator[str]:
@@ -220,160 +241,11 @@ def _commands(code: str) -> Iterator[str]:
         while (one := _LIST.match(code, position)) is not None:
             words.append(one.group(1) or one.group(2) or "")
             position = one.end()
-        if words and _HOME.match(code[position:]):
+        joined = _JOINS.match(code, position)
+        if words and _HOME.match(code[joined.end() if joined else position :]):
             words.append("~")
         if words:
             yield " ".join(words)
     yield from re.findall(r"`([^`]+)`", code)
     yield from (match[1] for match in _BARE_COMMAND.finditer(code))
     yield from (match[1] or match[2] for match in _EXECUTED_STRING.finditer(code))
-
-
-def forks_without_end(code: str) -> bool:
-    """Whether the code forks in a loop or recursion that never stops."""
-    if _FORK.search(code) is None:
-        return False
-    tree = _python(code)
-    return _in_text(code) if tree is None else _in_python(tree)
-
-
-def _python(code: str) -> ast.Module | None:
-    """The code as a Python tree; None if it is not Python."""
-    if len(code) > _LONGEST:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _in_python(tree: ast.Module) -> bool:
-    nodes = list(ast.walk(tree))
-    names = _forking_names(nodes)
-    return any(_endless(node, names) for node in nodes)
-
-
-def _forking_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Every name that stands for fork: aliases, and functions that call it."""
-    names = {"fork", "forkpty"}
-    bound = list(_bindings(nodes))
-    grown = True
-    while grown:
-        found = {name for name, source in bound if _mentions([source], names)}
-        grown = not found <= names
-        names |= found
-    return frozenset(names)
-
-
-def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
-    for node in nodes:
-        match node:
-            case ast.ImportFrom() | ast.Import():
-                for one in node.names:
-                    yield one.asname or one.name, ast.Name(one.name)
-            case ast.Assign():
-                for target in node.targets:
-                    if isinstance(target, ast.Name) and not isinstance(node.value, ast.Call):
-                        yield target.id, node.value
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for statement in node.body:
-                    yield node.name, statement
-
-
-def _mentions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
-    wanted = frozenset(names)
-    return any(_is_one(node, wanted) for top in nodes for node in ast.walk(top))
-
-
-def _is_one(node: ast.AST, names: frozenset[str]) -> bool:
-    match node:
-        case ast.Name():
-            return node.id in names
-        case ast.Attribute():
-            return node.attr in names
-        case ast.Constant(value=str(text)):
-            # Looked up by its name, or run as text.
-            return _FORK.search(text) is not None
-    return False
-
-
-def _endless(node: ast.AST, names: frozenset[str]) -> bool:
-    match node:
-        case ast.While():
-            if _mentions([node.test], names):
-                return True
-            always = isinstance(node.test, ast.Constant) and bool(node.test.value)
-            return always and _mentions(node.body, names) and not _stops(node.body)
-        case ast.For() | ast.AsyncFor():
-            return _unbounded(node.iter) and _mentions(node.body, names)
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            loops = any(_unbounded(one.iter) for one in node.generators)
-            return loops and _mentions([node], names)
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _mentions(node.body, names - {node.name}) and _calls(node.body, node.name)
-    return False
-
-
-def _stops(body: Iterable[ast.AST]) -> bool:
-    """Whether the body of an endless loop breaks, or waits for processes."""
-    return any(
-        isinstance(node, ast.Break) or _name_called(node) in _WAITS
-        for top in body
-        for node in ast.walk(top)
-    )
-
-
-def _calls(body: Iterable[ast.AST], name: str) -> bool:
-    return any(_name_called(node) == name for top in body for node in ast.walk(top))
-
-
-def _name_called(node: ast.AST) -> str | None:
-    if not isinstance(node, ast.Call):
-        return None
-    called = node.func
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else None
-
-
-def _unbounded(over: ast.expr) -> bool:
-    """Whether the iterable has no end, or a very large one."""
-    name = _name_called(over)
-    if not isinstance(over, ast.Call) or name is None:
-        return False
-    if name == "range":
-        return any(_size(one) > _MANY for one in over.args)
-    if name == "iter":
-        return len(over.args) > 1
-    return name in _ENDLESS
-
-
-def _size(node: ast.expr) -> int:
-    """The value of a literal number; an expression counts as large."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    return _MANY + 1 if isinstance(node, ast.BinOp) else 0
-
-
-def _in_text(code: str) -> bool:
-    """Whether a fork is in the body of a loop, or in one statement with a loop keyword."""
-    bodies: list[bool] = []
-    loops = forks = False
-    for token in _TOKEN.findall(code):
-        word = token.lower()
-        if word in ("{", "do"):
-            bodies.append(loops)
-            loops = forks = False
-        elif word in ("}", "end"):
-            del bodies[-1:]
-            loops = forks = False
-        elif word in (";", "\n"):
-            loops = forks = False
-        else:
-            loops = loops or _LOOP.search(word) is not None
-            forks = forks or _FORK.search(word) is not None
-        if forks and (loops or any(bodies)):
-            return True
-    return False

@@ -6,8 +6,6 @@ removes a row.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
@@ -17,10 +15,13 @@ from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import FlatCommand, Invocation
 from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser, messages
-from handrail.shell.blocklist.deletes import find_deletions, input_sources
+from handrail.shell.blocklist.deletes import find_deletions
 from handrail.shell.blocklist.inline_code import find_code_damage
 from handrail.shell.blocklist.interpreters import find_interpreter
+from handrail.shell.blocklist.packages import find_removed_packages
+from handrail.shell.blocklist.passed_texts import input_texts, word_texts
 from handrail.shell.blocklist.permissions import find_permission_changes
+from handrail.shell.blocklist.persistence import find_planted_programs
 from handrail.shell.blocklist.processes import (
     find_endless_loops,
     find_fork_bombs,
@@ -34,6 +35,7 @@ from handrail.shell.blocklist.program_calls import (
     program_basename,
 )
 from handrail.shell.blocklist.remote_code import find_remote_code
+from handrail.shell.blocklist.remote_losses import find_remote_losses
 from handrail.shell.blocklist.secret_transfers import find_secret_transfers
 from handrail.shell.blocklist.writes import (
     find_disk_damage,
@@ -41,8 +43,8 @@ from handrail.shell.blocklist.writes import (
     find_overwrites,
     find_redirect_overwrites,
 )
-from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_field
-from handrail.shell.parse.syntax import Script, Word
+from handrail.shell.expand import UNKNOWN, Expander, plain_text
+from handrail.shell.parse.syntax import Script
 from handrail.shell.simulate.simulator import CommandSimulator
 from handrail.shell.tables.catastrophes import (
     ALWAYS,
@@ -54,42 +56,7 @@ from handrail.shell.tables.catastrophes import (
     SHELLS,
 )
 from handrail.shell.tables.evaluators import EVALUATORS, WINDOWS_SHELLS
-from handrail.shell.tables.refused_uses import CLOUD, REFUSED_USES
-from handrail.shell.tables.remote_loss import (
-    DROPS,
-    EMPTIES,
-    FOUND,
-    IN_USE,
-    LOSSES,
-    SQL_CLIENTS,
-    TRIAL,
-)
-
-_PACKAGE_TOOLS: Final = frozenset(
-    ("apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "rpm", "pacman", "apk", "zypper")
-)
-_REMOVING: Final = re.compile(
-    r"remove|purge|autoremove|erase|del|-r|-P|--purge|--remove|-e|-R\w*|rm"
-)
-# Without one of these the machine does not work.
-_ESSENTIAL: Final = frozenset(
-    (
-        *(
-            "libc6",
-            "glibc",
-            "bash",
-            "dash",
-            "coreutils",
-            "dpkg",
-            "apt",
-            "systemd",
-            "init",
-            "util-linux",
-        ),
-        *("libc-bin", "base-files", "login", "passwd", "musl", "busybox", "linux", "kernel", "rpm"),
-    )
-)
-
+from handrail.shell.tables.refused_uses import REFUSED_USES
 
 _LOCAL: Final = re.compile(r"root@(?:localhost|127\.\S*|::1|\.host)?")
 # Programs that change the user or the view of the machine, and the arguments that ask for it.
@@ -127,41 +94,16 @@ def find_user_changes(call: ProgramCall, command: ExpandedCommand) -> Iterator[R
         target = next(iter(call.operands), "")
         if command.critical_paths.critical_loss(target, call.cwd, follow=True) is not None:
             yield call.reason(*RIGHTS)
-    elif call.name in _PACKAGE_TOOLS and any(map(_REMOVING.fullmatch, fields)):
-        needed = sorted((_ESSENTIAL | {"*", ".*"}).intersection(fields))
-        yield from (
-            call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
-            for name in needed
-        )
 
 
 def find_refused_uses(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]:
     """Reasons to refuse a use of an ordinary program, by its arguments alone."""
     uses = REFUSED_USES.get(call.name, ())
-    losses = LOSSES.get(call.name, ())
-    if not uses and not losses:
+    if not uses:
         return
     told = ["" if one == UNKNOWN else plain_text(one) for one in call.arguments[:_MOST_WORDS]]
     joined = " ".join((call.name, *told))
     yield from (call.reason(*refusal) for pattern, refusal in uses if pattern.fullmatch(joined))
-    # What another command lists may be all there is.
-    found = any(UNKNOWN in one for one in call.arguments) or call.invocation.extra_arguments
-    words = [FOUND if UNKNOWN in one else plain_text(one) for one in call.arguments[:_MOST_WORDS]]
-    joined = " ".join((call.name, *words, *([FOUND] if found else [])))
-    if any(re.fullmatch(pattern, joined, re.IGNORECASE) for pattern in losses):
-        yield call.reason(*CLOUD)
-
-
-def find_database_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
-    """Reasons to refuse what a database client is told to drop."""
-    if call.name not in SQL_CLIENTS:
-        return
-    told = " ".join(map(plain_text, call.arguments[:_MOST_WORDS]))
-    in_earnest = TRIAL.match(told.partition(" -c ")[0].partition(" -e ")[0]) is not None
-    for text in (told, *_input(call.invocation, command)) if in_earnest else ():
-        if DROPS.search(text) or (EMPTIES.search(text) and IN_USE.search(f"{told} {text}")):
-            yield call.reason(*CLOUD)
-            return
 
 
 _CHECKS: Final = (
@@ -171,9 +113,10 @@ _CHECKS: Final = (
     find_disk_damage,
     find_permission_changes,
     find_user_changes,
+    find_removed_packages,
     find_process_damage,
     find_refused_uses,
-    find_database_losses,
+    find_remote_losses,
     find_full_disks,
 )
 _GLOBBED: Final = (
@@ -254,6 +197,7 @@ def _reasons(
     yield from find_fork_bombs(command)
     yield from find_remote_code(command)
     yield from find_secret_transfers(command)
+    yield from find_planted_programs(flat)
 
 
 def _fallback_reasons(
@@ -307,9 +251,9 @@ def _interpreted_code(
             yield from look(text)
         yield from _foreign_code(one, command, look)
         return
-    texts = [text for word in runner.code for text in _texts(word, command)]
+    texts = [text for word in runner.code for text in word_texts(word, command)]
     if runner.reads_input:
-        texts += _input(one, command)
+        texts += input_texts(one, command)
     for text in texts:
         if runner.shell:
             yield from (Reason(reason.text, one.source) for reason in look(text))
@@ -329,9 +273,9 @@ def _foreign_code(
     in_workspace = "/" in program and not program.startswith("/")
     if name not in EVALUATORS or in_workspace:
         return
-    texts = [text for word in one.words[1:] for text in _texts(word, command)]
+    texts = [text for word in one.words[1:] for text in word_texts(word, command)]
     told = " ".join(texts) if name in WINDOWS_SHELLS else ""
-    for text in (*texts, *_input(one, command), told):
+    for text in (*texts, *input_texts(one, command), told):
         if _CODE.search(text):
             found = find_code_damage(
                 text, one.source, command.critical_paths, command.where.cwd, look
@@ -341,50 +285,8 @@ def _foreign_code(
 
 def _aliased(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
     for word in one.words[1:] if one.program == "alias" else ():
-        for text in _texts(word, command):
+        for text in word_texts(word, command):
             yield text.partition("=")[2]
-
-
-def _input(one: Invocation, command: ExpandedCommand) -> Iterator[str]:
-    """What the interpreter reads on standard input, where the command contains it."""
-    for redirect in one.redirects:
-        if redirect.operator.startswith("<<"):
-            yield from _texts(redirect.body or redirect.target, command)
-    for producer in input_sources(one, command.flat.invocations)[:_MOST_REASONS]:
-        yield from _printed(producer, command, 0)
-
-
-def _printed(one: Invocation, command: ExpandedCommand, depth: int) -> Iterator[str]:
-    for fields in command.expander.likely(one.words, command.where.cwd):
-        name = program_basename(fields[0]) if fields else ""
-        if name in ("echo", "printf"):
-            yield plain_text(printed_field(fields, command.where.cwd)).replace("\\n", "\n")
-        elif one.piped_from and depth < _DEEPEST:
-            for feeder in one.piped_from[:_MOST_REASONS]:
-                for text in _printed(feeder, command, depth + 1):
-                    yield _changed(name, fields[1:], text)
-    for redirect in one.redirects:
-        if redirect.operator.startswith("<<"):
-            yield from _texts(redirect.body or redirect.target, command)
-
-
-def _changed(name: str, fields: Sequence[str], text: str) -> str:
-    """The text after a decoder in the pipe; unchanged for any other program."""
-    decodes = any(field in ("-d", "-D", "--decode", "-di", "-r") for field in fields)
-    try:
-        if name == "base64" and decodes:
-            return base64.b64decode(text + "==").decode("utf-8", "replace")
-        if name == "xxd" and any("r" in field for field in fields):
-            return bytes.fromhex(text).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return text
-    return text[::-1] if name == "rev" else text
-
-
-def _texts(word: Word, command: ExpandedCommand) -> Iterator[str]:
-    for fields in command.expander.likely([word], command.where.cwd):
-        text = plain_text(" ".join(fields))
-        yield text.replace(UNKNOWN, "").replace(UNSET, "")
 
 
 def _distinct(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
@@ -14,9 +15,20 @@ from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
 from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 from handrail.shell.tables.text_arguments import takes_text_as_data
+from handrail.shell.tables.word_list import word_set
 
 _WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate"))
 _COPIERS: Final = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "ditto", "gcp", "gmv"))
+# A device with a file system or a partition table, alone or as the value of an option.
+_BLOCK_DEVICE: Final = re.compile(
+    r"(?:-[\w-]+=|\w+[:=])?/dev/(?:sd[a-z]+|vd[a-z]|xvd[a-z]|hd[a-z]|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+|r?disk\d+"
+    r"|(?:mapper|disk)/.+)(?:p?\d+|s\d+)?(?:,.*)?"
+)
+_DEVICE_READERS: Final = word_set("""
+    dd gdd smartctl blkid lsblk udevadm udisksctl findmnt lsof fuser iostat iotop lshw hwinfo inxi
+    testdisk photorec ddrescueview fatlabel e2label dumpe2fs xfs_info btrfs-find-root file docker podman
+    rsync scp borg restic qemu-system-x86_64 kvm virsh ssh xargs env timeout nice time strace watch
+""")
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _INSTALLED: Final = (("t", "target"), ("", "prefix"), ("", "root"))
 # Their `-o` means something else.
@@ -36,6 +48,9 @@ _OTHER_O: Final = _COPIERS | {
         "ps",
     ),
 }
+# With commands as an option they do not wait for the user.
+_EDITORS: Final = frozenset(("ex", "vi", "vim", "nvim", "ed"))
+_IN_PLACE: Final = _EDITORS | {"sed", "gsed", "perl", "ruby"}
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
 
 
@@ -51,7 +66,7 @@ def find_overwrites(call: ProgramCall, command: ExpandedCommand) -> Iterator[Rea
         last = call.operands[-1:] if len(call.operands) > 1 else []
         follow = call.name not in ("mv", "ln")
         yield from _overwritten(call, command, [target] if target else last, follow=follow)
-    elif call.name in ("sed", "gsed", "perl", "ruby"):
+    elif call.name in _IN_PLACE:
         if any(_in_place(call.name, field) for field in call.options):
             yield from _overwritten(call, command, call.operands)
     elif call.name in _DOWNLOADS:
@@ -105,8 +120,10 @@ def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Re
     """Reasons to refuse a disk tool that names a disk and does more than inspect it."""
     verbs = DISK_VERBS.get(call.name, frozenset())
     named = any(command.critical_paths.is_disk(field) for field in _values(call.arguments))
-    if not verbs.isdisjoint(call.arguments) or (
-        call.name in DISK_TOOLS and named and not _looks(call)
+    if (
+        not verbs.isdisjoint(call.arguments)
+        or (named and call.name in DISK_TOOLS and not _looks(call))
+        or (_may_write_devices(call) and any(map(_BLOCK_DEVICE.fullmatch, call.arguments)))
     ):
         yield call.reason(*DISK)
     elif call.name in ("mount", "umount") and call.operands:
@@ -116,6 +133,12 @@ def find_disk_damage(call: ProgramCall, command: ExpandedCommand) -> Iterator[Re
                     messages.MOUNTS_OVER.format(path=plain_text(field)), messages.LEAVE_MOUNTS
                 )
                 return
+
+
+def _may_write_devices(call: ProgramCall) -> bool:
+    """Whether a disk among the arguments may be written: only readers are known not to."""
+    reads = call.name in _DEVICE_READERS or call.name in DISK_TOOLS
+    return not (reads or call.in_workspace or takes_text_as_data(call.name))
 
 
 def _looks(call: ProgramCall) -> bool:
@@ -148,6 +171,8 @@ def _after(call: ProgramCall, option: str) -> str | None:
 
 
 def _in_place(name: str, option: str) -> bool:
+    if name in _EDITORS:
+        return option[:2] != "--" and not set("csS").isdisjoint(option)
     if name in ("sed", "gsed"):
         if option.startswith("--"):
             return option.startswith("--i")

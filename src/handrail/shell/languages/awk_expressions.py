@@ -43,7 +43,8 @@ _REACHING: Final = frozenset(("ARGV", "ARGC", "SYMTAB", "FUNCTAB", "PROCINFO", "
 _HARMLESS_VARIABLES: Final = frozenset(("HOME", "PATH", "PWD", "USER", "LANG", "SHELL", "TERM"))
 _ASSIGNMENTS: Final = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "^=", "**="))
 _RELATIONS: Final = frozenset(("<", "<=", "==", "!=", ">", ">="))
-MAX_DEPTH: Final = 60
+# Each level takes some 20 frames of the stack, of which callers may have used many already.
+MAX_DEPTH: Final = 30
 
 
 class AwkSyntaxError(Exception):

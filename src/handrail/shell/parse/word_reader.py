@@ -107,7 +107,7 @@ class WordReader:
                     inner = self.arithmetic(known.get("X"))
                 if known.get("Op") in ("++", "--"):
                     self._note_assigned(inner)
-                return inner
+                return _negated(inner) if known.get("Op") == "-" else inner
             case "ParenArithm":
                 with self._source:
                     return self.arithmetic(check_node(node, "ParenArithm").get("X"))
@@ -295,6 +295,14 @@ class WordReader:
             self.assigns.add(name)
             self.texts.add(name)
         return inner
+
+
+def _negated(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """A number with its sign; any other operand as it is, since its value is not computed."""
+    value = words[0].value if len(words) == 1 else None
+    if value is None or not value.isdigit():
+        return words
+    return (Word(f"-{value}", (Text(f"-{value}"),)),)
 
 
 def _operator_sign(node: Node) -> str:

@@ -35,9 +35,6 @@ _COPIERS: Final = frozenset(("scp", "rsync", "aws", "gsutil", "gcloud", "rclone"
 _REMOTE_FILE: Final = re.compile(r"[\w.@-]+::?[^:]|(?:s3|gs|rsync|sftp|https?|az)://")
 # They save a file under the last name in its address.
 _SAVES: Final = frozenset(("wget", "wget2", "aria2c", "axel"))
-_REMOTE_NAME: Final = frozenset(
-    ("-O", "--remote-name", "-LO", "-OL", "-sSLO", "-fsSLO", "-sLO", "-JLO")
-)
 
 # A variable that no command can name: whether the last `read` found the end of its input.
 AT_END: Final = " end"
@@ -175,24 +172,38 @@ def _downloaded_file(fields: Sequence[str]) -> str | None:
     options = _OUTPUTS.get(name)
     if options is None or name not in FETCHERS:
         return None
-    short, long = options
-    for number, one in enumerate(arguments):
-        if one.startswith(f"{long}="):
-            return one.partition("=")[2]
-        clustered = one[:1] == "-" and one[:2] != "--" and one.endswith(short[1])
-        if one in options or (clustered and name != "curl") or (clustered and short == "-o"):
-            given = "".join(arguments[number + 1 : number + 2])
-            return None if given == "-" else given or None
-        if one.startswith(short) and len(one) > len(short) and name != "curl":
-            return None if one[len(short) :] == "-" else one[len(short) :]
+    given = _named_output(arguments, options, joined=name != "curl")
+    if given is not None:
+        return None if given in ("", "-") else given
     remote = name == "curl" and any(
-        one in _REMOTE_NAME or (one[:1] == "-" and one[:2] != "--" and "O" in one)
-        for one in arguments
+        one == "--remote-name" or (_is_cluster(one) and "O" in one) for one in arguments
     )
     if name not in _SAVES and not remote:
         return None
     addresses = [one for one in arguments if not one.startswith("-")]
     return posixpath.basename(addresses[-1].partition("?")[0].rstrip("/")) if addresses else None
+
+
+def _named_output(
+    arguments: Sequence[str], options: tuple[str, str], *, joined: bool
+) -> str | None:
+    """The value of an output option, `-` for standard output; None if it is not given."""
+    short, long = options
+    for number, one in enumerate(arguments):
+        if one.startswith(f"{long}="):
+            return one.partition("=")[2]
+        if one == long or (_is_cluster(one) and one.endswith(short[1])):
+            return "".join(arguments[number + 1 : number + 2])
+        if _is_cluster(one) and one.endswith(f"{short[1]}-"):
+            return "-"
+        if joined and one.startswith(short):
+            return one[len(short) :]
+    return None
+
+
+def _is_cluster(word: str) -> bool:
+    """Whether a word is made of options with one letter."""
+    return word[:1] == "-" and word[:2] != "--"
 
 
 def _copied_file(arguments: Sequence[str]) -> str | None:
@@ -202,7 +213,7 @@ def _copied_file(arguments: Sequence[str]) -> str | None:
     if not remote or _REMOTE_FILE.match(operands[-1]):
         return None
     target = operands[-1]
-    name = posixpath.basename(remote[-1])
+    name = posixpath.basename(remote[-1].rpartition(":")[2])
     return posixpath.join(target, name) if target.endswith(("/", ".")) else target
 
 

@@ -21,7 +21,8 @@ _WIPES: Final = re.compile(r"\b(?:rm|shred|dd|find)\b")
 _RUNS: Final = frozenset(("exec", "run", "debug", "rsh"))
 _COMMAND_VALUE: Final = re.compile(r"--(?:command|scripts)|-a|--args")
 # `ansible -m file -a 'path=/x state=absent'`.
-_ABSENT: Final = re.compile(r"(?=.*\bstate=absent\b).*\b(?:path|dest|name)=(\S+)")
+_ABSENT: Final = re.compile(r"\bstate=absent\b")
+_ABSENT_PATH: Final = re.compile(r"\b(?:path|dest|name)=(\S+)")
 _COMMAND_LIST: Final = re.compile(r"commands=\[?(.+?)\]?", re.DOTALL)
 _LIST_ITEM: Final = re.compile(r"[\"']([^\"']+)[\"']")
 # Read by every new shell, or by the service manager and the desktop.
@@ -36,6 +37,10 @@ _STARTUP_FOLDERS: Final = re.compile(
 # What a shell runs before each prompt or command.
 _STARTUP_VARIABLE: Final = re.compile(
     r"\b(?:PROMPT_COMMAND|PS[0124]|BASH_ENV|ENV|precmd|preexec)=(?:\"([^\"]*)\"|'([^']*)')"
+)
+# What ssh runs for a connection.
+_SSH_COMMAND: Final = re.compile(
+    r"(?i)\b(?:proxycommand|localcommand|knownhostscommand|match\s+exec)[\s=]+([^\n]+)"
 )
 _UNITS: Final = (".service", ".timer", ".desktop", ".path", ".socket")
 _UNIT_COMMAND: Final = re.compile(r"^\s*Exec\w*=[-@:+!]*(.+)$", re.MULTILINE)
@@ -58,8 +63,8 @@ _DAMAGING: Final = word_set("""
     rm dd shred wipefs find chmod chown chgrp mv truncate unlink rmdir tee kill killall pkill crontab
 """)
 _COMMAND_WORDS: Final = _DAMAGING | ALWAYS.keys() | FETCHERS | SHELLS | {"eval", "exec", "env", ":"}
-# What may stand before the first word of a command text.
-_BEFORE_COMMAND: Final = re.compile(r"[\s!|;&(@:-]*(?:(?:cmd|shell|sh|run|exec)\b)?[\s!:]*")
+# What may stand before the first word of a command text; a shell with options is a command itself.
+_BEFORE_COMMAND: Final = re.compile(r"[\s!|;&(@:-]*(?:(?:cmd|shell|sh|run|exec)\b(?!\s+-))?[\s!:]*")
 _FIRST_WORD: Final = re.compile(r"[\w./+:-]+")
 # The words after one of these are the command of another program, whoever reads them.
 _INTRODUCES: Final = word_set("-- exec run shell do with cmd command spawn start")
@@ -169,9 +174,8 @@ def fleet_commands(arguments: Sequence[str], _: str) -> Iterator[str]:
         name, equals, value = one.partition("=")
         if _COMMAND_VALUE.fullmatch(name):
             yield value if equals else "".join(arguments[number + 1 : number + 2])
-        gone = _ABSENT.search(one)
-        if gone is not None:
-            yield f"rm -rf {quoted_command([gone[1]])}"
+        for path in _ABSENT_PATH.findall(one) if _ABSENT.search(one) else ():
+            yield f"rm -rf {quoted_command([path])}"
         listed = _COMMAND_LIST.fullmatch(one)
         if listed is not None:
             yield from _LIST_ITEM.findall(listed[1]) or [listed[1]]
@@ -193,5 +197,7 @@ def startup_commands(path: str, content: str) -> Iterator[str]:
     if name in STARTUP_FILES or _STARTUP_FOLDERS.search(path):
         yield content
         yield from (match[1] or match[2] for match in _STARTUP_VARIABLE.finditer(content))
+    elif path.endswith("/.ssh/config"):
+        yield from _SSH_COMMAND.findall(content)
     elif name.endswith(_UNITS):
         yield from _UNIT_COMMAND.findall(content)

@@ -59,6 +59,7 @@ _CRON: Final = re.compile(r"^\s*(?:@\w+|(?:\S+\s+){4}\S+)\s+(\S.*)$", re.MULTILI
 _RECIPE: Final = re.compile(
     r"^(?:\t[-@+]*|[^#\s:=]+\s*::?[^=;\n]*;\s*)(.+)$|\$\(shell\s+([^)]+)\)", re.MULTILINE
 )
+_MAKE_VARIABLE: Final = re.compile(r"\$\((\w+)\)")
 _MANIFEST_RUN: Final = word_set(
     "poetry pdm pipenv hatch rye uv bundle direnv pixi conda mamba rbenv pyenv"
 )
@@ -340,7 +341,7 @@ def _make(arguments: Sequence[str], stdin: str) -> Iterator[str]:
     texts = [*_values_after(arguments, re.compile(r"--eval|-E")), stdin]
     for text in texts:
         for match in _RECIPE.finditer(text):
-            yield (match[1] or match[2]).lstrip("@-+ ")
+            yield _MAKE_VARIABLE.sub(r"${\1}", match[1] or match[2]).lstrip("@-+ ")
 
 
 def _expect(arguments: Sequence[str], stdin: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from handrail.shell.simulate.shell_state import ShellState
 _LONGEST: Final = 1024
 _NUMBER: Final = re.compile(r"\s*-?\d+\s*")
 _REMOVALS: Final = frozenset({"#", "##", "%", "%%"})
+_PATTERNS: Final = _REMOVALS | {"/", "//"}
 _CASES: Final[Mapping[str, Callable[[str], str]]] = {
     ",,": str.lower,
     "^^": str.upper,
@@ -55,11 +56,7 @@ class StateExpansion:
 
     def text(self, word: Word) -> str:
         """The word as one text, as in an assignment: nothing is split."""
-        parts = tuple(
-            replace(part, quoted=True) if isinstance(part, Variable | Substitution) else part
-            for part in word.parts
-        )
-        return plain_text(" ".join(self.fields([Word(word.source, parts)])))
+        return plain_text(self._unsplit(word))
 
     def redirects(self, redirects: Iterable[Redirect]) -> tuple[Redirect, ...]:
         """The redirects with their targets and texts expanded."""
@@ -91,6 +88,20 @@ class StateExpansion:
         elif not assignment.inner:
             state.assign(name, "")
 
+    def _unsplit(self, word: Word) -> str:
+        parts = tuple(
+            replace(part, quoted=True) if isinstance(part, Variable | Substitution) else part
+            for part in word.parts
+        )
+        return " ".join(self.fields([Word(word.source, parts)]))
+
+    def _pattern(self, word: Word) -> str:
+        """The word as a glob in which quoted characters stand for themselves."""
+        return _MARK.sub(
+            lambda mark: f"[{_MARKS[mark[0]]}]" if mark[0] in _MARKS else mark[0],
+            self._unsplit(word),
+        )
+
     def _resolve(self, part: Variable | Substitution) -> list[str] | None:
         if isinstance(part, Substitution):
             return self._substituted(part)
@@ -109,7 +120,8 @@ class StateExpansion:
     def _changed(self, part: Variable, values: list[str], key: str | None) -> list[str]:
         if part.operator in ("", "?", ":?"):
             return values if part.name in _LISTS or key in _LISTS else values[:1]
-        operands = [self.text(word) for word in part.operands]
+        first = self._pattern if part.operator in _PATTERNS else self.text
+        operands = [*map(first, part.operands[:1]), *map(self.text, part.operands[1:])]
         if part.operator == ":" and (part.name in _LISTS or key in _LISTS):
             # The arguments begin with the name of the shell.
             given = [self._state.name, *values] if part.name in _LISTS else values
@@ -201,20 +213,23 @@ def _replaced(value: str, operator: str, pattern: str, new: str) -> str:
 def _slice(value: str, operands: Sequence[str]) -> str:
     if not all(_NUMBER.fullmatch(one) for one in operands):
         return UNKNOWN
-    return value[_extent(operands)]
+    return value[_extent(operands, len(value))]
 
 
 def _sliced(values: list[str], operands: Sequence[str]) -> list[str]:
     """The elements that `${a[@]:1:2}` takes; all of them if the numbers are not known."""
     if not all(_NUMBER.fullmatch(one) for one in operands):
         return values
-    return values[_extent(operands)]
+    return values[_extent(operands, len(values))]
 
 
-def _extent(operands: Sequence[str]) -> slice:
+def _extent(operands: Sequence[str], size: int) -> slice:
+    """What a slice takes of a value; a negative number counts from the end."""
     numbers = [int(one) for one in operands]
     start = numbers[0] if numbers else 0
+    start += size if start < 0 else 0
+    if start < 0:
+        return slice(0, 0)
     if len(numbers) < 2:
         return slice(start, None)
-    # A negative length counts from the end.
-    return slice(start, numbers[1] if numbers[1] < 0 else start + numbers[1])
+    return slice(start, max(0, size + numbers[1]) if numbers[1] < 0 else start + numbers[1])

@@ -43,6 +43,7 @@ def make_invocation(
         source,
         redirects=tuple(redirects),
         piped_from=frame.piped_from,
+        wrapped_by=frame.wrapped_by,
         background=frame.background,
         cwd=None if UNKNOWN in state.cwd else state.cwd,
     )

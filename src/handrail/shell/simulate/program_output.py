@@ -47,6 +47,7 @@ _OPENSSL: Final = frozenset(("base64", "enc"))
 _LISTINGS: Final = {"/": ("etc", "usr", "home")}
 _SUBSTITUTE: Final = re.compile(r"s([^\w\s\\])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1([gpIi\d]*)")
 _CUT_BY: Final = re.compile(r"-d ?(\S)|--delimiter=(\S)")
+_COLUMN: Final = re.compile(r"(?:NR\s*[>!]=?\s*\d+\s*)?\{\s*print\s+\$([1-9])\s*;?\s*\}")
 _CUT_FIELD: Final = re.compile(r"-f ?(\d+)(?![\d,-])")
 _LONGEST: Final = 20_000
 
@@ -81,7 +82,10 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _printed(name: str, arguments: list[str], state: ShellState) -> str | None:
     if name == "printf" and arguments:
-        return printed_text(["printf", decode_escapes(arguments[0]), *arguments[1:]], state.cwd)
+        shape, values = arguments[0], arguments[1:]
+        if "%b" in shape:
+            shape, values = shape.replace("%b", "%s"), list(map(decode_escapes, values))
+        return printed_text(["printf", decode_escapes(shape), *values], state.cwd)
     text = printed_text([name, *arguments], state.cwd)
     if text is None:
         return None
@@ -179,8 +183,10 @@ def _sed(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | No
     return text
 
 
-def _git(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
-    """What a format prints, where it is plain text."""
+def _git(arguments: Sequence[str], _: str | None, state: ShellState) -> str | None:
+    """The directory of the repository, or what a format prints where it is plain text."""
+    if "--show-toplevel" in arguments:
+        return f"{state.cwd}\n"
     for one, after in pairwise((*arguments, "")):
         name, equals, value = one.partition("=")
         if name in ("--format", "--pretty"):
@@ -207,10 +213,23 @@ def _ls(arguments: Sequence[str], _: str | None, state: ShellState) -> str | Non
 
 
 def _processes(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
-    """`ps -e -o pid=` lists every process, the first one too; a filter may leave it out."""
-    everybody = any(re.fullmatch(r"-?[aAex]*[Aex][a-z]*", one) for one in arguments)
-    only_ids = any(one.lstrip("-o").rstrip("=") == "pid" for one in arguments)
-    return "1\n" if everybody and only_ids else None
+    """Every process, the first one too: `ps -e -o pid=`, `ps aux`. A filter may leave it out."""
+    everybody = any(re.fullmatch(r"-[a-zA-Z]*[Ae][a-zA-Z]*", one) for one in arguments)
+    if not everybody and not re.fullmatch(r"[a-z]*x[a-z]*", "".join(arguments[:1])):
+        return None
+    if any(one.lstrip("-o").rstrip("=") == "pid" for one in arguments):
+        return "1\n"
+    with_user = any(re.fullmatch(r"-?\w*[uf]\w*", one) for one in arguments)
+    return "root 1 0 init\n" if with_user else "1 ? 0 init\n"
+
+
+def _printed_column(arguments: Sequence[str], stdin: str | None, _: ShellState) -> str | None:
+    """`awk '{print $2}'`, for all lines or all but the first ones."""
+    match = _COLUMN.fullmatch(arguments[-1].strip()) if arguments else None
+    if stdin is None or match is None:
+        return None
+    rows = (line.split() for line in stdin[:_LONGEST].splitlines())
+    return "\n".join("".join(row[int(match[1]) - 1 : int(match[1])]) for row in rows) + "\n"
 
 
 def _matching(arguments: Sequence[str], _: str | None, __: ShellState) -> str | None:
@@ -266,6 +285,7 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None, ShellState], 
     "getent": _account,
     "cut": _cut,
     "ps": _processes,
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _printed_column),
     "pgrep": _matching,
     "pidof": _matching,
     "basename": _basename,

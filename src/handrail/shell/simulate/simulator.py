@@ -84,7 +84,7 @@ class CommandSimulator:
         self.run_script(script, state, SimulationFrame())
         for path, content in list(state.files.items()):
             for text in startup_commands(path, content):
-                self._text(text, path, state.fork(), SimulationFrame(depth=1))
+                self._text(text, path, state.fork(), SimulationFrame().inside("login"))
 
     def run_script(self, script: Script, state: ShellState, frame: SimulationFrame) -> str | None:
         """Run a script. Returns what it prints, as far as that is known."""
@@ -339,10 +339,10 @@ class CommandSimulator:
         self, run: WrappedRun, name: str, source: str, state: ShellState, frame: SimulationFrame
     ) -> str | None:
         expansion = self._expansion(state, frame)
-        base = name.rpartition("/")[2]
-        if base not in ("xargs", "parallel") or frame.stdin is None:
+        if name.rpartition("/")[2] not in ("xargs", "parallel") or frame.stdin is None:
             fields = expansion.fields(run.words)
-            return self.call(fields, source, (), (state, state), frame, {}) if fields else None
+            named = {one.name: "".join(state.values(one.name) or ()) for one in run.assignments}
+            return self.call(fields, source, (), (state, state), frame, named) if fields else None
         given = frame.stdin.peek()
         marked = any(is_placeholder(word) for word in run.words)
         lines = given.replace("\0", "\n").split("\n") if marked else [given.replace("\0", " ")]

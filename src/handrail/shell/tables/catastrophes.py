@@ -75,7 +75,16 @@ ALWAYS: Final[Mapping[str, Refusal]] = {
     **dict.fromkeys(
         (
             *("mkfs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "newfs_apfs", "newfs_hfs"),
-            *("blkdiscard", "lvremove", "vgremove", "pvremove", "pvcreate", "vgcfgrestore"),
+            *(
+                "blkdiscard",
+                "lvremove",
+                "vgremove",
+                "pvremove",
+                "pvcreate",
+                "vgcfgrestore",
+                "vgreduce",
+                "lvreduce",
+            ),
             *("swapoff", "nwipe", "fsfreeze"),
         ),
         _DISK,
@@ -123,7 +132,7 @@ DISK_VERBS: Final[Mapping[str, frozenset[str]]] = {
     "diskutil": frozenset(
         (
             *("eraseDisk", "eraseVolume", "zeroDisk", "randomDisk", "secureErase", "partitionDisk"),
-            *("reformat",),
+            *("reformat", "deleteContainer", "deleteVolume"),
         )
     ),
     "nvme": frozenset(("format", "sanitize", "write-zeroes")),

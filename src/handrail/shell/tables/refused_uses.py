@@ -21,16 +21,15 @@ CLOUD: Final = Refusal(
 )
 _DEFENCES: Final = (
     r"(?:apparmor|auditd|firewalld|ufw|fail2ban|iptables|nftables|selinux\S*|crowdsec|clamav\S*|falco|ossec\S*"
-    r"|wazuh\S*|sshguard|osquery\S*|systemd-journald|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
+    r"|wazuh\S*|sshguard|sshd?|dropbear|NetworkManager|systemd-networkd|networking|systemd-resolved|osquery\S*|systemd-journald|rsyslog|syslog\S*|aide\S*|chronyd?|ntpd?)(?:\.service)?"
 )
-_QUIETLY: Final = r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f)\b)"
 _FILTER: Final = re.compile(r".* (?:-F|-X|-P|-D|--flush|--policy|--delete-chain|--delete)(?: .*)?")
 
 # The words of the command, joined by single blanks, must match as a whole.
 REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] = {
     **dict.fromkeys(("iptables", "ip6tables", "ebtables", "arptables"), ((_FILTER, _NETWORK),)),
     "nft": ((re.compile(r".* (?:flush|delete|destroy)(?: .*)?"), _NETWORK),),
-    "ufw": ((re.compile(r".* (?:disable|reset|default allow)(?: .*)?"), _NETWORK),),
+    "ufw": ((re.compile(r".* (?:disable|reset|default (?:allow|deny|reject))(?: .*)?"), _NETWORK),),
     "firewall-cmd": (
         (
             re.compile(
@@ -44,9 +43,11 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
         (
             (re.compile(rf".* (?:stop|disable|mask|kill)\b.* {_DEFENCES}(?: .*)?"), _NETWORK),
             (re.compile(rf".* {_DEFENCES} stop"), _NETWORK),
-            (re.compile(r".* kill (?:.* )?\*(?: .*)?"), _KERNEL),
+            (re.compile(r".* (?:kill|stop|disable|mask) (?:.* )?\*(?: .*)?"), _KERNEL),
         ),
     ),
+    "chsh": ((re.compile(r".*/(?:false|nologin)(?: .*)?"), ACCOUNTS),),
+    "dmesg": ((re.compile(r".* (?:-C|-c|--clear|--read-clear)(?: .*)?"), _LOGS),),
     "csrutil": ((re.compile(r".* (?:disable|clear)(?: .*)?"), _NETWORK),),
     "spctl": ((re.compile(r".* --(?:master|global)-disable(?: .*)?"), _NETWORK),),
     **dict.fromkeys(("aa-teardown", "aa-disable", "aa-complain"), ((re.compile(r".*"), _NETWORK),)),
@@ -101,7 +102,9 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
     "sysctl": (
         (re.compile(r".* (?:-w|--write|-p|--load|--system|[\w./-]+=\S*)(?: .*)?"), _KERNEL),
     ),
-    "journalctl": ((re.compile(r".* --vacuum-.*"), _LOGS),),
+    "journalctl": (
+        (re.compile(r".* --vacuum-(?!time=\d+(?:d|w|m|y)|size=\d+(?:\d\dM|G|T)).*"), _LOGS),
+    ),
     "flashrom": ((re.compile(r".* (?:-w|-E|--write|--erase)(?: .*)?"), DISK),),
     "efibootmgr": (
         (re.compile(r".* (?:-B|--delete-bootnum|-O|--delete-bootorder)(?: .*)?"), DISK),
@@ -110,45 +113,31 @@ REFUSED_USES: Final[Mapping[str, tuple[tuple[re.Pattern[str], Refusal], ...]]] =
         ("kubectl", "oc"),
         (
             (re.compile(r".* debug (?:.* )?node/.*"), RIGHTS),
-            (
-                re.compile(
-                    r"(?=.* delete )(?=.* --all\b)"
-                    r"(?:.* (?:-A|--all-namespaces)\b|.* (?:ns|namespaces?|nodes?|pv|crds?)\b).*"
-                ),
-                CLOUD,
-            ),
+            (re.compile(r".* create clusterrolebinding .*cluster-admin.*"), RIGHTS),
+            (re.compile(r".* run (?=.*(?:hostPID|privileged|hostPath)).*"), RIGHTS),
         ),
     ),
     "aws": (
-        (
-            re.compile(r".* s3 rb .*--force.*|.* s3 rm (?=.*--recursive).*s3://[^/ ]+/?(?: .*)?"),
-            CLOUD,
-        ),
-        (re.compile(r".* delete-db-\w+ .*--skip-final-snapshot.*"), CLOUD),
-        # Of instances that another command lists, or of all.
-        (
-            re.compile(r".* terminate-instances (?!.*--instance-ids(?: i-[0-9a-f]+)+(?: --|$)).*"),
-            CLOUD,
-        ),
-        (re.compile(r".* organizations (?:close-account|delete-organization).*"), CLOUD),
         (re.compile(r".* iam create-access-key .*--user-name[ =]root.*"), ACCOUNTS),
-    ),
-    "gcloud": (
+        (re.compile(r".* attach-(?:user|role|group)-policy .*AdministratorAccess.*"), ACCOUNTS),
         (
             re.compile(
-                _QUIETLY + r".* (?:projects|sql|spanner|clusters|databases|buckets|rm)\b.*"
-                r"(?: delete\b|gs://[^/ ]+/?(?: |$)).*"
+                r".* authorize-security-group-ingress (?=.*(?:protocol[ =](?:all|-1)|port[ =]0-65535)).*0\.0\.0\.0/0.*"
             ),
-            CLOUD,
+            _NETWORK,
+        ),
+        (re.compile(r".* cloudtrail (?:stop-logging|delete-trail)(?: .*|$)"), _LOGS),
+    ),
+    # Every later command of git would run what anybody can put there.
+    "git": (
+        (
+            re.compile(
+                r"(?i)git (?:.* )?config (?=.*--(?:global|system)\b)(?:.* )?(?:core|init|alias|credential|diff|gpg)\.\S+"
+                r" !?/(?:tmp|var/tmp|dev/shm)/.*"
+            ),
+            ACCOUNTS,
         ),
     ),
-    "gsutil": (
-        (re.compile(r".* (?:rm (?=.*-\w*[rR]).*gs://[^/ ]+/?\**(?: .*)?|rb -f .*)"), CLOUD),
-    ),
-    "az": (
-        (re.compile(_QUIETLY + r".* (?:group|sql|cosmosdb|aks|storage)\b.* delete\b.*"), CLOUD),
-    ),
-    "doctl": ((re.compile(_QUIETLY + r".* (?:delete|rm|destroy)\b.*"), CLOUD),),
-    "rclone": ((re.compile(r".* purge .*:.*"), CLOUD),),
+    "zfs": ((re.compile(r"zfs rollback (?=(?:.* )?-\w*[rR]).*"), DISK),),
     "lxc": ((re.compile(r".* device add .* source=/(?: .*)?"), RIGHTS),),
 }

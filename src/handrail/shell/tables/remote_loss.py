@@ -1,9 +1,8 @@
 """What deletes clouds, clusters, databases, repositories and backups. Data only.
 
 A verb that deletes together with a thing that holds many others is refused, whoever provides it.
-One named object of many (a pod, a file, an instance) is asked about, and so is a command in which
-any word names a trial. The words of the command, joined by single blanks, must match as a whole; `FOUND` stands for
-arguments that another command lists.
+One named object of many (a pod, a file, an instance) is asked about, unless it is in production; a
+trial by its name is asked about, too. `FOUND` stands for arguments that another command lists.
 """
 
 from __future__ import annotations
@@ -15,83 +14,112 @@ from typing import Final
 from handrail.shell.tables.word_list import word_set
 
 FOUND: Final = "<found>"
-_TRIAL: Final = (
-    r"(?!.*(?:^|[\W_])(?:tests?|testing|dev|develop\w*|tmp|temp|ci|local\w*|sandbox|demo|examples?|scratch"
-    r"|preview|feature|staging|playground|minikube|pr-?\d+)(?:[\W_\d]|$))"
+# Stands at the end of a command that another one gives its arguments (xargs).
+LISTED: Final = "<listed>"
+# The name of a resource that is meant to be deleted again, or of this machine.
+TRIAL: Final = re.compile(
+    r"(?i)(?:^|[\W_])(?:tests?|testing|dev|develop\w*|tmp|temp|ci|local\w*|127\.0\.0\.1|sandbox|demo|(?<!\.)examples?"
+    r"|scratch|preview|feature|staging|playground|minikube|pr-?\d+)(?:[\W_\d]|$)"
 )
-TRIAL: Final = re.compile(_TRIAL, re.IGNORECASE)
-_UNASKED: Final = (
-    r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f| --auto-approve| -auto-approve| --confirm)\b)"
+IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_\d]|$)")
+# Options whose value names the resource, what holds it, or the machine it is on.
+NAMING: Final = re.compile(
+    r"(?i)--?(?:[\w-]+-)?(?:names?|ids?|identifier|bucket|table|stack|cluster|database|db|dbname|app|site"
+    r"|project|stage|group|env|environment|namespace|context|repository|vault|host|hostname|server|url|uri"
+    r"|endpoints?|addr|confirm|target)|-[ngdsahSHu]"
 )
+# Options without a value, so that the next word is the name.
+FLAGS: Final = re.compile(
+    r"--?(?:yes|force|quiet|all|no-\w+|recursive|wait|now|verbose|if-exists|purge|cascade|debug|dry-run\S*|[a-zA-Z])"
+)
+VERB: Final = re.compile(
+    r"(?i)(?:[\w.]+[:-])*(?:delete|destroy|terminate|purge|remove|rm|rb|del|drop|reset|uninstall|un|down|nuke|wipe"
+    r"|erase|prune|stop|flushall|flushdb|disable)(?:[:-][\w:-]+)?"
+)
+_UNASKED: Final = r"(?=.*(?: -q| -y| --quiet| --yes| --force| -f| --auto-approve| -auto-approve| --confirm| --\S*non-interactive)\b)"
 _HOLDERS: Final = (
-    r"(?:accounts?|organi[sz]ations?|projects?|subscriptions?|groups?|resource-groups?|tenants?|clusters?"
+    r"(?:accounts?|users?|recovery-points?|organi[sz]ations?|projects?|subscriptions?|groups?|resource-groups?|tenants?|clusters?"
     r"|databases?|db-[\w-]+|tables?|keyspaces?|buckets?|stacks?|stack-set|vaults?|keyvaults?"
-    r"|volumes?|pools?|datasets?|domains?|zones?|hosted-zones?|managed-zones?|sites?|apps?|applications?|repos?"
+    r"|volumes?|pools?|datasets?|domains?|zones?|hosted-zones?|managed-zones?|sites?|apps?|addons?|applications?|repos?"
     r"|repositor(?:y|ies)|droplets?|servers?|linodes?|environments?|file-systems?|user-pools?|vpcs?"
     r"|log-groups?|trails?|cache-clusters?|replication-groups?|nodegroups?|spaces|services?|sql|spanner|aks"
     r"|storage|cosmosdb|kubernetes|k8s|backups?)"
 )
+# A word that says what kind of thing is deleted.
+KIND: Final = re.compile(
+    rf"(?i)(?:{_HOLDERS}|instances?|vms?|machines?|ns|namespaces?|nodes?|pv|pvcs?|crds?|all|secrets?|deploy\w*|sts|origin)"
+)
 _DELETES: Final = r"(?:delete|destroy|terminate|purge|remove|rm|nuke|wipe|erase)"
+_MAIN_BRANCH: Final = r"(?:main|master|trunk|production|release)"
 # `gcloud sql instances delete x`, `hcloud server delete x`, `heroku apps:destroy`, `fly apps destroy`.
-_THING_THEN_VERB: Final = rf".*[ :]{_HOLDERS}[ :](?:(?!secret|blob|records?|key|rm)[\w:]+ )?{_DELETES}(?! (?:gs|ss|s3)://| /)(?: .*|$)"
-# One machine is asked about, unless nobody is.
-_MACHINES: Final = r".* (?:vms?|instances?|machines?) (?:delete|destroy|terminate)(?: .*|$)"
+_THING_THEN_VERB: Final = rf".*[ :](?:\w+-)*{_HOLDERS}[ :-](?:(?!secret|blob|records?|key|rm)[\w:]+[ -])?{_DELETES}(?! (?:gs|ss|s3)://| /)(?: .*|$)"
+# One machine or disk is asked about, unless nobody is.
+_MACHINES: Final = (
+    r".* (?:vms?|instances?|machines?|disks?|snapshots?) (?:delete|destroy|terminate)(?: .*|$)"
+)
 # `eksctl delete cluster x`, `b2 delete-bucket x`, `aws eks delete-cluster`.
 _VERB_THEN_THING: Final = rf".* {_DELETES}[- ]{_HOLDERS}(?: .*|$)"
 
 _CLOUDS: Final = word_set("""
-    gcloud az doctl hcloud linode-cli vultr-cli scw oci ibmcloud aliyun openstack exo heroku fly flyctl
+    aws gcloud az doctl hcloud linode-cli vultr-cli scw oci ibmcloud aliyun openstack exo heroku fly flyctl
     netlify railway render wrangler firebase supabase pscale neonctl turso eksctl kops rancher nomad
-    consul influx databricks atlas confluent rpk b2 s3cmd s5cmd virsh xe gh glab tea cf dokku copilot
+    consul influx databricks atlas confluent rpk b2 s3cmd s5cmd virsh xe gh glab hub tea cf dokku copilot argocd
     cockroach mongocli
 """)
-# Compiled where they are used: `re` keeps what it has compiled.
-LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(
-        _CLOUDS,
-        (_TRIAL + _THING_THEN_VERB, _TRIAL + _VERB_THEN_THING, _TRIAL + _UNASKED + _MACHINES),
-    ),
+_FORGES: Final = frozenset(("gh", "glab", "hub", "tea"))
+_ANY_CLOUD: Final = (
+    _THING_THEN_VERB,
+    _VERB_THEN_THING,
+    _UNASKED + _MACHINES,
+    r".* \S+ .*--(?:force-delete-)?without-recovery(?: .*|$)",
+)
+# Each thing of a list; runs and caches of a forge are cleaned up like this every day.
+_EACH: Final = rf"(?=.*[ :-]{_DELETES}[ :-]).* {LISTED}"
+_BUCKET: Final = r"(?:s3|gs|b2|az)://[^/ ]+/?\**(?: .*)?"
+_RECURSIVE: Final = r"(?=(?:.* )?(?:-\w*[rR]|--recursive)\b)"
+_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": (
-        _TRIAL
-        + r".* (?:delete|purge|close)-(?!bucket-)(?:bucket|stack|stack-set|cluster|db-[\w-]+|table|user"
-        r"|user-pool|hosted-zone|file-system|repository|domain|vault|account|organization|global-table"
-        r"|backup[\w-]*|trail|log-group|vpc|nodegroup|environment|cache-cluster|replication-group)(?: .*|$)",
+        rf".* s3 rb .*--force.*|.* s3 rm {_RECURSIVE}.*{_BUCKET}",
+        # Of instances that another command lists, or of all.
+        r".* terminate-instances (?!.*--instance-ids(?: i-[0-9a-f]+)+(?: --|$)).*",
         r".* schedule-key-deletion .*",
-        r".* (?:stop-logging|delete-detector|disable-organization[\w-]*)(?: .*|$)",
-        r".* attach-(?:user|role|group)-policy .*AdministratorAccess.*",
-        r".* authorize-security-group-ingress (?=.*(?:protocol[ =](?:all|-1)|port[ =]0-65535)).*0\.0\.0\.0/0.*",
+        r".* (?:delete|close|disable)-(?:detector|account|organization|global-table)[\w-]*(?: .*|$)",
     ),
-    "gcloud": (
-        _TRIAL + _THING_THEN_VERB,
-        _TRIAL + _UNASKED + _MACHINES,
-        r".* storage rm (?=.*(?: -r| --recursive)).*gs://[^/ ]+/?(?: .*)?",
-        r".* storage buckets delete .*",
+    "gcloud": (rf".* storage rm {_RECURSIVE}.*{_BUCKET}",),
+    "gsutil": (rf".* rm {_RECURSIVE}.*{_BUCKET}", r".* rb .*"),
+    **dict.fromkeys(
+        ("s3cmd", "s5cmd", "mc"),
+        (r".* rb (?=.*(?:--force|--recursive)).*", rf".* (?:del|rm) {_RECURSIVE}.*"),
     ),
-    "heroku": (_TRIAL + _THING_THEN_VERB, r".* pg:reset(?: .*|$)"),
+    "doctl": (_UNASKED + r".* (?:delete|rm|destroy)\b.*",),
+    "rclone": (r".* purge .*:.*",),
+    "hub": (r"hub delete .*",),
+    "railway": (_UNASKED + r".* (?:delete|down)(?: .*|$)",),
+    "heroku": (r".* pg:reset(?: .*|$)",),
+    "firebase": (r".*:delete (?=.*--all-\w+).*",),
+    "aliyun": (_UNASKED + r".* delete\w*instances? .*",),
     "brew": (rf".* (?:uninstall|remove|rm) (?:.* )?{FOUND}.*",),
-    "vercel": (_UNASKED + _TRIAL + r".* (?:rm|remove|project rm) .*",),
+    "vercel": (_UNASKED + r".* (?:rm|remove|project rm) .*",),
     "bq": (r".* rm (?=.*(?:-r|--recursive)).*",),
-    "gh": (
-        r"gh repo delete .*",
-        r"gh api (?=.*(?:-X ?|--method[ =])DELETE)(?:.* )?/?repos/[^/ ]+/[^/ ]+(?: .*)?",
-    ),
-    "glab": (r"glab (?:repo|project) delete .*",),
+    "gh": (r"gh api (?=.*(?:-X ?|--method[ =])DELETE)(?:.* )?/?repos/[^/ ]+/[^/ ]+(?: .*)?",),
     **dict.fromkeys(
         ("terraform", "tofu", "terragrunt", "terramate"),
-        (_UNASKED + r".* (?:destroy|run-all destroy|apply (?:.* )?--?destroy)(?: .*|$)",),
+        (
+            _UNASKED + r".* (?:destroy|apply (?:.* )?--?destroy)(?: .*|$)",
+            rf".* state rm (?:.* )?{FOUND}.*",
+        ),
     ),
     "pulumi": (_UNASKED + r".* (?:destroy|stack rm)(?: .*|$)",),
     **dict.fromkeys(("cdk", "cdktf", "sst"), (_UNASKED + r".* (?:destroy|remove)(?: .*|$)",)),
-    **dict.fromkeys(("sls", "serverless"), (_TRIAL + r".* remove(?: .*|$)",)),
+    **dict.fromkeys(("sls", "serverless"), (r".* remove(?: .*|$)",)),
     **dict.fromkeys(
         ("kubectl", "oc"),
         (
-            _TRIAL + r".* delete (?:.* )?(?:ns|namespaces?|projects?|nodes?|pv|crds?)[ /].*",
+            r".* delete (?:.* )?(?:ns|namespaces?|projects?|nodes?|pv|crds?)[ /].*",
             r"(?=.* --all\b).* delete (?:.* )?(?:pvcs?|persistentvolumeclaims?|all|secrets?|deploy\w*|sts|statefulsets?)\b.*",
+            r"(?=.* delete )(?=.* --all\b).* (?:-A|--all-namespaces)\b.*",
             rf".* delete (?:-\S+ )*{FOUND}.*",
             r".* drain (?=.*--force)(?:.* )?(?:--all|-l|--selector)\b.*",
-            r".* create clusterrolebinding .*cluster-admin.*",
-            r".* run (?=.*(?:hostPID|privileged|hostPath)).*",
         ),
     ),
     "helm": (rf".* (?:uninstall|delete|un|del) (?:.* )?{FOUND}.*",),
@@ -102,7 +130,6 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     "etcdctl": (r".* del (?=.*--(?:prefix|from-key))(?:.* )?/?(?: --\S+)*", r".* del .*--range.*"),
     "ceph": (r".* (?:osd pool (?:delete|rm)|fs rm|osd purge) .*",),
     **dict.fromkeys(("rbd", "rados"), (r".* (?:rmpool|purge) .*",)),
-    "mc": (r".* (?:rb|rm) (?=.*(?:--force|--recursive)).*",),
     "virsh": (r".* (?:undefine .*--remove-all-storage|pool-delete|vol-wipe|vol-delete).*",),
     **dict.fromkeys(("qm", "pct"), (r".* destroy .*",)),
     "restic": (
@@ -112,50 +139,97 @@ LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
     "borg": (r"borg delete (?!.*::).*",),
     "velero": (r".* backup delete .*--all.*",),
     "npm": (r"npm unpublish .*--force.*",),
-    "docker": (
-        r".* system prune (?=.*--volumes).*",
-        r".* volume prune (?=.*(?:-a|-af|-fa|--all)\b).*",
-        rf".* volume rm (?:.* )?{FOUND}.*",
+    **dict.fromkeys(
+        ("docker", "podman", "nerdctl"),
+        (
+            r".* system prune (?=.*--volumes).*",
+            r".* system reset (?=.*(?:-f|--force)\b).*",
+            r".* volume prune (?=.*(?:-a|-af|-fa|--all)\b).*",
+            r".* swarm leave (?=.*(?:-f|--force)\b).*",
+            rf".* volume rm (?:.* )?{FOUND}.*",
+        ),
     ),
     "git": (
-        r"git push (?:.* )?(?:--delete|-d) (?:.* )?(?:main|master|trunk|production|release|<found>)(?: .*|$)",
-        r"git push (?:.* )?:(?:refs/heads/)?(?:main|master|trunk|production)(?: .*|$)",
-        r"git push(?=.* (?:-f|--force)\b)(?=.* --mirror\b).*",
+        rf"git push (?:.* )?(?:--delete|-d) (?:.* )?(?:{_MAIN_BRANCH}|<found>)(?: .*|$)",
+        rf"git push (?:.* )?:(?:refs/heads/)?(?:{_MAIN_BRANCH}|<found>)(?: .*|$)",
+        r"git push(?=.* (?:-f|--force)\b)(?=.* (?:--mirror|--all|--tags|--prune)\b)(?!.* --dry-run).*",
         r"git push (?:.* )?--mirror .*(?:://|@).*",
+        # A branch that others build on, with another history.
+        rf"git push(?=.* (?:-f|--force)(?: |$))(?!.* (?:-n|--dry-run)\b)(?: .*)?[ :](?:refs/heads/)?{_MAIN_BRANCH}(?: .*|$)",
+        rf"git push(?!.* (?:-n|--dry-run)\b)(?: .*)? \+(?:[^ ]*[:/])?{_MAIN_BRANCH}(?: .*|$)",
     ),
     # Databases.
-    "dropdb": (_TRIAL + r"dropdb (?=.*(?:prod|-h |--host)).*",),
-    "mysqladmin": (_TRIAL + r".* drop .*",),
+    "dropdb": (r"dropdb (?=.*(?:prod|-h |--host)).*",),
+    "mysqladmin": (r".* drop .*",),
     **dict.fromkeys(
         ("redis-cli", "valkey-cli", "keydb-cli"),
-        (r".* (?:flushall|debug segfault|shutdown)(?: .*|$)",),
+        (
+            r"(?=.* (?:-h|-u|--uri) ).* flushall(?: .*|$)",
+            r".* (?:debug segfault|shutdown)(?: .*|$)",
+        ),
     ),
-    **dict.fromkeys(("mongo", "mongosh"), (_TRIAL + r".*\.dropDatabase\(.*",)),
+    **dict.fromkeys(("mongo", "mongosh"), (r".*\.dropDatabase\(.*",)),
+    # Everything that a search engine or another service holds.
     **dict.fromkeys(
         ("curl", "http", "xh"),
         (
-            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?::9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
+            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*(?:://[^/ ]+|:9200|elastic\S*|opensearch\S*)/(?:_all|\*)[\"']?(?: .*|$)",
+            r"(?=.*(?:-X ?|--request[ =]|\b)DELETE\b).*api\.[^/ ]+/(?:v\d/)?(?:repos/[^/ ]+|projects|orgs)/[^/ ]+(?: .*|$)",
         ),
     ),
     **dict.fromkeys(
         ("kafka-topics", "kafka-topics.sh"), (r".* --delete (?=.*--topic[ =][\"']?\.?\*).*",)
     ),
-    **dict.fromkeys(("rabbitmqctl",), (r".* (?:reset|force_reset|delete_vhost .*)",)),
+    "rabbitmqctl": (r".* (?:reset|force_reset|delete_vhost .*)",),
+    "rabbitmqadmin": (r".* delete vhost .*",),
+}
+# The words of the command, joined by single blanks, must match one of them as a whole.
+# Compiled where they are used: `re` keeps what it has compiled.
+LOSSES: Final[Mapping[str, tuple[str, ...]]] = {
+    name: (
+        *(_ANY_CLOUD if name in _CLOUDS else ()),
+        *((_EACH,) if name in _CLOUDS - _FORGES else ()),
+        *_OWN.get(name, ()),
+    )
+    for name in (*_CLOUDS, *_OWN)
+}
+_CLOUD_VERB: Final = rf".*[ :-]{_DELETES}(?:[ :-].*|$)"
+# Refused where production is named: one object may be all that a service needs.
+LOSSES_IN_USE: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(_CLOUDS - _FORGES - {"aws"}, (_CLOUD_VERB,)),
     **dict.fromkeys(
-        ("rails", "rake"), (r"(?=.*(?:production|DISABLE_DATABASE)).*db:(?:drop|reset|purge).*",)
+        ("kubectl", "oc"),
+        (r".* delete (?!(?:-\S+ )*(?:pods?|po|jobs?|replicasets?|rs|events?|leases?)[ /]).*",),
     ),
+    "helm": (r".* (?:uninstall|delete|un|del) .*",),
+    "dropdb": (r"dropdb .*",),
+    **dict.fromkeys(
+        ("redis-cli", "valkey-cli", "keydb-cli"), (r".* (?:flushall|flushdb)(?: .*|$)",)
+    ),
+    **dict.fromkeys(("mongo", "mongosh"), (r".*\.(?:drop|deleteMany|remove)\((?:\{\})?\).*",)),
+    **dict.fromkeys(("rails", "rake", "bundle"), (r".*db:(?:drop|reset|purge|schema:load).*",)),
+    "pg_restore": (r".* (?:-c|--clean)(?: .*|$)",),
+    "artisan": (r".* (?:migrate:fresh|db:wipe).*",),
 }
 # Clients that take SQL, or something like it, as an argument or on standard input.
 SQL_CLIENTS: Final = word_set("""
     psql mysql mariadb sqlcmd mssql-cli cqlsh clickhouse-client clickhouse influx snowsql snow cockroach
     usql pgcli mycli bq trino presto beeline impala-shell hive db2 sqlplus isql vsql duckdb
 """)
+# Literals and comments of SQL: what they say is not done.
+SQL_DATA: Final = re.compile(r"'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
+# At the beginning of a statement, or of an argument that has it attached to an option.
+_STATEMENT: Final = r"(?is)(?:^|[;\n{(\"]|^-\w|^--[\w-]+=)\s*"
 DROPS: Final = re.compile(
-    r"(?is)\b(?:drop|delete)\s+(?:database|schema|keyspace|owned)\s+(?:if\s+exists\s+)?"
-    r"(?![`\"']?\w*(?:test|dev|tmp|temp|sandbox|demo|scratch))[`\"'\w]"
+    _STATEMENT
+    + r"(?:drop|delete)\s+(?:database|schema|keyspace|owned)\s+(?:by\s+)?(?:if\s+exists\s+)?"
+    r"[`\"'\[]?([\w.$-]+)"
 )
 # Whole tables of a database that is in use.
 EMPTIES: Final = re.compile(
-    r"(?is)\b(?:drop\s+table|truncate(?:\s+table)?\s+\w|delete\s+from\s+[\w.`\"]+\s*(?:;|$))"
+    _STATEMENT + r"(?:drop\s+table|truncate(?:\s+table)?\s+\w|delete\s+from\s+[\w.`\"]+\s*(?:;|$))"
 )
-IN_USE: Final = re.compile(r"(?i)(?:^|[\W_])prod(?:uction)?(?:[\W_]|$)")
+# Options of such clients whose value is neither a place nor a name.
+SQL_VALUES: Final = frozenset(("-U", "-u", "-c", "-e", "-f", "-o", "-P", "-Q", "-q", "-E"))
+# The programs with a row in one of these tables.
+PROGRAMS: Final = LOSSES.keys() | LOSSES_IN_USE.keys() | SQL_CLIENTS

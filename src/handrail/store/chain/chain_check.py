@@ -1,8 +1,7 @@
 """The checks of `verify`: ledger, sessions, rows, values of sessions and the end of the chain.
 
-Since schema version 8 there is one chain for the whole store. What was written before has a
-chain of its own for the ledger and for each session, and is checked as such; the `migrate`
-line holds a digest of it.
+Since schema version 8 there is one chain for the whole store. Older rows have one chain for the
+ledger and one per session, and are checked as such; the `migrate` line contains a digest of them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _NOT_AFTER: Final = "chain broken, it does not follow the row before"
 
 
 class BrokenChain(Exception):
-    """Says in words which row does not fit."""
+    """Describes the row that does not match."""
 
     def __init__(self, message: str) -> None:
         super().__init__(storable(message))
@@ -36,7 +35,7 @@ class BrokenChain(Exception):
 
 @dataclass(slots=True)
 class SessionLines:
-    """What the ledger says of one session: its first hash, and row counts with heads."""
+    """What the ledger says about one session: its first hash, and row counts with heads."""
 
     ordinal: int
     origin: str
@@ -63,11 +62,11 @@ class LedgerLine:
     owner: str
 
     def describe(self) -> str:
-        """The line as messages name it."""
+        """Return the name of the line in messages."""
         return f"ledger row {self.id} ({self.kind} of session {self.session})"
 
     def compute_hash(self, *, one_chain: bool) -> str | None:
-        """The hash that the line should have; None if a field is of another type than ours."""
+        """Return the hash that the line should have; None if a field has an unexpected type."""
         fields = (self.id, self.session, self.kind, self.at_ns, self.rows, self.head, self.info)
         if one_chain:
             return _stored_hash(line_hash, (*fields, self.after_row, self.owner, self.prev))
@@ -76,7 +75,7 @@ class LedgerLine:
 
 @dataclass(slots=True)
 class ChainFindings:
-    """What was found so far; `head` is the hash at the end of what holds."""
+    """The result so far; `head` is the hash at the end of the part that is valid."""
 
     anchor: str | None
     anchored: bool = False
@@ -88,19 +87,19 @@ class ChainFindings:
     sessions: dict[str, SessionLines] = field(default_factory=dict)
     open_sessions: dict[str, str] = field(default_factory=dict)
     notes: LedgerNotes = field(default_factory=LedgerNotes)
-    # The hash of the last line behind a row, by the row's number.
+    # The hash of the last line after a row, by the row's number.
     lines_after: dict[int, str] = field(default_factory=dict)
     lines_behind_rows: list[LedgerLine] = field(default_factory=list)
 
     def confirm(self, own_hash: str) -> str:
-        """Note that this hash stands in an unbroken chain."""
+        """Record that this hash is part of an unbroken chain."""
         if own_hash == self.anchor:
             self.anchored = True
         return own_hash
 
 
 def check_chain(db: SqlConnection, found: ChainFindings) -> None:
-    """Check all there is; raises `BrokenChain` at the first row that does not fit."""
+    """Check everything; raises `BrokenChain` at the first row that does not match."""
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     one_chain = version >= ONE_CHAIN
     found.notes.records_purges = one_chain
@@ -122,8 +121,8 @@ def check_chain(db: SqlConnection, found: ChainFindings) -> None:
 
 
 def check_schema(db: SqlConnection) -> None:
-    """Raise `BrokenChain` for a trigger or a view: Handrail makes none, and they change what a
-    process writes or reads without another connection writing anything.
+    """Raise `BrokenChain` for a trigger or a view: Handrail creates none, and they change what a
+    process writes or reads although no other connection writes.
     """
     foreign = db.execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
@@ -164,7 +163,7 @@ def _check_ledger(db: SqlConnection, found: ChainFindings, old_lines: int) -> No
 def _check_line(
     line: LedgerLine, expected: int, prev: str | None, found: ChainFindings, *, one_chain: bool
 ) -> None:
-    """Check one line; `prev` None: a row stands before it, and that is seen to later."""
+    """Check one line; if `prev` is None, a row precedes the line, and the link is checked later."""
     where = line.describe()
     if line.id != expected:
         raise BrokenChain(f"ledger row {expected}: row missing")
@@ -293,7 +292,7 @@ def _check_strays(db: SqlConnection, *, has_contents: bool) -> None:
 
 
 def _check_old_rows(db: SqlConnection, found: ChainFindings) -> None:
-    """Whether the rows from before there was one chain are those that were there then."""
+    """Check that the rows from before there was one chain are the same as then."""
     notes = found.notes
     if notes.digest is None or notes.migrated_row is None:
         return
@@ -332,7 +331,7 @@ def _check_end(db: SqlConnection, found: ChainFindings) -> None:
 
 
 def _stored_hash(function: Callable[..., str], fields: tuple[Any, ...]) -> str | None:
-    # A field of another type than we write would be formatted all the same.
+    # A field of another type would be formatted as well and could give an equal hash.
     if not all(isinstance(value, int | str) for value in fields):
         return None
     try:

@@ -1,9 +1,9 @@
-"""How a row is encoded and hashed: the caller's thread encodes its payload, the writer seals it,
-without secrets that are known by their shape.
+"""How a row is encoded and hashed: the caller's thread encodes its payload, the writer seals it and
+removes secrets that are recognisable by their form.
 
 Changing any byte of the hashed encodings breaks every existing store. Text fields carry their
-length, so no two different rows have the same encoding. Hashes are SHA-256 in hex. Secrets are
-taken out of JSON as it is stored: what looks like a token is found, no other secret.
+length, so no two different rows have the same encoding. Hashes are SHA-256 in hex. Only secrets
+that look like a token are found and removed, in the JSON as it is stored.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from handrail.core.ports.records import Row
 
 GENESIS: Final = "0" * 64
 
-# In bytes. Two names must fit into an index of PostgreSQL, which takes about 2,700.
+# In bytes. Two names must fit into an index entry of PostgreSQL, which has about 2,700 bytes.
 _LONGEST_NAME: Final = 1_000
 _KEPT_OF_NAME: Final = 900
-# A name of so few characters is never too long.
+# A name with this many characters is never too long.
 _SHORT_NAME: Final = 250
 
 _sha256 = hashlib.sha256
@@ -38,8 +38,8 @@ def row_hash(
     payload_hash: str,
     prev_hash: str,
 ) -> str:
-    """The hash of one row; `prev_hash` is the hash of the row or ledger line before it, of the
-    whole store (before version 8: of the same session).
+    """Return the hash of one row; `prev_hash` is the hash of the row or ledger line before it in
+    the whole store (before version 8: in the same session).
     """
     return _sha256(
         f"row,{len(session)}:{session},{seq},{len(kind)}:{kind},{len(call_id)}:{call_id},"
@@ -50,8 +50,8 @@ def row_hash(
 def ledger_hash(
     number: int, session: str, kind: str, at_ns: int, rows: int, head: str, info: str, prev: str
 ) -> str:
-    """The hash of one line of the ledger as stores before version 8 have it; `rows` and `head`
-    are the session's at that moment.
+    """Return the hash of one line of the ledger in stores before version 8; `rows` and `head` are
+    the session's at that moment.
     """
     return _sha256(
         f"ledger,{number},{len(session)}:{session},{len(kind)}:{kind},{at_ns},{rows},{head},"
@@ -71,8 +71,8 @@ def line_hash(
     owner: str,
     prev: str,
 ) -> str:
-    """The hash of one line of the ledger since there is one chain for the whole store; `prev`
-    is the hash of the row or line before it, `after_row` the number of the last row.
+    """Return the hash of one line of the ledger since version 8; `prev` is the hash of the row or
+    line before it, `after_row` the number of the last row.
     """
     return _sha256(
         f"line,{number},{len(session)}:{session},{len(kind)}:{kind},{at_ns},{rows},{head},"
@@ -81,22 +81,22 @@ def line_hash(
 
 
 def payload_hash(body: bytes) -> str:
-    """The hash of a payload as it is stored."""
+    """Return the hash of a payload as it is stored."""
     return _sha256(body).hexdigest()
 
 
 def encode_json(value: Any) -> bytes:
-    """Compact JSON; what JSON does not know is written as its repr.
+    """Return compact JSON; values that JSON does not support are written as their repr.
 
-    Raises ValueError, TypeError or RecursionError for what has no JSON form at all (a
-    circle, endless depth), and whatever a value's own `__repr__` raises.
+    Raises ValueError, TypeError or RecursionError for values without any JSON form (circular or too
+    deep), and whatever a value's own `__repr__` raises.
     """
     try:
-        # Half the time of the standard library, and this is the dearest step of a row.
+        # Half the time of the standard library, and this is the most expensive step of a row.
         return _fast_json()(value, fallback=_plain)
     except ValueError:
-        # Half a surrogate pair (undecodable bytes in a tool's output) has no UTF-8, and
-        # raw bytes may be none; the standard library escapes the one and we the other.
+        # A lone surrogate (undecodable bytes in a tool's output) has no UTF-8, and raw bytes may
+        # not be UTF-8; the standard library escapes the former, this module the latter.
         return _escaped(value).encode("ascii")
 
 
@@ -108,20 +108,20 @@ def _fast_json() -> Callable[..., bytes]:
 
 
 def encode_info(info: Mapping[str, Any]) -> str:
-    """Compact JSON of a few texts and numbers, without loading what is fast for rows."""
+    """Return compact JSON of a few texts and numbers, without loading the fast encoder."""
     return _escaped(info)
 
 
 def storable(text: str) -> str:
-    """The text itself, or with lone surrogates and NUL spelled out, which a database may refuse."""
+    """Return the text, with lone surrogates and NUL escaped, which a database may refuse."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
 def storable_name(text: str) -> str:
-    """The name of a session, a call or a value as it is stored: the end of one that is too long for
-    an index of PostgreSQL is replaced by a hash of it.
+    """Return the name of a session, a call or a value as it is stored: the end of a name that is
+    too long for an index of PostgreSQL is replaced by a hash of it.
     """
     name = storable(text)
     if len(name) < _SHORT_NAME or len(encoded := name.encode()) <= _LONGEST_NAME:
@@ -136,35 +136,35 @@ def _plain(value: object) -> Any:
 _escaped = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
 
 
-# Plain tuples: every call makes two of each, and a named one takes four times as long.
+# Plain tuples: every call makes two of each, and a named tuple takes four times as long.
 
-# A row whose payload is JSON already, so that nobody can change it any more: session, kind, id of
-# the call, turn, time in nanoseconds, payload.
+# A row whose payload is already JSON, so that it can no longer change: session, kind, id of the
+# call, turn, time in nanoseconds, payload.
 EncodedRow = tuple[str, str, str, int, int, bytes]
-# A row made ready for writing, all but its place in the chain: the same with the hash of the payload
-# before the payload, which is text.
+# A row that is ready to be written, except for its place in the chain: the same fields, with the
+# hash of the payload before the payload, which is text.
 SealedRow = tuple[str, str, str, int, int, str, str]
 
 
 def encode_row(row: Row) -> EncodedRow:
-    """The row as it is at this moment; raises whatever its payload's own code raises."""
+    """Encode the row as it is now; raises whatever its payload's own code raises."""
     session, kind, call_id, turn, at_ns, payload = row
     return session, kind, call_id, turn, at_ns, encode_json(payload)
 
 
 def encode_row_or_error(row: Row) -> EncodedRow:
-    """The same; what has no JSON form is recorded as the reason why."""
+    """Do what `encode_row` does, but record the reason for a payload that has no JSON form."""
     session, kind, call_id, turn, at_ns, payload = row
     try:
         body = encode_json(payload)
     except Exception as error:  # noqa: BLE001 - foreign code; the record must outlive it
-        # That the call happened must be on record, even if not what it carried.
+        # The call must be recorded even if its payload cannot be.
         body = encode_json({"unencodable": describe_encoding_error(error)})
     return session, kind, call_id, turn, at_ns, body
 
 
 def describe_encoding_error(error: Exception) -> str:
-    """An exception in words, even one that cannot say what it is."""
+    """Describe an exception, even one whose own text cannot be computed."""
     name = type(error).__name__
     try:
         return f"{name}: {error}"
@@ -173,15 +173,15 @@ def describe_encoding_error(error: Exception) -> str:
 
 
 def seal_row(packed: EncodedRow, *, clean: bool = False) -> SealedRow:
-    """The row with the hash of its payload, and without secrets that show by their shape
-    (`clean`: it is known to hold none). An intent stays as it is but for its text, and so do the
-    effects of a command: they hold what recovery and undo put back, and a file's name may look
-    like a secret.
+    """Return the row with the hash of its payload, and without secrets that are recognisable by
+    their form (`clean`: it is known to have none). Of an intent only the text is changed, and the
+    effects of a command stay: they contain what recovery and undo restore, and a file's name may
+    look like a secret.
     """
     session, kind, call_id, turn, at_ns, body = packed
     if not clean:
         body = _without_secrets(body) if kind != "intent" else _without_secrets_in_text(body)
-    # Most names are short and ASCII, and this is done for every row.
+    # Most names are short and ASCII, and this runs for every row.
     names = session + call_id
     if not names.isascii() or len(names) >= _SHORT_NAME or "\0" in names:
         session, call_id = storable_name(session), storable_name(call_id)
@@ -210,7 +210,7 @@ def _without_secrets(body: bytes) -> bytes:
 
 
 _GONE: Final = rb"\1[redacted]"
-# What ends with a letter in JSON that is none of the text's: a word begins behind it.
+# A JSON escape that ends with a letter; that letter does not belong to the following word.
 _ESCAPE: Final = rb"\\(?:u001b\[[0-9;]*m|[bfnrt\\]|u[0-9a-f]{4})"
 _BREAK: Final = b"\0"
 _SHAPES: Final = (
@@ -238,8 +238,8 @@ _SHAPES: Final = (
     rb"([A-Z0-9_]{0,60}(?:SECRET|TOKEN|PASSWORD|PASSWD|APIKEY|API_KEY|ACCESS_KEY|PRIVATE_KEY)"
     rb"[A-Z0-9_]{0,60}=(?:'|\\[\"'])?)[^\s\"'\\()$<>]{6,}",
 )
-# What every shape has in it. One pass in linear time finds out that a text holds none of
-# them, which is what most texts hold.
+# Every form contains one of these. One pass in linear time shows that a text contains none of them,
+# as most texts do.
 _TRACES: Final = (
     rb"sk-[A-Za-z0-9_-]{20}|k_live_|k_test_|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-"
     rb"|A[KS]IA[A-Z0-9]{16}|xox[abeprs]-|AIza|eyJ[A-Za-z0-9_-]{8}|npm_[A-Za-z0-9]{30}|pypi-"
@@ -250,17 +250,17 @@ _TRACES: Final = (
 
 
 def may_hold_secrets(bodies: Iterable[bytes]) -> bool:
-    """Whether any of these texts could have a secret in it: one look for all of them."""
-    # JSON has no line break of its own: what goes beyond one is in none of them, and at worst
-    # they are looked at one by one for nothing.
+    """Return whether any of these texts could contain a secret, with one search for all of them."""
+    # JSON has no raw line break: a match across one is in none of the texts and at worst makes them
+    # be searched one by one for nothing.
     return _trace()(b"\n".join(bodies)) is not None
 
 
 def redact(body: bytes) -> bytes:
-    """The text without what looks like a secret; what kind it was stays to be seen."""
+    """Replace what looks like a secret by its kind."""
     if _trace()(body) is None:
         return body
-    # JSON has no such byte of its own.
+    # JSON never contains this byte.
     body = re.sub(_ESCAPE, rb"\g<0>" + _BREAK, body)
     for shape in _SHAPES:
         body = re.sub(shape, _GONE, body)

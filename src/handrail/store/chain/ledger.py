@@ -29,21 +29,21 @@ from handrail.store.sql import SqlConnection
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 LineKind = Literal["open", "close", "state", "purge", "migrate"]
-# Lines of the store itself, and values that belong to no session; no session has this name.
+# For lines of the store itself, and values that belong to no session; no session has this name.
 NO_SESSION: Final = ""
 
-# Rows per INSERT. Each statement releases the interpreter lock and takes it from the calling thread
-# again, so one statement inserts many rows. There are few sizes, because each is prepared and
-# cached; rows that are missing in a statement have no number.
+# Rows per INSERT. Each statement releases the interpreter lock and then takes it from the calling
+# thread again, so one statement inserts many rows. There are few sizes, because each is prepared
+# and cached; rows that a statement lacks have no number.
 _SIZES: Final = (1, 2, 4, 16, 64, 128, 256)
-# The most parameters of a statement that every SQLite takes.
+# The number of parameters that every SQLite accepts.
 _MAX_PARAMETERS: Final = 999
 _INSERT_ROWS: Final = (
     "INSERT INTO rows (id, session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash, hash)"
 )
 _INSERT_USES: Final = "INSERT INTO content_uses (row, content)"
 _INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body)"
-# The share of the time that checks after foreign changes may take is one in this many.
+# Checks after foreign changes may take one part in this many of the time.
 _PAUSE: Final = 20
 LOOK: Final = (
     "SELECT e.rows, e.line, (SELECT max(id) FROM rows), (SELECT max(id) FROM ledger),"
@@ -80,8 +80,8 @@ class ChainEnd(NamedTuple):
 
 
 class LedgerWriter:
-    """The chain within one write transaction; nothing is at its end before `save`. `end` is where
-    the chain ends, None: that is read.
+    """The chain within one write transaction; its end is written by `save`. `end` is where the
+    chain ends; if it is None, the end is read.
     """
 
     def __init__(self, db: SqlConnection, end: ChainEnd | None = None) -> None:
@@ -125,7 +125,7 @@ class LedgerWriter:
         for session, kind, call_id, turn, at_ns, body_hash, body in entries:
             last = lasts.get(session)
             if last is None:
-                # A new session begins with a line, which comes behind the rows before it.
+                # A new session begins with a line, which comes after the rows before it.
                 self._insert_rows(rows, payloads)
                 self.end = ChainEnd(number, line, prev)
                 last = self._last_row(session, at_ns)
@@ -142,9 +142,7 @@ class LedgerWriter:
         self._insert_rows(rows, payloads)
 
     def keep_values(self, values: Mapping[tuple[str, str], str], at_ns: int) -> None:
-        """Keep values of sessions, and their hashes in the chain; a value of the same key is
-        replaced.
-        """
+        """Keep values of sessions, and their hashes in the chain; equal keys are replaced."""
         if not values:
             return
         self.db.executemany(
@@ -165,7 +163,7 @@ class LedgerWriter:
         if head is not None:
             return head.seq
         if not _is_known(self.db, session):
-            # A row is never turned away for want of a session: that would lose evidence.
+            # A row is never refused because its session is missing: that would lose evidence.
             open_session(self, session, "{}", at_ns)
         return 0
 
@@ -188,7 +186,7 @@ class LedgerWriter:
 
 
 class StoreState(NamedTuple):
-    """The end of the chain as it was seen last: numbers, their hashes, SQLite's number that
+    """The end of the chain as it was last read: numbers, their hashes, SQLite's counter that
     changes with every commit of another connection, and the hash that is noted as the end.
     """
 
@@ -203,8 +201,8 @@ class StoreState(NamedTuple):
 
     @property
     def end(self) -> ChainEnd:
-        """Where the chain goes on. If somebody has changed the store, which `verify` is to see for
-        ever, it goes on from the end that was noted, behind whatever there is.
+        """Where the chain continues. If the store was tampered with, it continues from the noted
+        end, after all existing rows, so that `verify` always reports the change.
         """
         rows = max(self.last_row or 0, self.rows or 0)
         line = max(self.last_line or 0, self.line or 0)
@@ -212,12 +210,12 @@ class StoreState(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether the end that is noted is the end of the tables."""
+        """Whether the noted end is the end of the tables."""
         return (self.rows, self.line) == (self.last_row or 0, self.last_line or 0)
 
 
 class _StoreFileState(NamedTuple):
-    """The main file of the store, which changes only when the log is carried over to it."""
+    """The main file of the store, which changes only when the log is checkpointed."""
 
     identity: tuple[int, int]
     size: int
@@ -225,10 +223,10 @@ class _StoreFileState(NamedTuple):
 
 
 class ChainGuard:
-    """Whether the store still holds what this connection wrote.
+    """Checks that the store still contains what this connection wrote.
 
     `check_others` is called before each write transaction, `check` first in it, `look` last in it,
-    and `remember` with its result after the commit. If the tables disagree with what was remembered,
+    and `remember` with its result after the commit. If the tables differ from what was remembered,
     or another process has broken the chain, the transaction is refused.
     """
 
@@ -240,12 +238,13 @@ class ChainGuard:
         self._identity: tuple[int, int] | None = None
         self._changed = False
         self._next_s = 0.0
-        # Broken before this process opened it: `verify` reports that, and writes go on.
+        # The chain was broken before this process opened the store: `verify` reports that, and
+        # writes continue.
         self._broken_before = False
 
     def check_others(self, db: SqlConnection) -> None:
         """Raise `store_unavailable` if others broke the chain. Takes long: not in a transaction."""
-        # Until others have written for the first time, which `check` finds, there is nothing to ask.
+        # There is nothing to check until `check` finds that others have written.
         if (known := self._seen) and self._next_s and time.monotonic() >= self._next_s:
             (version,) = db.execute("PRAGMA data_version").fetchone()
             if self._changed or version != known.version:
@@ -330,7 +329,7 @@ def _look_at_end(db: SqlConnection, at: StoreState | None = None) -> StoreState:
 
 
 def open_session(chain: LedgerWriter, session: str, info: str, at_ns: int, owner: str = "") -> bool:
-    """Write the ledger's `open` line; returns whether the session existed before."""
+    """Write the ledger's `open` line; return whether the session existed before."""
     db, known = chain.db, _is_known(chain.db, session)
     chain.add_line(session, "open", info, at_ns, owner=owner, head=read_head(db, session))
     if known:
@@ -347,8 +346,8 @@ def open_session(chain: LedgerWriter, session: str, info: str, at_ns: int, owner
 def close_sessions(
     chain: LedgerWriter, sessions: Mapping[str, str], at_ns: int, info: str = "{}"
 ) -> None:
-    """Write the ledger's `close` lines (session → who had opened it): how many rows each
-    session has, and the hash of its last one.
+    """Write the ledger's `close` lines (session → owner): the number of rows of each session, and
+    the hash of its last one.
     """
     db = chain.db
     for session, owner in sessions.items():
@@ -368,7 +367,7 @@ def read_head(db: SqlConnection, session: str) -> LedgerHead | None:
 
 
 def hash_values(values: Mapping[tuple[str, str], str]) -> list[tuple[str, str, str]]:
-    """Session, key and hash of each value, as a `state` line has them."""
+    """Return session, key and hash of each value, as in a `state` line."""
     return [(*key, payload_hash(value.encode())) for key, value in values.items()]
 
 

@@ -1,4 +1,4 @@
-"""Checks a store offline: recomputes every hash and names the first row that does not fit."""
+"""Checks a store offline: recomputes every hash and names the first row that does not match."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from handrail.store.chain.chain_check import (
 from handrail.store.opening import open_read_only
 from handrail.store.sql import SqlConnection
 
-# Larger stores are not checked as a whole after another process wrote to them: their rows are
+# Larger stores are not checked completely after another process wrote to them: only their rows are
 # counted.
 _WHOLE_BYTES: Final = 4 << 20
-# A store from before version 8 may have had gaps in its numbers, which its migration noted.
+# A store from before version 8 may have gaps in its numbers, which its migration noted.
 _COUNT: Final = (
     "SELECT (SELECT count(*) FROM rows), (SELECT max(id) FROM rows),"
     " (SELECT count(*) FROM ledger), (SELECT max(id) FROM ledger),"
@@ -32,14 +32,14 @@ _COUNT: Final = (
 def verify(location: str | Path, anchor: str | None = None) -> Integrity:
     """Check every chain of a store, reading one consistent snapshot; writes nothing.
 
-    What an unbroken result proves: nothing in the chain (rows, ledger lines, sessions, values
-    kept with sessions, payloads that were not purged) was changed, removed, added or
-    reordered by somebody who did not recompute all hashes after it and the noted end of the
-    chain. Whoever can write the file can do that, and can put an older copy in its place.
-    Both are seen only with an `anchor`, a head noted earlier somewhere else: `anchored` is
-    True if it is the hash of a verified ledger line or row. A payload may be missing only
-    where a purge is on record, or where an older store had lost it before it was migrated
-    (`missing_payloads`). Claims, leases and failed calls are working memory and not covered.
+    An unbroken result proves that nothing in the chain (rows, ledger lines, sessions, values kept
+    with sessions, payloads that were not purged) was changed, removed, added or reordered, unless
+    all hashes after it and the noted end of the chain were recomputed. A process that can write the
+    file can do that, and can replace it by an older copy. Both are detected only with an `anchor`,
+    a head noted earlier somewhere else: `anchored` is True if it is the hash of a verified ledger
+    line or row. A payload may be missing only where a purge is recorded, or where an older store
+    had lost it before it was migrated (`missing_payloads`). Claims, leases and failed calls are
+    working memory and not covered.
 
     Raises `store_unavailable` if there is no store to read.
     """
@@ -57,10 +57,10 @@ def verify(location: str | Path, anchor: str | None = None) -> Integrity:
 
 
 def check_integrity(db: SqlConnection, anchor: str | None) -> Integrity:
-    """The same, of a connection with a read transaction."""
+    """Do what `verify` does, on a connection with a read transaction."""
     found = ChainFindings(anchor.strip().lower() if anchor else None)
     if isinstance(db, sqlite3.Connection):
-        # Evidence that is not even valid text must not stop the check.
+        # Evidence that is not valid text must not stop the check.
         db.text_factory = _lenient
     try:
         check_chain(db, found)
@@ -81,8 +81,8 @@ def check_integrity(db: SqlConnection, anchor: str | None) -> Integrity:
 
 
 def find_break(path: str, size: int) -> str | None:
-    """How the chain of a store of this size is broken; None if it is not."""
-    # A connection of its own: what another one has in its memory may not be in the file.
+    """Return how the chain of a store of this size is broken; None if it is not."""
+    # A separate connection: what another one has in memory may not be in the file.
     db = open_read_only(path)
     try:
         return _find_break(db, size)

@@ -1,1 +1,1 @@
-"""The store on PostgreSQL: dialect, connection, transactions, questions."""
+"""The store on PostgreSQL: dialect, connection, transactions, questions to users."""

@@ -1,9 +1,9 @@
 """A store on PostgreSQL: how it is opened, how a write transaction starts and ends, and what
-happens when the connection is lost in the middle.
+happens when the connection is lost during one.
 
-Writers take turns by a lock on the table `chain_end`, so each sees all that was committed before.
-Every transaction notes its number in `writers`. If the connection is lost while a commit is under
-way, the number tells afterwards whether it was committed, so no row is lost or written twice.
+A lock on the table `chain_end` serialises writers, so each sees everything committed before. Every
+transaction notes its number in `writers`. If the connection is lost during a commit, the number
+shows afterwards whether it was committed, so no row is lost or written twice.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from handrail.core.ports.records import Durability
     from handrail.store.sql import SqlConnection
 
-# Between two attempts to reach the server.
+# The pause between two attempts to reach the server.
 _PAUSE_S: Final = 0.1
 _NOTE: Final = (
     "INSERT INTO writers (name, number, at_ns) VALUES (?, ?, ?) ON CONFLICT (name)"
     " DO UPDATE SET number = excluded.number, at_ns = excluded.at_ns"
 )
-# Notes of stores that ended without closing are deleted after this time.
+# The notes of stores that were not closed are deleted after this time.
 _KEPT_NS: Final = 30 * 86_400 * 10**9
-# Listeners learn from this channel that the record has grown.
+# The channel on which listeners learn that the record has grown.
 ROWS_CHANNEL: Final = "handrail_rows"
 # Tables whose rows are deleted or replaced.
 _SHRUNK: Final = (
@@ -42,7 +42,7 @@ _SHRUNK: Final = (
 
 
 class PostgresDatabase:
-    """One connection to one store, made again when it was lost; used by one thread at a time."""
+    """One connection to one store, restored when it was lost; used by one thread at a time."""
 
     def __init__(self, url: str, *, busy_timeout_s: float) -> None:
         self.location = shown_location(url)
@@ -50,7 +50,7 @@ class PostgresDatabase:
         self._url = url
         self._name = os.urandom(8).hex()
         self._number = 0
-        # The number of the transaction whose commit was sent and not answered.
+        # The number of the transaction whose commit was sent but not confirmed.
         self._doubt: int | None = None
         self._connection = self._connect()
 
@@ -66,10 +66,12 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def writing(self, level: Durability, patience_s: float) -> Iterator[SqlConnection]:
-        """A write transaction. It is as durable as the server commits (`synchronous_commit`)."""
+        """Run a write transaction. It is as durable as the server's commits
+        (`synchronous_commit`).
+        """
         connection = self._connection
         if connection.in_transaction:
-            # The rollback of the last one has failed.
+            # The rollback of the last transaction failed.
             connection.run("ROLLBACK")
         self._begin(patience_s)
         try:
@@ -92,9 +94,9 @@ class PostgresDatabase:
                     connection.run("ROLLBACK")
 
     def attempt(self, action: Callable[[], object], patience_s: float) -> None:
-        """Run an action that may write in one transaction. After a lost connection it is run again,
-        unless its transaction was committed; raises `store_unavailable` if the server cannot be
-        reached for so long.
+        """Run an action that may write in one transaction. After a lost connection it runs again,
+        unless its transaction was committed. Raises `store_unavailable` if the server cannot be
+        reached within the patience.
         """
         deadline = time.monotonic() + patience_s
         while True:
@@ -117,7 +119,8 @@ class PostgresDatabase:
         while True:
             try:
                 self._reconnect(deadline)
-                # The server may be at that commit still: with the lock, it has ended.
+                # The server may still be executing that commit: once this lock is held, it has
+                # ended.
                 self._begin(max(0.0, deadline - time.monotonic()))
                 noted = self._connection.execute(
                     "SELECT number FROM writers WHERE name = ?", (self._name,)
@@ -132,11 +135,11 @@ class PostgresDatabase:
                 return committed
 
     def erase_deleted(self) -> None:
-        """PostgreSQL has no such mode; see `shrink`."""
+        """Do nothing: PostgreSQL has no such mode; see `shrink`."""
 
     def shrink(self) -> bool:
-        """Let the server reuse the space of deleted rows. What was in them stays in its files and
-        its log until they are overwritten.
+        """Let the server reuse the space of deleted rows. Their content stays in its files and its
+        log until they are overwritten.
         """
         connection = self._connection
         connection.execute("DELETE FROM writers WHERE at_ns < ?", (time.time_ns() - _KEPT_NS,))
@@ -149,8 +152,8 @@ class PostgresDatabase:
         return measure_bytes(self._connection)
 
     def close(self) -> None:
-        """End the connection."""
-        # A role that may not delete leaves its note.
+        """Close the connection."""
+        # A role that is not allowed to delete leaves its note.
         with contextlib.suppress(ProblemRaised):
             if self._doubt is None and self._connection.is_open:
                 self._connection.execute("DELETE FROM writers WHERE name = ?", (self._name,))
@@ -189,7 +192,7 @@ class PostgresDatabase:
 
 
 def open_snapshot(url: str) -> PostgresConnection:
-    """A connection that cannot write and sees one state of the store."""
+    """Return a connection that cannot write and sees one state of the store."""
     connection = PostgresConnection(url, timeout_s=5)
     try:
         connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -8,13 +8,13 @@ from typing import Final
 
 from handrail.store.chain.ledger import LOOK
 
-# All tables of a store, to tell what belongs to it from what others keep beside it.
+# All tables of a store, to distinguish them from other tables in the same schema.
 TABLES: Final = (
     *("handrail_store", "ledger", "sessions", "rows", "payloads", "session_state", "claims"),
     *("leases", "dead_letters", "chain_end", "contents", "content_uses", "writers", "questions"),
 )
 
-# What SQLite keeps in its table of this name: tables, and what changes their meaning.
+# What SQLite's table of this name contains: tables, and objects that change their meaning.
 _CATALOG: Final = (
     "(SELECT CASE WHEN relkind IN ('v', 'm', 'f') THEN 'view' ELSE 'table' END AS type,"
     " relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
@@ -46,7 +46,7 @@ _MARK: Final = re.compile(r"\?([0-9]*)")
 
 @cache
 def translate(statement: str) -> str:
-    """The statement as PostgreSQL reads it, with numbered parameters."""
+    """Translate a statement for PostgreSQL, with numbered parameters."""
     whole = _STATEMENTS.get(statement)
     if whole is not None:
         return whole

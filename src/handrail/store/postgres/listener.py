@@ -1,4 +1,4 @@
-"""Waits for what other processes announce with NOTIFY."""
+"""Waits for notifications that other processes send with NOTIFY."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _PAUSE_S = 0.2
 
 
 class ChannelListener:
-    """Listens on one channel with a connection of its own, made again when it was lost. Raises
-    `store_unavailable` if the server cannot be reached at the beginning.
+    """Listens on one channel with a connection of its own, restored when it was lost. Raises
+    `store_unavailable` if the server cannot be reached at first.
     """
 
     def __init__(self, url: str, channel: str) -> None:
@@ -23,14 +23,14 @@ class ChannelListener:
         self._driver = load_driver(self._connection.location)
 
     def wait(self, timeout_s: float) -> bool:
-        """Return whether something was announced; waits for so long at most. After a lost
-        connection True, because nobody knows what was announced meanwhile.
+        """Return whether there was a notification; wait at most this long. Returns True after a
+        lost connection, because notifications may have been missed.
         """
         if not self._connection.is_open:
             return self._restore(timeout_s)
         try:
             found = list(self._connection.connection.notifies(timeout=timeout_s, stop_after=1))
-            # The others that are there mean the same.
+            # Further notifications in the queue mean the same.
             found += self._connection.connection.notifies(timeout=0)
         except self._driver.Error:
             self._connection.close()
@@ -38,7 +38,7 @@ class ChannelListener:
         return bool(found)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _restore(self, timeout_s: float) -> bool:

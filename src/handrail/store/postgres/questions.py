@@ -1,8 +1,8 @@
-"""Questions to users in a database, so that those of one machine are answered on another.
+"""Questions to users in a database, so that questions from one machine can be answered on another.
 
-The answer is written by one UPDATE that finds none, so the first one counts. NOTIFY wakes the process
-that asked. A question stays for some minutes after its answer, without its text, so that a later
-answer learns who was first.
+An answer is written by an UPDATE that succeeds only if there is none, so the first one counts.
+NOTIFY wakes the process that asked. A question stays for some minutes after its answer, without its
+text, so that a later answer is told who was first.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ T = TypeVar("T")
 CHANNEL: Final = "handrail_questions"
 _SHOWN: Final = 12
 _TIMEOUT_S: Final = 5.0
-# A notification that got lost with its connection is made up for after this time.
+# The interval of polling, in case a notification was lost with its connection.
 _LOOK_S: Final = 1.0
 _KEEP_NS: Final = 600 * 10**9
 
 
 class ServerAsker(NamedTuple):
-    """Who asks: the workspace, the process, and how answers come if they do not say."""
+    """The asking side: the workspace, the process, and the default channel of answers."""
 
     workspace: str
     process: str
@@ -42,17 +42,17 @@ class ServerAsker(NamedTuple):
 
 
 class ServerSlot(NamedTuple):
-    """Where the answer of one question in a database is put."""
+    """The row that takes the answer of one question in a database."""
 
     url: str
     id: str
 
     def put(self, said: Mapping[str, Any], binding: str) -> None:
-        """Make this the answer. Raises FileExistsError if there is one, FileNotFoundError if the
-        question is no longer asked.
+        """Store the answer. Raises FileExistsError if there is one already, FileNotFoundError if
+        the question was closed.
         """
         text = json.dumps({"v": ANSWER_VERSION, **said, "binding": binding})
-        with _connected(self.url) as db:
+        with _connection(self.url) as db:
             done = db.execute(
                 "UPDATE questions SET answer = ?, answered_ns = ? WHERE id = ? AND answer IS NULL",
                 (text, time.time_ns(), self.id),
@@ -66,18 +66,18 @@ class ServerSlot(NamedTuple):
 
     def read(self) -> Mapping[str, Any]:
         """The answer; empty if there is none."""
-        with _connected(self.url) as db:
+        with _connection(self.url) as db:
             return _read_answer(db, self.id) or {}
 
     def is_asked(self) -> bool:
         """Whether the asking process still waits."""
-        with _connected(self.url) as db:
+        with _connection(self.url) as db:
             found = db.execute("SELECT request FROM questions WHERE id = ?", (self.id,)).fetchone()
         return found is not None and found[0] != ""
 
 
 class ServerQuestion(NamedTuple):
-    """A pending question of any machine, in the order of the fields of a pending approval."""
+    """A pending question of any machine; the fields are in the order of `PendingApproval`."""
 
     id: str
     workspace: str
@@ -87,8 +87,8 @@ class ServerQuestion(NamedTuple):
 
 
 class _Publication:
-    """A question on its way into the database: whoever asks may be cancelled before it is there, and
-    then it is closed as soon as it is.
+    """A question that is being published. If the asking task is cancelled before the question is in
+    the database, the question is closed as soon as it is there.
     """
 
     def __init__(self) -> None:
@@ -105,11 +105,11 @@ class ServerApprover:
         self._url = url
         self._asker = asker
         self._now_ns = now_ns
-        # Of the open questions, by their bindings.
+        # The slots of the open questions, by their bindings.
         self._slots: dict[str, ServerSlot] = {}
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """Publish the question and wait for its answer; it is closed however this ends."""
+        """Publish the question and wait for its answer; the question is always closed."""
         return await self._wait(
             request, lambda said: Reply.from_dict(said, request.binding, self._asker.via)
         )
@@ -123,7 +123,7 @@ class ServerApprover:
     def close_question(
         self, request: ApprovalRequest | QuestionRequest, reply: Reply | QuestionReply
     ) -> Reply | QuestionReply | None:
-        """Close a question with an answer that was given elsewhere; returns an earlier one."""
+        """Close a question with an answer that was given elsewhere; return an earlier answer."""
         slot = self._slots.get(request.binding)
         if slot is None:
             return None
@@ -147,11 +147,11 @@ class ServerApprover:
     ) -> T:
         publication = _Publication()
         try:
-            # First: an answer that comes at once is announced at once.
+            # Listen first: an immediate answer is announced immediately.
             listener = await to_thread.run_sync(self._listen, publication)
             slot = await to_thread.run_sync(self._publish, request, publication)
             self._slots[request.binding] = slot
-            while (said := await to_thread.run_sync(self._look, slot)) is None:
+            while (said := await to_thread.run_sync(self._poll_answer, slot)) is None:
                 await to_thread.run_sync(listener.wait, _LOOK_S)
             return parse(said)
         finally:
@@ -163,7 +163,7 @@ class ServerApprover:
         listener = ChannelListener(self._url, CHANNEL)
         with publication.lock:
             if publication.closed:
-                # Nobody waits for this any more.
+                # The task that waited was cancelled.
                 listener.close()
             publication.listener = listener
         return listener
@@ -173,7 +173,7 @@ class ServerApprover:
     ) -> ServerSlot:
         with publication.lock:
             if publication.closed:
-                # Nobody waits for this any more.
+                # The task that waited was cancelled.
                 return ServerSlot(self._url, "")
             publication.slot = self._insert(request)
             return publication.slot
@@ -181,10 +181,10 @@ class ServerApprover:
     def _insert(self, request: ApprovalRequest | QuestionRequest) -> ServerSlot:
         values = (*self._asker[:2], self._now_ns(), json.dumps(request.to_dict()))
         number = 1
-        with _connected(self._url) as db:
+        with _connection(self._url) as db:
             db.execute("DELETE FROM questions WHERE answered_ns < ?", (time.time_ns() - _KEEP_NS,))
             while True:
-                # An equal call of another process has an equal binding, and a name of its own.
+                # An equal call of another process has an equal binding, but its own name.
                 name = request.binding[:_SHOWN] + (f"-{number}" if number > 1 else "")
                 done = db.execute(
                     "INSERT INTO questions (id, workspace, owner, asked_ns, request)"
@@ -196,12 +196,12 @@ class ServerApprover:
                     return ServerSlot(self._url, name)
                 number += 1
 
-    def _look(self, slot: ServerSlot) -> Mapping[str, Any] | None:
+    def _poll_answer(self, slot: ServerSlot) -> Mapping[str, Any] | None:
         try:
-            with _connected(self._url) as db:
+            with _connection(self._url) as db:
                 return _read_answer(db, slot.id)
         except LostConnection:
-            # The question is in the database; the server may come back.
+            # The question is in the database, and the server may become reachable again.
             return None
 
     def _close(self, publication: _Publication) -> None:
@@ -211,22 +211,22 @@ class ServerApprover:
                 publication.listener.close()
         if slot is None:
             return
-        with contextlib.suppress(LostConnection), _connected(self._url) as db:
+        with contextlib.suppress(LostConnection), _connection(self._url) as db:
             db.execute("DELETE FROM questions WHERE id = ? AND answer IS NULL", (slot.id,))
             db.execute("UPDATE questions SET request = '' WHERE id = ?", (slot.id,))
             db.run(f"NOTIFY {CHANNEL}")
 
 
 def list_questions(url: str, is_alive: Callable[[str], bool]) -> list[ServerQuestion]:
-    """The open questions of all machines, oldest first; not those of processes that have ended."""
-    with _connected(url) as db:
+    """Return the open questions of all machines, oldest first; only those of living processes."""
+    with _connection(url) as db:
         found = db.execute(
             "SELECT id, workspace, asked_ns, request, owner FROM questions"
             " WHERE answer IS NULL ORDER BY asked_ns, id"
         ).fetchall()
     questions = []
     for name, workspace, asked_ns, request, owner in found:
-        # One of another version cannot be shown, and so not answered either.
+        # A question of another version cannot be shown, and therefore not answered.
         with contextlib.suppress(ValueError, KeyError, TypeError):
             if is_alive(owner):
                 slot = ServerSlot(url, name)
@@ -235,10 +235,10 @@ def list_questions(url: str, is_alive: Callable[[str], bool]) -> list[ServerQues
 
 
 def remove_closed_questions(url: str, workspace: str, is_alive: Callable[[str], bool]) -> None:
-    """Remove the questions of a workspace whose processes have ended, and the answers of questions
-    that are closed: who answers these too late is told that they are no longer asked.
+    """Remove the questions of a workspace whose processes have ended, and the answers of closed
+    questions. Later answers to these are refused, because the question is no longer asked.
     """
-    with _connected(url) as db:
+    with _connection(url) as db:
         asked = "SELECT id, owner FROM questions WHERE workspace = ? AND request <> ''"
         found = db.execute(asked, (workspace,)).fetchall()
         left = [(name,) for name, owner in found if not is_alive(owner)]
@@ -257,13 +257,13 @@ def _decode(text: str) -> ApprovalRequest | QuestionRequest:
 def _read_answer(db: PostgresConnection, name: str) -> Mapping[str, Any] | None:
     found = db.execute("SELECT answer FROM questions WHERE id = ?", (name,)).fetchone()
     if found is None:
-        # Somebody removed the question: nobody can answer it any more.
+        # The question was removed; it can no longer be answered.
         return {}
     return None if found[0] is None else json.loads(found[0])
 
 
 @contextlib.contextmanager
-def _connected(url: str) -> Iterator[PostgresConnection]:
+def _connection(url: str) -> Iterator[PostgresConnection]:
     connection = PostgresConnection(url, timeout_s=_TIMEOUT_S)
     try:
         upgrade(connection)

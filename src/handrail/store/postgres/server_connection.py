@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from handrail.store.sql import SqlCursor
 
-# A server that has gone without a word is noticed after about so long.
+# The time after which a server that disappeared without closing the connection is noticed.
 _SILENCE_S: Final = 15
 _KEEPALIVE: Final = {
     "keepalives": 1,
@@ -28,8 +28,8 @@ _KEEPALIVE: Final = {
 
 
 class PostgresConnection:
-    """Runs statements that are written for SQLite. Errors are raised as `store_unavailable`, that
-    of a lost connection as `LostConnection`.
+    """Runs statements that are written for SQLite. Errors are raised as `store_unavailable`, a lost
+    connection as `LostConnection`.
     """
 
     def __init__(self, url: str, *, timeout_s: float) -> None:
@@ -51,7 +51,7 @@ class PostgresConnection:
         return cursor
 
     def run(self, script: str) -> SqlCursor:
-        """Run statements of PostgreSQL's own, without parameters."""
+        """Run statements in PostgreSQL's own syntax, without parameters."""
         return self._run(script, None)
 
     @property
@@ -67,7 +67,7 @@ class PostgresConnection:
         return self.is_open and status != idle
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with contextlib.suppress(self._driver.Error):
             self.connection.close()
 
@@ -97,7 +97,7 @@ class PostgresConnection:
         try:
             given = self._driver.conninfo.conninfo_to_dict(url)
         except self._driver.Error:
-            # The error repeats the URL, which may contain a password.
+            # The error contains the URL, which may contain a password.
             problem = unavailable_problem(
                 self.location, "its URL cannot be read", "check the URL", retryable=False
             )
@@ -114,7 +114,7 @@ class PostgresConnection:
         return connection
 
     def _refusal(self, error: psycopg.Error, given: Any) -> Exception:
-        """Why there is no connection, in the words of the server where it said any."""
+        """Return why there is no connection, with the server's own reason if there is one."""
         said = str(error).strip().splitlines()
         text = said[-1] if said else ""
         for name in ("password", "sslpassword"):
@@ -133,7 +133,7 @@ class PostgresConnection:
 
 
 def load_driver(location: str) -> Any:
-    """psycopg; raises `store_unavailable` if it is not installed."""
+    """Import psycopg; raises `store_unavailable` if it is not installed."""
     try:
         import psycopg
     except ImportError as error:

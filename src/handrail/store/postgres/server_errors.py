@@ -1,4 +1,4 @@
-"""What is reported when a store on PostgreSQL cannot do its work. No message contains a password."""
+"""Reports errors of a store on PostgreSQL. No message contains a password."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORBIDDEN: Final = (
     "use a role that has the privilege, or grant it (see the page about stores)",
 )
 _READ_ONLY: Final = ("it is read-only", "connect to the primary server, not to a standby")
-# By the beginning of SQLSTATE: what happened, what to do.
+# By the beginning of SQLSTATE: what happened, and what to do.
 _REASONS: Final = {
     "55P03": _LOCKED,
     "57014": _LOCKED,
@@ -46,11 +46,11 @@ _REASONS: Final = {
 
 
 class LostConnection(ProblemRaised):
-    """The connection ended. What was not committed is undone by the server."""
+    """The connection ended. The server rolls back what was not committed."""
 
 
 def explain_error(error: psycopg.Error, location: str) -> Problem:
-    """The Problem for an error that the server or its connection reported."""
+    """Return the Problem for an error that the server or its connection reported."""
     state = error.sqlstate or ""
     found = [known for begin, known in _REASONS.items() if state.startswith(begin)]
     if found:
@@ -64,7 +64,7 @@ def explain_error(error: psycopg.Error, location: str) -> Problem:
 
 
 def lost_connection(location: str, said: str | None = None) -> LostConnection:
-    """The exception for a connection that ended."""
+    """Return the exception for a connection that ended."""
     reason, hint = _CONNECTION
     problem = unavailable_problem(location, f"{reason} ({said})" if said else reason, hint)
     return LostConnection(problem.code, problem.message, hint=problem.hint, retryable=True)

@@ -1,1 +1,1 @@
-"""What is read from and written to the tables, one module per kind of record."""
+"""Reads and writes the tables, one module per kind of record."""

@@ -1,6 +1,6 @@
-"""The SQL that reads calls and sessions from the rows, and claims ids of calls.
+"""The SQL that reads calls and sessions from the rows, and claims the ids of calls.
 
-Claims run inside the caller's write transaction, so that of several processes one comes first.
+Claims run inside the caller's write transaction, so that one of several processes is first.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from handrail.core.ports.records import CallClaim, CallRecord, SessionRecord
 from handrail.store.records.contents import expand_body
 from handrail.store.sql import SqlConnection
 
-# What stands for a payload that was purged.
+# Shown in place of a payload that was purged.
 PURGED: Final[Mapping[str, Any]] = {"purged": True}
-# A limit that leaves nothing out.
+# A limit that returns everything.
 ALL: Final = 2**62
 
 
 def find_completed(db: SqlConnection, session: str, call_id: str) -> CallRecord | None:
-    """The last completed call of this id in the session.
+    """Return the last completed call of this id in the session.
 
-    The last, because a call that was cancelled away before it changed anything is on record
-    as completed too, and its id may be used again. One that a crash ended before it changed
-    anything does not count: it has no result, and may be made again.
+    The last one, because a call that was cancelled before it changed anything is recorded as
+    completed too, and its id may be used again. A call that a crash ended before it changed
+    anything does not count: it has no result and may be repeated.
     """
     found = None
     for record in _attempts(db, session, call_id, 0):
@@ -35,21 +35,21 @@ def find_completed(db: SqlConnection, session: str, call_id: str) -> CallRecord 
     return found
 
 
-# The agent of a call stands in the payload of its request. Which payloads contain its name is asked
-# first; that it is the agent's, and not another text, is looked at afterwards.
+# The agent of a call is in the payload of its request. The query finds payloads that contain the
+# name; whether the name is that of the agent is checked afterwards.
 _BY_AGENT: Final = "(SELECT instr(body, ?) > 0 FROM payloads WHERE row = rows.id)"
 
-# With the values of `conversation_values`.
+# Takes the values of `conversation_values`.
 OF_CONVERSATION: Final = "({0}session = ? OR instr({0}call_id, ?) = 1)"
 
 
 def conversation_values(conversation: str) -> tuple[str, str]:
-    """The session of the same name, and what the ids of the calls of a conversation begin with."""
+    """Return the session of the same name, and the prefix of the ids of a conversation's calls."""
     return conversation, f"{call_owner(conversation)}."
 
 
 def optional_values(given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """The values of clauses with one place each; none where the value is None."""
+    """Return the values for clauses with one parameter each; none where the value is None."""
     return {clause: () if value is None else (value,) for clause, value in given.items()}
 
 
@@ -63,8 +63,8 @@ def list_calls(
     agent: str | None = None,
     conversation: str | None = None,
 ) -> list[CallRecord]:
-    """Calls by the time they were requested, newest first. Those of a `conversation` are in any
-    session; those of the session of the same name belong to it.
+    """Return calls by the time they were requested, newest first. The calls of a `conversation` are
+    in any session; all calls of the session of the same name belong to it.
     """
     wanted = {
         _BY_AGENT: () if agent is None else (_agent_text(agent),),
@@ -92,23 +92,23 @@ def list_calls(
 
 
 def _agent_text(agent: str) -> str:
-    """What a payload of the agent contains. Of other names than ASCII there are two spellings."""
+    """The text that a payload of the agent contains. A name that is not ASCII has two spellings."""
     return f'"agent":{json.dumps(agent)}' if agent.isascii() else '"agent":'
 
 
 def load_payload(db: SqlConnection, row: int) -> Mapping[str, Any]:
-    """All that one row says, or that it was purged."""
+    """Return the payload of one row, or a note that it was purged."""
     return decode_call(load_body(db, row))
 
 
 def load_body(db: SqlConnection, row: int) -> str | None:
-    """The payload of a row as JSON; None if it was purged."""
+    """Return the payload of a row as JSON; None if it was purged."""
     found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
     return None if found is None else expand_body(db, found[0])
 
 
 def find_attempt(db: SqlConnection, session: str, call_id: str, seq: int) -> CallRecord:
-    """The call that a row belongs to: from the request before it to the next."""
+    """The call that a row belongs to: from the request before the row to the next request."""
     start = db.execute(
         "SELECT max(seq) FROM rows WHERE session = ? AND call_id = ? AND kind = 'requested'"
         " AND seq < ?",
@@ -118,7 +118,7 @@ def find_attempt(db: SqlConnection, session: str, call_id: str, seq: int) -> Cal
 
 
 def list_sessions(db: SqlConnection, limit: int) -> list[SessionRecord]:
-    """Sessions by their latest opening, newest first."""
+    """Return sessions by their latest opening, newest first."""
     found = db.execute(
         "SELECT s.id, s.ordinal, s.opened_ns, s.closed_ns,"
         " (SELECT coalesce(max(seq), 0) FROM rows WHERE session = s.id), l.info"
@@ -134,13 +134,13 @@ def list_sessions(db: SqlConnection, limit: int) -> list[SessionRecord]:
 
 
 def is_recorded(db: SqlConnection, session: str) -> bool:
-    """Whether a session of this name was ever opened."""
+    """Return whether a session of this name was ever opened."""
     found = db.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
     return found.fetchone() is not None
 
 
 def load_state(db: SqlConnection, session: str) -> dict[str, Any]:
-    """What was saved with a session, by key."""
+    """Return what was saved with a session, by key."""
     found = db.execute("SELECT key, value FROM session_state WHERE session = ?", (session,))
     return {key: json.loads(value) for key, value in found}
 
@@ -160,7 +160,7 @@ def load_parts(db: SqlConnection, session: str, name: str, after_seq: int) -> tu
 def _attempts(
     db: SqlConnection, session: str, call_id: str, first_seq: int
 ) -> Iterator[CallRecord]:
-    """The calls of one id, oldest first; each reaches from its request to the next one."""
+    """Return the calls of one id, oldest first; each extends from its request to the next one."""
     rows = db.execute(
         "SELECT kind, turn, at_ns, body FROM rows LEFT JOIN payloads ON payloads.row = rows.id"
         " WHERE session = ? AND call_id = ? AND seq >= ? ORDER BY seq",
@@ -197,15 +197,15 @@ def _record(
 def decode_call(
     body: str | None, trim: Callable[[dict[str, Any]], Any] | None = None
 ) -> Mapping[str, Any]:
-    """What a payload says; one that is gone or unreadable says that. `trim` makes less of each
-    object as soon as it is read, so that what is not wanted never adds up.
+    """Decode a payload; a missing or unreadable one is replaced by a note. `trim` reduces each
+    object as soon as it is read, so that unneeded data does not accumulate.
     """
     if body is None:
         return PURGED
     try:
         payload = json.loads(body, object_hook=trim)
     except ValueError as error:
-        # Somebody has edited it; `verify` names the row, and the list stays readable.
+        # The payload was edited by hand; `verify` names the row, and the list stays readable.
         return {"unreadable": str(error)}
     return payload if isinstance(payload, dict) else {"value": payload}
 
@@ -213,9 +213,9 @@ def decode_call(
 def claim_call_id(
     db: SqlConnection, session: str, call_id: str, fingerprint: str, owner: str, at_ns: int
 ) -> CallClaim | None:
-    """Take the id if nobody has; None if it is taken by this, else who has it."""
-    # An id without a claim can be on record all the same: older stores had none, and the
-    # ids that we make ourselves need none.
+    """Claim the id if it is free; return None on success, else the present claim."""
+    # An id without a claim may be recorded anyway: older stores had no claims, and ids that
+    # Handrail generates need none.
     done = db.execute(
         "INSERT INTO claims (session, call_id, fingerprint, owner, at_ns)"
         " SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM rows"
@@ -233,7 +233,7 @@ def claim_call_id(
 
 
 def take_over_claim(db: SqlConnection, session: str, call_id: str, dead: str, owner: str) -> bool:
-    """Give the id to another owner, unless it has changed hands meanwhile."""
+    """Give the id to another owner, unless the owner has changed meanwhile."""
     done = db.execute(
         "UPDATE claims SET owner = ? WHERE session = ? AND call_id = ? AND owner = ?",
         (owner, session, call_id, dead),

@@ -1,7 +1,7 @@
-"""What the payloads of repeated calls have in common, stored once and compressed.
+"""Stores what the payloads of repeated calls have in common once, and compressed.
 
-The payload of a completed call begins with its result; times and effects come behind. A long
-beginning is replaced by a number between two control characters, which JSON never contains.
+The payload of a completed call begins with its result; times and effects follow. A long beginning
+is replaced by a number between two control characters, which JSON never contains.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from handrail.store.sql import SqlConnection
 
 # The schema version since which there are contents.
 CONTENTS: Final = 9
-# Shorter beginnings cost less in the payload itself.
+# Shorter beginnings take less space in the payload itself.
 _SHORTEST: Final = 512
-# What follows differs from call to call. In a JSON string the quotes would be escaped.
+# Everything after this differs from call to call. Inside a JSON string the quotes would be escaped.
 _SEAM: Final = ',"meta":{'
 _LEVEL: Final = 1
 _MARK: Final = "\x01"
@@ -61,8 +61,8 @@ def store_contents(
 
 
 def expand_body(db: SqlConnection, body: str | None) -> str | None:
-    """The whole payload. If its beginning is missing or damaged, the number stays, which is no
-    JSON and matches no hash.
+    """Return the whole payload. If its beginning is missing or damaged, the number stays, which is
+    not JSON and matches no hash.
     """
     number = _NUMBER.match(body) if isinstance(body, str) and body.startswith(_MARK) else None
     if body is None or number is None:
@@ -78,8 +78,8 @@ def expand_body(db: SqlConnection, body: str | None) -> str | None:
 def count_content_bytes(
     db: SqlConnection, rows: str | None = None, values: Sequence[object] = ()
 ) -> int:
-    """The stored bytes of all texts, or of those that only the rows of a query need; 0 in a store
-    of an older version.
+    """Return the stored bytes of all texts, or of those that only the rows of a query need; 0 in a
+    store of an older version.
     """
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'content_uses'").fetchone():
         return 0
@@ -97,8 +97,8 @@ def drop_unused_contents(db: SqlConnection) -> None:
 
 
 def find_content_break(db: SqlConnection) -> str | None:
-    """Describes a text that does not match its hash or that no payload needs, or a payload whose
-    number is not that of its use.
+    """Describe a text that does not match its hash or that no payload needs, or a payload whose
+    number differs from that of its use.
     """
     for number, own, body in db.execute("SELECT id, hash, body FROM contents"):
         if _hash_compressed(body) != own:
@@ -118,7 +118,7 @@ def _hash_compressed(body: object) -> bytes | None:
 
 
 def _store(db: SqlConnection, texts: set[str]) -> dict[str, int]:
-    """The number of each text; texts that are new are stored."""
+    """Return the number of each text; new texts are stored."""
     hashes = {hashlib.sha256(text.encode()).digest(): text for text in texts}
     known = dict(_find(db, list(hashes)))
     new = [own for own in hashes if own not in known]

@@ -1,5 +1,5 @@
-"""What belongs to conversations in the store: their own values, the conversations of their subagents,
-what is kept of these, and to-do lists that no other conversation uses.
+"""What belongs to conversations in the store: their own values, the conversations of their
+subagents and the values kept of these, and to-do lists that no other conversation uses.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from handrail.core.call import call_owner
+from handrail.core.call import call_owner, is_owned
 from handrail.core.ports.records import CONVERSATION_PREFIX, LEASE_KEY, SUBAGENT_PREFIX
 from handrail.core.ports.todos import TODOS_KEY
 from handrail.store.sql import SqlConnection
 
-# The value of a deleted key: JSON inside a JSON string, and for to-do lists, which are JSON.
+# The value of a deleted key. Conversations store JSON inside a JSON string, to-do lists store JSON.
 _DELETED: Final = '"null"'
 _NO_LIST: Final = "null"
-# The keys of messages begin with a digit; a colon is what follows the digits.
+# The keys of messages begin with a digit; the colon is the character after the digits.
 _BEGINNING: Final = """
     SELECT session, key, value FROM session_state
     WHERE instr({0}, ?) = 1 AND NOT (key >= '0' AND key < ':')
@@ -25,19 +25,19 @@ _HOLDERS: Final = "SELECT session, owner FROM claims WHERE instr(session, ?) = 1
 
 
 class ConversationParts(NamedTuple):
-    """`values` are what deletes them, by session and key. The ids of calls begin with one of the
-    `owners` and a dot.
+    """The parts of conversations. `values` replace the stored ones and thereby delete them, by
+    session and key. The ids of calls begin with one of the `owners` and a dot.
     """
 
     values: Mapping[tuple[str, str], str]
     owners: frozenset[str]
 
     def has_call(self, call_id: str) -> bool:
-        """Whether a call was made in one of the conversations; those of subagents have dots in their
-        names.
+        """Return whether a call was made in one of the conversations; the names of subagents'
+        conversations contain dots.
         """
         dots = (at for at, char in enumerate(call_id) if char == ".")
-        return any(call_id[:at] in self.owners for at in dots)
+        return any(call_id[:at] in self.owners and is_owned(call_id, call_id[:at]) for at in dots)
 
 
 class _KeptSubagent(NamedTuple):
@@ -76,8 +76,8 @@ class ConversationIndex:
         self._holders = {name.removeprefix(CONVERSATION_PREFIX): owner for name, owner in held}
 
     def find_old(self, before_ns: int) -> list[str]:
-        """The conversations whose last task began before then, oldest first: those of main agents, and
-        those of subagents that a program has started without one.
+        """Return the conversations whose last task began before a time, oldest first: those of main
+        agents, and those of subagents that a program started without one.
         """
         programs = {one.conversation for one in self._agents if not one.parent}
         ages = {
@@ -88,7 +88,7 @@ class ConversationIndex:
         return sorted((one for one, at in ages.items() if at < before_ns), key=ages.__getitem__)
 
     def find_parts(self, conversations: Collection[str]) -> ConversationParts:
-        """What belongs to conversations, and to no other one."""
+        """Return what belongs to these conversations and to no other one."""
         sessions = {name: used for name, used in self._sessions.items() if not self._is_below(name)}
         alone = set(conversations)
         for name in conversations:
@@ -105,24 +105,25 @@ class ConversationIndex:
         for (session,) in self._db.execute(listed, (TODOS_KEY,)).fetchall():
             if session in alone:
                 values[session, TODOS_KEY] = _NO_LIST
-        owners = (one if self._is_below(one) else call_owner(one) for one in found)
-        return ConversationParts(values, frozenset(owners))
+        owners = {call_owner(one) for one in found if not self._is_below(one)}
+        # Earlier versions began the ids of all conversations with their names.
+        return ConversationParts(values, frozenset(owners | found))
 
     def find_holder(self, conversation: str, may_run: Callable[[str], bool]) -> str | None:
-        """The process that works in a conversation or in one of its subagents; None if none does."""
+        """Return the process that works in a conversation or its subagents; None if none does."""
         names, _ = self._find_below({conversation}, set())
         owners = (self._holders.get(name, "") for name in sorted(names))
         return next((one for one in owners if one and may_run(one)), None)
 
     def _is_below(self, conversation: str) -> bool:
-        """Whether a conversation is that of a subagent."""
+        """Return whether a conversation is that of a subagent."""
         return "parent" in self._states.get(conversation, {})
 
     def _find_below(
         self, conversations: set[str], sessions: set[str]
     ) -> tuple[set[str], list[_KeptSubagent]]:
-        """The conversations with those below them, and their subagents: those that one of them has
-        started, or a program in one of the sessions.
+        """Return the conversations including those of subagents, and the subagents: those that one
+        of the conversations has started, or a program in one of the sessions.
         """
         found, below = set(conversations), dict[_KeptSubagent, None]()
         waiting = True
@@ -143,8 +144,8 @@ class ConversationIndex:
         return found, list(below)
 
     def _decoded(self, column: str, prefix: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        """The values of conversations or of subagents, which are JSON inside a JSON string; without
-        deleted ones and messages.
+        """Return the values of conversations or of subagents, which are JSON inside a JSON string,
+        without deleted ones and messages.
         """
         rows = self._db.execute(_BEGINNING.format(column), (prefix,)).fetchall()
         for session, key, value in rows:

@@ -13,7 +13,7 @@ from handrail.store.sql import SqlConnection
 _NAMES: Final = """
     SELECT session FROM session_state WHERE substr(session, 1, ?) = ? AND key = 'state'
 """
-# The keys of messages begin with a digit; a colon is what follows the digits.
+# The keys of messages begin with a digit; the colon is the character after the digits.
 _RESPONSES: Final = """
     SELECT key, value FROM session_state WHERE session = ? AND key >= '0' AND key < ':'
     AND instr(value, 'assistant') > 0 ORDER BY key
@@ -29,10 +29,10 @@ _OTHERS: Final = """
 
 class ConversationSummary(NamedTuple):
     """A conversation as lists show it. `began_ns` is when its session began, `at_ns` when its last
-    task did. `turns` counts the responses of the model; the number of the last one is `last_turn`,
-    which is larger if calls of the user came between them. `files_changed` is counted from the
-    changes on record, by those who show it. `state` is "unfinished", "done", or "new" for a fork or an
-    import that was not given a task yet.
+    task began. `turns` counts the responses of the model; `last_turn` is the number of the last
+    one, which is larger if calls of the user came between them. Callers that show `files_changed`
+    count it from the recorded changes. `state` is "unfinished", "done", or "new" for a fork or an
+    import without a task yet.
     """
 
     session: str
@@ -50,9 +50,9 @@ class ConversationSummary(NamedTuple):
 def list_conversations(db: SqlConnection) -> list[ConversationSummary]:
     """The conversations of the record, newest first."""
     names = db.execute(_NAMES, (len(CONVERSATION_PREFIX), CONVERSATION_PREFIX))
-    # Of a deleted conversation nothing is left but its name.
+    # Only the name of a deleted conversation is left.
     states = {name: _value(db, name, "state") for (name,) in names.fetchall()}
-    # That of a subagent is a part of another one.
+    # The conversation of a subagent is part of another one.
     found = [
         _summary(db, name) for name, state in states.items() if state and "parent" not in state
     ]
@@ -67,8 +67,8 @@ def is_conversation(db: SqlConnection, session: str) -> bool:
 def load_conversation_values(
     db: SqlConnection, session: str, newest: int | None = None
 ) -> dict[str, str]:
-    """What was saved of a conversation, by key; `decode_conversation` reads it. Of the messages
-    only the newest ones, if their number is given.
+    """Return what was saved of a conversation, by key, for `decode_conversation`; only the newest
+    messages if `newest` is given.
     """
     name = CONVERSATION_PREFIX + session
     if newest is None:
@@ -80,7 +80,7 @@ def load_conversation_values(
 
 def _summary(db: SqlConnection, name: str) -> ConversationSummary:
     state, setup = _value(db, name, "state"), _value(db, name, "setup")
-    # Entries that a rewind has cut off stay in the record.
+    # Entries that a rewind removed stay in the record.
     cuts = state.get("cuts", ())
     rows = ((int(key), _decode(value)) for key, value in db.execute(_RESPONSES, (name,)))
     turns = {
@@ -93,7 +93,7 @@ def _summary(db: SqlConnection, name: str) -> ConversationSummary:
     opened = db.execute("SELECT opened_ns FROM sessions WHERE id = ?", (session,)).fetchone()
     return ConversationSummary(
         session,
-        str(state.get("title", "")),
+        _first_line(str(state.get("title", ""))),
         at_ns,
         str(state.get("model") or setup.get("model", "")),
         len(turns),
@@ -102,6 +102,11 @@ def _summary(db: SqlConnection, name: str) -> ConversationSummary:
         last_turn=max(turns, default=0),
         state=_work_state(state),
     )
+
+
+def _first_line(title: str) -> str:
+    """The title of a task; earlier versions kept the beginning of all lines."""
+    return next(iter(title.splitlines()), "").strip()
 
 
 def _work_state(state: Mapping[str, Any]) -> str:
@@ -118,6 +123,6 @@ def _value(db: SqlConnection, name: str, key: str) -> dict[str, Any]:
 
 
 def _decode(value: str) -> dict[str, Any]:
-    """A value is JSON inside a JSON string."""
+    """Decode a value, which is JSON inside a JSON string."""
     decoded = json.loads(json.loads(value))
     return decoded if isinstance(decoded, dict) else {}

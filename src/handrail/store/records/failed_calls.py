@@ -1,20 +1,19 @@
-"""The SQL of failed calls. Arguments and errors go in without secrets that show by their shape.
+"""The SQL of failed calls. Arguments and errors are stored without secrets that are recognisable by
+their form.
 
-Runs inside the caller's write transaction, so that of several processes one comes first.
+It runs inside the caller's write transaction, so that one of several processes is first.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.store.chain.encoding import encode_json, redact, storable
-from handrail.store.opening import open_database
+from handrail.store.opening import BUSY_TIMEOUT_S, maintained_database
 from handrail.store.sql import SqlConnection
-from handrail.store.sqlite.errors import explain_error, problem_error
 
 if TYPE_CHECKING:
     from handrail.core.failed_calls import (
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
         NewFailedCall,
     )
 
-# So many wait at most; beyond that the oldest goes. The record has the call all the same.
+# The number of failed calls that are kept; beyond it the oldest is dropped. The record contains the
+# call in any case.
 MOST_PENDING: Final = 1_000
 KEPT_NS: Final = 7 * 86_400 * 10**9
 
@@ -36,7 +36,7 @@ _OVER: Final = "state IN ('resolved', 'abandoned') AND changed_ns < ?"
 
 
 def insert_failed_call(db: SqlConnection, call: NewFailedCall, at_ns: int) -> None:
-    """Write it down, or count one more failure of the same call that waits already."""
+    """Record a failed call, or count one more failure of an equal call that is waiting already."""
     arguments, redacted = _without_secrets(call.arguments)
     error, _ = _without_secrets(call.error)
     session, workspace = storable(call.session), storable(call.workspace)
@@ -64,14 +64,14 @@ def insert_failed_call(db: SqlConnection, call: NewFailedCall, at_ns: int) -> No
 
 
 def list_failed_calls(db: SqlConnection, state: FailedCallState | None) -> list[FailedCall]:
-    """All, or those in one state, oldest first."""
+    """Return all failed calls, or those in one state, oldest first."""
     where, values = ("", ()) if state is None else (" WHERE state = ?", (state.value,))
     query = f"SELECT {_COLUMNS} FROM dead_letters{where} ORDER BY id"  # noqa: S608 - our columns
     return [_failed_call(row) for row in db.execute(query, values)]
 
 
 def find_failed_call(db: SqlConnection, id: int) -> FailedCall | None:
-    """One of them, None if there is none of that number."""
+    """Return one failed call; None if there is none of that number."""
     query = f"SELECT {_COLUMNS} FROM dead_letters WHERE id = ?"  # noqa: S608 - our columns
     row = db.execute(query, (id,)).fetchone()
     return None if row is None else _failed_call(row)
@@ -80,7 +80,7 @@ def find_failed_call(db: SqlConnection, id: int) -> FailedCall | None:
 def set_failed_call_state(
     db: SqlConnection, seen: FailedCall, to: FailedCallChange, at_ns: int
 ) -> bool:
-    """Change its state, unless somebody else did since it was seen."""
+    """Change the state of a failed call, unless it was changed since it was read."""
     error = None if to.error is None else _without_secrets(to.error)[0]
     done = db.execute(
         "UPDATE dead_letters SET state = ?, owner = ?, error = coalesce(?, error),"
@@ -91,24 +91,19 @@ def set_failed_call_state(
     return done.rowcount == 1
 
 
-def purge_failed_calls(location: str | Path, *, now_ns: int, busy_timeout_s: float = 5.0) -> int:
-    """Drop for good what was resolved or abandoned more than seven days ago; how many."""
-    database = open_database(location, busy_timeout_s=busy_timeout_s)
-    try:
+def purge_failed_calls(location: str | Path, *, now_ns: int) -> int:
+    """Delete failed calls resolved or abandoned over seven days ago; return their number."""
+    with maintained_database(location) as database:
         database.erase_deleted()
-        with database.writing("process", busy_timeout_s) as db:
+        with database.writing("process", BUSY_TIMEOUT_S) as db:
             return db.execute(
                 f"DELETE FROM dead_letters WHERE {_OVER}",  # noqa: S608 - our clause
                 (now_ns - KEPT_NS,),
             ).rowcount
-    except sqlite3.Error as error:
-        raise problem_error(explain_error(error, database.location)) from error
-    finally:
-        database.close()
 
 
 def count_expired(db: SqlConnection, *, now_ns: int) -> int:
-    """How many `purge_failed_calls` would drop; none where a store is too old to have any."""
+    """Return how many calls `purge_failed_calls` would delete; 0 in a store too old for any."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'dead_letters'").fetchone():
         return 0
     query = f"SELECT count(*) FROM dead_letters WHERE {_OVER}"  # noqa: S608 - our clause

@@ -1,5 +1,5 @@
-"""The SQL of leases. Changes run inside the caller's write transaction, so that of several
-processes one comes first.
+"""The SQL of leases. Changes run inside the caller's write transaction, so that one of several
+processes is first.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def acquire_leases(
         if other is not None:
             denied.append((glob, other))
             continue
-        acquired.append(_give(db, owner, glob, now_ns + ttl_ns, process))
+        acquired.append(_insert_or_extend(db, owner, glob, now_ns + ttl_ns, process))
     return Reservation(acquired, denied)
 
 
 def release_leases(db: SqlConnection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:
-    """Delete the owner's leases with these tokens; returns the tokens that existed."""
+    """Delete the owner's leases with these tokens; return the tokens that existed."""
     return tuple(
         token
         for token in dict.fromkeys(tokens)
@@ -43,7 +43,9 @@ def release_leases(db: SqlConnection, owner: str, tokens: Sequence[str]) -> tupl
     )
 
 
-def _give(db: SqlConnection, owner: str, glob: str, until_ns: int, process: str) -> Lease:
+def _insert_or_extend(
+    db: SqlConnection, owner: str, glob: str, until_ns: int, process: str
+) -> Lease:
     own = db.execute(
         "UPDATE leases SET until_ns = CASE WHEN until_ns < ?1 THEN ?1 ELSE until_ns END,"
         " process = ?2 WHERE owner = ?3 AND glob = ?4"

@@ -1,12 +1,11 @@
-"""Taking payloads out of a store; rows and hashes stay, so the chain still holds, and a ledger
-line records which payloads went.
+"""Removes payloads from a store. Rows and hashes stay, so the chain remains valid, and a ledger
+line records which payloads were removed.
 
-What is purged is gone for good: overwritten in the file and in the write-ahead log.
+What is purged cannot be recovered: it is overwritten in the file and in the write-ahead log.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,20 +16,19 @@ from typing import Final, NamedTuple
 from handrail.store.chain.encoding import encode_json
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter
 from handrail.store.chain.ledger_notes import find_ranges
-from handrail.store.opening import measure_size, open_database
+from handrail.store.opening import BUSY_TIMEOUT_S, maintained_database, measure_size
 from handrail.store.records.calls import decode_call
 from handrail.store.records.contents import count_content_bytes, drop_unused_contents, expand_body
 from handrail.store.records.conversation_parts import ConversationIndex, ConversationParts
 from handrail.store.sql import SqlConnection
-from handrail.store.sqlite.errors import explain_error, problem_error
 
-# SQLite takes at least 999 values in a statement.
+# SQLite accepts at least 999 values in a statement.
 _ROWS_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSizes:
-    """How much a store holds; `file_bytes` counts the file and its write-ahead log."""
+    """The contents and the size of a store; `file_bytes` counts the file and its log."""
 
     sessions: int
     calls: int
@@ -42,8 +40,8 @@ class StoreSizes:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReport:
-    """What a purge did. `erased` is False while a reader keeps the old log alive: the
-    purged text can then still be found in the -wal file until the store is closed.
+    """The result of a purge. `erased` is False while a reader keeps the old log alive: the purged
+    text can then still be found in the -wal file until the store is closed.
     """
 
     payloads: int
@@ -53,8 +51,8 @@ class PurgeReport:
 
 
 class PurgedConversations(NamedTuple):
-    """The conversations that were purged, what belonged to them, and the files beside the store that
-    hold texts of their calls.
+    """The conversations that were purged, what belonged to them, and the files next to the store
+    that contain texts of their calls.
     """
 
     chosen: tuple[str, ...]
@@ -69,18 +67,17 @@ def purge_payloads(
     before_ns: int | None = None,
     session: str | None = None,
     call_id: str | None = None,
-    busy_timeout_s: float = 5.0,
+    busy_timeout_s: float = BUSY_TIMEOUT_S,
 ) -> PurgeReport:
-    """Drop the payloads of completed calls that match all that is given (at least one).
+    """Delete the payloads of completed calls that match all given conditions (at least one).
 
-    `before_ns`: requested before that time. A call without its completion is kept, as
-    recovery needs it. Blocks; safe while other processes use the store.
+    `before_ns`: requested before that time. A call without its completion is kept, because recovery
+    needs it. Blocks; safe while other processes use the store.
     """
     if before_ns is None and session is None and call_id is None:
         raise ValueError("say which payloads: before_ns, session or call_id")
     wanted = {"q.at_ns < ?": before_ns, "q.session = ?": session, "q.call_id = ?": call_id}
-    database = open_database(location, busy_timeout_s=busy_timeout_s)
-    try:
+    with maintained_database(location, busy_timeout_s) as database:
         before = database.size_bytes()
         database.erase_deleted()
         with database.writing("power", busy_timeout_s) as db:
@@ -88,10 +85,6 @@ def purge_payloads(
             _note_dropped(db, dropped)
         erased = database.shrink()
         after = database.size_bytes()
-    except sqlite3.Error as error:
-        raise problem_error(explain_error(error, database.location)) from error
-    finally:
-        database.close()
     return PurgeReport(len(dropped), before, after, erased)
 
 
@@ -99,14 +92,13 @@ def purge_conversations(
     location: str | Path,
     choose: Callable[[ConversationIndex], Collection[str]],
     *,
-    busy_timeout_s: float = 5.0,
+    busy_timeout_s: float = BUSY_TIMEOUT_S,
 ) -> PurgedConversations:
-    """Delete the messages of the chosen conversations and of their subagents, their to-do lists and the
-    payloads of their completed calls. The chain records that the values were replaced and which
-    payloads went. `choose` runs in the same transaction.
+    """Delete the messages of the chosen conversations and of their subagents, their to-do lists and
+    the payloads of their completed calls. The chain records that the values were replaced and which
+    payloads were removed. `choose` runs in the same transaction.
     """
-    database = open_database(location, busy_timeout_s=busy_timeout_s)
-    try:
+    with maintained_database(location, busy_timeout_s) as database:
         before = database.size_bytes()
         database.erase_deleted()
         with database.writing("power", busy_timeout_s) as db:
@@ -119,17 +111,13 @@ def purge_conversations(
             texts, dropped = _drop_calls(db, parts)
         erased = database.shrink() if parts.values or dropped else True
         after = database.size_bytes()
-    except sqlite3.Error as error:
-        raise problem_error(explain_error(error, database.location)) from error
-    finally:
-        database.close()
     report = PurgeReport(dropped + len(parts.values), before, after, erased)
     return PurgedConversations(chosen, parts, tuple(texts), report)
 
 
 def _drop_calls(db: SqlConnection, parts: ConversationParts) -> tuple[list[str], int]:
-    """Delete the payloads of completed calls of conversations, and their failed calls; returns the
-    files beside the store that hold texts of them, and how many payloads there were.
+    """Delete the payloads of completed calls of conversations, and their failed calls. Returns the
+    files next to the store that contain texts of them, and the number of payloads.
     """
     found = db.execute(
         "SELECT r.id, r.call_id FROM rows c"
@@ -152,7 +140,7 @@ def _drop_calls(db: SqlConnection, parts: ConversationParts) -> tuple[list[str],
 
 
 def _saved_texts(db: SqlConnection, marks: str, rows: tuple[int, ...]) -> Iterator[str]:
-    """The names of the files in which results of calls were kept that are too long for a model."""
+    """Return the names of the files that contain results too long for a model."""
     found = db.execute(
         "SELECT p.body FROM rows r JOIN payloads p ON p.row = r.id"  # noqa: S608 - marks only
         f" WHERE r.kind = 'completed' AND r.id IN ({marks})",
@@ -168,20 +156,19 @@ def _saved_texts(db: SqlConnection, marks: str, rows: tuple[int, ...]) -> Iterat
 
 
 @contextmanager
-def exclusive_access(location: str | Path, busy_timeout_s: float = 5.0) -> Iterator[SqlConnection]:
-    """The store while nobody can announce a change: what is promised now is all of it."""
-    database = open_database(location, busy_timeout_s=busy_timeout_s)
-    try:
-        with database.writing("process", busy_timeout_s) as db:
-            yield db
-    except sqlite3.Error as error:
-        raise problem_error(explain_error(error, database.location)) from error
-    finally:
-        database.close()
+def exclusive_access(location: str | Path) -> Iterator[SqlConnection]:
+    """Yield the store while no other process can announce a change, so that the set of needed
+    contents is complete.
+    """
+    with (
+        maintained_database(location) as database,
+        database.writing("process", BUSY_TIMEOUT_S) as db,
+    ):
+        yield db
 
 
 def count_payloads(db: SqlConnection, *, before_ns: int) -> tuple[int, int]:
-    """How many payloads `purge_payloads` would drop, and their bytes."""
+    """Return how many payloads `purge_payloads` would delete, and their bytes."""
     rows, values = _matching({"q.at_ns < ?": before_ns})
     count, total = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)"  # noqa: S608 - our clauses
@@ -192,9 +179,7 @@ def count_payloads(db: SqlConnection, *, before_ns: int) -> tuple[int, int]:
 
 
 def limit_purge(db: SqlConnection, before_ns: int, most: int) -> int:
-    """Return a time, at most `before_ns`, before which at most `most` calls with payloads were
-    requested.
-    """
+    """Return a time up to `before_ns` before which at most `most` calls with payloads were made."""
     later = db.execute(
         "SELECT q.at_ns FROM rows q JOIN payloads p ON p.row = q.id"
         " WHERE q.kind = 'requested' AND q.at_ns < ? ORDER BY q.at_ns LIMIT 1 OFFSET ?",
@@ -204,7 +189,7 @@ def limit_purge(db: SqlConnection, before_ns: int, most: int) -> int:
 
 
 def measure_store(db: SqlConnection, size_bytes: int) -> StoreSizes:
-    """Count what there is; `size_bytes` is what it takes on disk."""
+    """Count the contents of a store; `size_bytes` is its size on disk."""
     sessions, calls, rows = db.execute(
         "SELECT (SELECT count(*) FROM sessions),"
         " (SELECT count(*) FROM rows WHERE kind = 'requested'), (SELECT count(*) FROM rows)"
@@ -217,18 +202,18 @@ def measure_store(db: SqlConnection, size_bytes: int) -> StoreSizes:
 
 
 def measure_record(location: str, db: SqlConnection) -> StoreSizes:
-    """Count what there is in a store that is open for reading."""
+    """Count the contents of a store that is open for reading."""
     return measure_store(db, measure_size(location, db))
 
 
 def _drop(db: SqlConnection, rows: str, values: tuple[object, ...]) -> list[int]:
-    """Delete the payloads of these rows; returns the rows that had one."""
+    """Delete the payloads of these rows; return the rows that had one."""
     found = db.execute(f"DELETE FROM payloads WHERE row IN ({rows}) RETURNING row", values)  # noqa: S608 - our clauses
     return [number for (number,) in found.fetchall()]
 
 
 def _note_dropped(db: SqlConnection, numbers: list[int]) -> None:
-    """Write into the chain which rows have lost their payloads."""
+    """Record in the chain which rows have lost their payloads."""
     if numbers:
         drop_unused_contents(db)
         chain = LedgerWriter(db)
@@ -238,7 +223,7 @@ def _note_dropped(db: SqlConnection, numbers: list[int]) -> None:
 
 
 def _matching(wanted: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
-    """The query for the rows of completed calls that match these clauses, and its values."""
+    """Return the query for the rows of completed calls that match these clauses, and its values."""
     used = {clause: value for clause, value in wanted.items() if value is not None}
     where = " AND ".join(["q.kind = 'requested'", *used])
     query = (

@@ -1,6 +1,6 @@
-"""The SQL of sessions: opened and closed by whom, and which openings were never closed.
+"""The SQL of sessions: which process opened and closed them, and which openings were never closed.
 
-Runs inside the caller's write transaction.
+It runs inside the caller's write transaction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, close_sessions, open_session
 from handrail.store.sql import SqlConnection
 
-# All lines of the ledger up to this one are of openings that were closed.
+# All openings up to this line of the ledger were closed.
 CLOSED: Final = "closed"
 RECOVERED: Final = '{"recovered":true}'
 
@@ -26,7 +26,7 @@ class SessionOpening(NamedTuple):
 
 
 def read_watermark(db: SqlConnection, name: str) -> int:
-    """The number of the last row or line that need not be read again."""
+    """Return the number of the last row or line that need not be read again."""
     found = db.execute(
         "SELECT value FROM session_state WHERE session = ? AND key = ?", (NO_SESSION, name)
     ).fetchone()
@@ -41,8 +41,8 @@ def begin_session(
     owner: str,
     is_alive: IsAlive | None = None,
 ) -> bool:
-    """Write that a session is opened, and before it that openings of it by processes which have
-    died are closed; returns whether the session existed before.
+    """Record that a session is opened, after closing the openings of it by processes that have
+    died. Returns whether the session existed before.
     """
     chain = LedgerWriter(db)
     if is_alive is not None:
@@ -55,7 +55,7 @@ def begin_session(
 
 
 def end_sessions(db: SqlConnection, opened: Mapping[str, str], at_ns: int) -> None:
-    """Write that sessions are closed (session → owner)."""
+    """Record that sessions are closed (session → owner)."""
     if opened:
         chain = LedgerWriter(db)
         close_sessions(chain, opened, at_ns)
@@ -63,7 +63,7 @@ def end_sessions(db: SqlConnection, opened: Mapping[str, str], at_ns: int) -> No
 
 
 def find_openings(db: SqlConnection) -> dict[str, list[SessionOpening]]:
-    """The openings that were not closed, by session, oldest first."""
+    """Return the openings that were not closed, by session, oldest first."""
     found: dict[str, list[SessionOpening]] = {}
     for line, session, kind, owner in db.execute(
         "SELECT id, session, kind, owner FROM ledger WHERE id > ? AND session != ? ORDER BY id",
@@ -81,10 +81,10 @@ def find_openings(db: SqlConnection) -> dict[str, list[SessionOpening]]:
 
 
 def may_be_open(db: SqlConnection, opening: SessionOpening, is_alive: IsAlive) -> bool:
-    """Whether the process that opened a session may still work in it."""
+    """Return whether the process that opened a session may still work in it."""
     if opening.owner:
         return is_alive(opening.owner)
-    # Who opened it was not recorded before the ledger was part of one chain, and no process of
-    # that version can go on with the store now.
+    # Before the ledger was part of one chain, the owner was not recorded; no process of such a
+    # version can still use the store now.
     migrated = db.execute("SELECT max(id) FROM ledger WHERE kind = 'migrate'").fetchone()[0]
     return opening.line > (migrated or 0)

@@ -1,4 +1,4 @@
-"""The SQL that reads what was changed, without the contents: what undo and its history see."""
+"""The SQL that reads recorded changes without the contents, for undo and its history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.store.records.calls import (
 from handrail.store.records.contents import expand_body
 from handrail.store.sql import SqlConnection
 
-# What decides about undo; the rest of a payload (texts, output) is left on the disk.
+# The fields that decide about undo; the rest of a payload (texts, output) is not read.
 _INTENT: Final = ("tool", "owner", "run", "runs", "token", "data", "changes", "effects", "purged")
 _COMPLETED: Final = ("tool", "status", "changes", "effects", "purged")
 _LISTS: Final = ("changes", "unattributed")
@@ -36,27 +36,27 @@ _QUERY: Final = (
 
 
 class TraceFilter(NamedTuple):
-    """Which traces: all that is given must hold; `before` is a row."""
+    """Selects traces: all given conditions must hold; `before` is a row."""
 
     session: str | None = None
     call_id: str | None = None
     turn: int | None = None
     before: int | None = None
-    # Its calls in any session, and those of the session of the same name.
+    # Calls of this conversation in any session, and those of the session of the same name.
     conversation: str | None = None
 
 
 def list_traces(
     db: SqlConnection, wanted: TraceFilter | None = None, limit: int = -1
 ) -> list[Trace]:
-    """Calls that announced a change, the newest first; a negative limit means all."""
+    """Return calls that announced a change, newest first; a negative limit means all."""
     return list(iter_traces(db, wanted, limit))
 
 
 def iter_traces(
     db: SqlConnection, wanted: TraceFilter | None = None, limit: int = -1
 ) -> Iterator[Trace]:
-    """The same one after the other."""
+    """Yield what `list_traces` returns, one by one."""
     found = wanted or TraceFilter()
     talk = found.conversation
     clauses = {
@@ -83,15 +83,15 @@ def iter_traces(
             call_id,
             turn,
             at_ns,
-            _light(decode_call(intent, _trimmed), _INTENT),
+            _select_fields(decode_call(intent, _trimmed), _INTENT),
             done,
-            None if done is None else _light_completed(db, completed),
+            None if done is None else _completed_fields(db, completed),
         )
 
 
 def load_contents(db: SqlConnection, row: int) -> dict[Where, str]:
-    """The old contents in the payload of a row, by where their described changes stand."""
-    payload = decode_call(load_body(db, row), _contents_alone)
+    """Return the old contents in the payload of a row, by the position of the described change."""
+    payload = decode_call(load_body(db, row), _keep_old_content)
     effects = payload.get("effects")
     lists: dict[tuple[str, ...], Any] = {("changes",): payload.get("changes")}
     if isinstance(effects, Mapping):
@@ -105,8 +105,8 @@ def load_contents(db: SqlConnection, row: int) -> dict[Where, str]:
 
 
 def list_openings(db: SqlConnection) -> list[OpenedSession]:
-    """When sessions were opened, oldest first; the command line opens its own each time, so
-    of several alike in a row only the first is given.
+    """Return when sessions were opened, oldest first. The command line opens its own session each
+    time, so only the first of several equal ones in a row is returned.
     """
     last: dict[str, str] = {}
     found = []
@@ -120,7 +120,7 @@ def list_openings(db: SqlConnection) -> list[OpenedSession]:
 
 
 def running_owners(db: SqlConnection) -> set[str]:
-    """The processes that announced something which has not ended."""
+    """Return the processes that announced a change which has not ended."""
     found = db.execute(
         "SELECT p.body FROM rows i LEFT JOIN payloads p ON p.row = i.id WHERE i.kind = 'intent'"
         " AND NOT EXISTS (SELECT 1 FROM rows c WHERE c.session = i.session"
@@ -130,8 +130,8 @@ def running_owners(db: SqlConnection) -> set[str]:
 
 
 def promised_contents(db: SqlConnection, *, dropped_before_ns: int | None = None) -> set[str]:
-    """The hashes of old contents, kept as files, that a call on record may still ask for;
-    not counting completed calls that were requested before a time.
+    """Return the hashes of old contents, kept as files, that a recorded call may still need,
+    without completed calls that were requested before a time.
     """
     promised: set[str] = set()
     for trace in iter_traces(db):
@@ -162,29 +162,29 @@ def _blobs(described: Any) -> Iterator[str]:
             yield str(one["before_hash"])
 
 
-def _light(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _select_fields(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     light = {name: payload[name] for name in names if name in payload}
     if names is _COMPLETED and isinstance(light.get("changes"), list):
-        # That there are any is all that is asked; which ones the intent and the effects say.
+        # Only their presence matters; the intent and the effects have the details.
         light["changes"] = light["changes"][:1]
     return light
 
 
-def _light_completed(db: SqlConnection, body: str | None) -> dict[str, Any]:
-    return _light(decode_call(expand_body(db, body), _trimmed), _COMPLETED)
+def _completed_fields(db: SqlConnection, body: str | None) -> dict[str, Any]:
+    return _select_fields(decode_call(expand_body(db, body), _trimmed), _COMPLETED)
 
 
-def _contents_alone(value: dict[str, Any]) -> Any:
-    """An object of a payload as it is read: of a described change only its old content."""
+def _keep_old_content(value: dict[str, Any]) -> Any:
+    """Reduce an object of a payload while it is read to the old content of a described change."""
     if "image" not in value or "path" not in value:
         return value
     return {"before": value["before"]} if "before" in value else None
 
 
 def _trimmed(value: dict[str, Any]) -> dict[str, Any]:
-    """An object of a payload as it is read: a described change without its old content and its
-    second name, and with one text for the words that all of them share; the data of an undo
-    without the list of paths that its calls hold as well.
+    """Reduce an object of a payload while it is read: a described change loses its old content and
+    its second name and shares equal texts; the data of an undo loses the list of paths that its
+    calls contain as well.
     """
     if "image" in value and "path" in value:
         return {

@@ -1,4 +1,5 @@
-"""The SQL that finds what dead processes left: calls without an end, sessions that were not closed.
+"""The SQL that finds what dead processes left: calls without an end, and sessions that were not
+closed.
 
 Finished calls are not read again: watermarks among the store's values say up to which row all calls
 are finished.
@@ -23,10 +24,10 @@ from handrail.store.records.sessions import (
 )
 from handrail.store.sql import SqlConnection
 
-# All intents up to this row have their completion; all requests up to this row have theirs.
+# Up to these rows, all intents and all requests have their completions.
 _FINISHED: Final = "finished"
 _ANSWERED: Final = "answered"
-# A watermark is a line in the chain, so it moves in steps.
+# Moving a watermark adds a line to the chain, so it moves in steps.
 _STEP: Final = 256
 
 _INTENTS: Final = (
@@ -45,8 +46,8 @@ _REQUESTS: Final = (
 
 
 def list_unfinished(db: SqlConnection, at_ns: int) -> list[CallRecord]:
-    """Calls whose intent has no completion. Runs inside the caller's write transaction, and
-    shortens the next search.
+    """Return calls whose intent has no completion. Runs inside the caller's write transaction, and
+    moves the watermark for the next search.
     """
     intents = db.execute(_INTENTS, (read_watermark(db, _FINISHED),)).fetchall()
     if is_due(db, _FINISHED) or is_due(db, _ANSWERED):
@@ -62,13 +63,13 @@ def list_unfinished(db: SqlConnection, at_ns: int) -> list[CallRecord]:
 
 
 def find_unfinished(db: SqlConnection) -> list[CallRecord]:
-    """Calls whose intent has no completion."""
+    """Return calls whose intent has no completion."""
     intents = db.execute(_INTENTS, (read_watermark(db, _FINISHED),)).fetchall()
     return [find_attempt(db, *one[1:]) for one in intents]
 
 
 def find_open_requests(db: SqlConnection) -> list[tuple[int, OpenRequest]]:
-    """Calls that were requested and have neither an intent nor a completion, and their rows."""
+    """Return calls with a request but neither an intent nor a completion, and their rows."""
     found = db.execute(_REQUESTS, (read_watermark(db, _ANSWERED),)).fetchall()
     return [
         (row, OpenRequest(session, call_id, turn, str(decode_call(body).get("tool", "?")), owner))
@@ -78,7 +79,7 @@ def find_open_requests(db: SqlConnection) -> list[tuple[int, OpenRequest]]:
 
 
 def is_due(db: SqlConnection, name: str) -> bool:
-    """Whether it may be worth a line in the chain to move a watermark."""
+    """Return whether moving a watermark is worth a line in the chain."""
     table = "ledger" if name not in (_FINISHED, _ANSWERED) else "rows"
     last: int = db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]  # noqa: S608
     return last - read_watermark(db, name) >= _STEP
@@ -107,7 +108,7 @@ def find_abandoned(
     db: SqlConnection, is_alive: IsAlive, opened: Mapping[str, str]
 ) -> AbandonedWork:
     """See `Store.abandoned`; `opened` are the sessions (with owner) that the caller has opened
-    itself and has made no call in yet.
+    itself and in which it has made no call yet.
     """
     openings = find_openings(db)
     alive = {
@@ -117,7 +118,7 @@ def find_abandoned(
     requests = [
         request
         for _, request in find_open_requests(db)
-        if _is_over(request, alive.get(request.session, []), is_alive, opened)
+        if _has_died(request, alive.get(request.session, []), is_alive, opened)
     ]
     to_close = any(not its for its in alive.values()) or is_due(db, CLOSED)
     return AbandonedWork(requests, to_close)
@@ -141,13 +142,13 @@ def close_abandoned(db: SqlConnection, at_ns: int, is_alive: IsAlive) -> list[st
     return closed
 
 
-def _is_over(
+def _has_died(
     request: OpenRequest, alive: list[SessionOpening], is_alive: IsAlive, opened: Mapping[str, str]
 ) -> bool:
-    """Whether the process that made the request has died."""
+    """Return whether the process that made the request has died."""
     if request.owner is not None:
         return not is_alive(request.owner)
-    # Of a call without a claim the process is not known: it is one of those that had opened
-    # the session, apart from the caller's own opening just now.
+    # For a call without a claim the process is not known: it is one of those that had opened the
+    # session, apart from the caller's own opening just now.
     own = [one for one in alive if one.owner == opened.get(request.session)]
     return len(alive) == len(own[:1])

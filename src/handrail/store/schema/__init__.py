@@ -1,1 +1,1 @@
-"""The schema of the store: numbered migrations and what applies them."""
+"""The schema of the store: numbered migrations, and the code that applies them."""

@@ -1,6 +1,6 @@
-"""Brings a file to the schema this version knows: numbered steps, each in one transaction.
+"""Migrates a file to the schema of this version: numbered steps, each in one transaction.
 
-A file that is not ours, or that a newer Handrail has written, is refused untouched.
+A file that is not a Handrail store, or that a newer Handrail has written, is refused untouched.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
-# "HRai" in SQLite's header, where `file` and we can see whose database it is.
+# "HRai" in SQLite's header, which identifies the database, also for `file`.
 APPLICATION_ID: Final = 0x48526169
 
 
@@ -31,16 +31,16 @@ def list_migrations() -> list[Migration]:
 
 
 def latest_version() -> int:
-    """The version that the last migration leads to; no migration is read."""
+    """Return the version that the last migration leads to, without reading a migration."""
     return max(int(path.name[:4]) for path in Path(__file__).parent.glob("*.sql"))
 
 
 def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
-    """The file's schema version, 0 for a new one; raises if it is not ours or too new."""
-    with _one_moment(db):
+    """Return the file's schema version, 0 for a new file; raises if it is foreign or too new."""
+    with _consistent_read(db):
         application = db.execute("PRAGMA application_id").fetchone()[0]
         version: int = db.execute("PRAGMA user_version").fetchone()[0]
-        # Reads the schema in any case, so that damage there is met now and not in a call.
+        # Reads the schema in any case, so that damage in it is found now and not during a call.
         tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
     if application != APPLICATION_ID:
         if application or version or tables:
@@ -64,8 +64,8 @@ def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
 
 
 @contextmanager
-def _one_moment(db: sqlite3.Connection) -> Iterator[None]:
-    """Let several questions see one state: another process may be making the store just now."""
+def _consistent_read(db: sqlite3.Connection) -> Iterator[None]:
+    """Run several queries on one state of the store, which may be in creation just now."""
     if db.in_transaction:
         yield
         return
@@ -73,7 +73,7 @@ def _one_moment(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        # An error may have ended it already.
+        # An error may have ended the transaction already.
         with suppress(sqlite3.OperationalError):
             db.execute("ROLLBACK")
 
@@ -81,8 +81,8 @@ def _one_moment(db: sqlite3.Connection) -> Iterator[None]:
 def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Migration]) -> None:
     """Apply the steps that the file does not have yet.
 
-    The caller holds no transaction. Several processes may do this at once: each step looks
-    at the version again once it holds the write lock.
+    The caller holds no transaction. Several processes may do this at once: each step reads the
+    version again once it holds the write lock.
     """
     from handrail.store.schema.single_chain import ONE_CHAIN, join_session_chains
 
@@ -103,7 +103,7 @@ def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Migration]) -> Non
 
 
 def _statements(script: str) -> Iterator[str]:
-    # Not executescript: that would commit the transaction that makes a step all or nothing.
+    # Not `executescript`, which would commit the transaction that makes a step atomic.
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

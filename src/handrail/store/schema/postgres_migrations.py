@@ -1,12 +1,11 @@
-"""Brings a PostgreSQL database to the schema this version knows: numbered steps, all in one
-transaction. The numbers are those of the steps for SQLite; the first one makes all tables.
+"""Migrates a PostgreSQL database to the schema of this version: numbered steps, all in one
+transaction. The numbers are those of the steps for SQLite; the first one creates all tables.
 
-A schema with tables of others under our names, or that a newer Handrail has written, is refused.
+A schema with other tables under these names, or that a newer Handrail has written, is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,8 @@ def list_steps() -> list[Migration]:
 
 
 def check_identity(connection: PostgresConnection, *, must_exist: bool = False) -> int:
-    """The version of the store, 0 if there is none; raises `store_unavailable` if the schema is not
-    ours or too new.
+    """Return the version of the store, 0 if there is none; raises `store_unavailable` if the schema
+    is not a Handrail store or too new.
     """
     schema, encoding = connection.execute(
         "SELECT current_schema(), current_setting('server_encoding')"
@@ -68,7 +67,7 @@ def upgrade(connection: PostgresConnection) -> None:
         # There may be no table yet that could be locked.
         connection.run("SELECT pg_advisory_xact_lock(hashtext('handrail ' || current_schema()))")
         version = check_identity(connection)
-        for step in _missing(version):
+        for step in (one for one in list_steps() if one.version > version):
             connection.run(step.sql)
             connection.execute(
                 "INSERT INTO handrail_store (one, version) VALUES (1, ?) ON CONFLICT (one)"
@@ -79,10 +78,6 @@ def upgrade(connection: PostgresConnection) -> None:
     finally:
         if connection.in_transaction:
             connection.run("ROLLBACK")
-
-
-def _missing(version: int) -> Iterator[Migration]:
-    return (step for step in list_steps() if step.version > version)
 
 
 def _refuse(connection: PostgresConnection, reason: str, hint: str) -> ProblemRaised:

@@ -1,4 +1,4 @@
-"""The step to one chain: notes in the first line of it what an older store looked like."""
+"""The migration to one chain: its first line records the state of the older store."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ONE_CHAIN: Final = 8
 
 
 def join_session_chains(db: SqlConnection) -> None:
-    """Write the end of the chain, and for a store that has rows the `migrate` line: a digest
-    of all rows, the payloads that are missing, the hashes of kept values.
+    """Write the end of the chain, and for a store that has rows the `migrate` line: a digest of all
+    rows, the missing payloads, the hashes of kept values.
 
-    Runs inside the transaction of its migration. What is missing by then may have been purged
-    or taken away; nobody recorded which, and the line says no more than that it is missing.
+    Runs inside the transaction of its migration. Payloads that are missing by then may have been
+    purged or removed; that was not recorded, so the line only says that they are missing.
     """
     rows, last, hash_ = db.execute(
         "SELECT (SELECT count(*) FROM rows), (SELECT coalesce(max(id), 0) FROM rows),"
@@ -51,7 +51,7 @@ def join_session_chains(db: SqlConnection) -> None:
 
 
 def digest_rows(db: SqlConnection, last: int) -> str:
-    """One hash over the numbers and hashes of all rows up to the last."""
+    """Return one hash over the numbers and hashes of all rows up to `last`."""
     digest = hashlib.sha256()
     for number, own in db.execute("SELECT id, hash FROM rows WHERE id <= ? ORDER BY id", (last,)):
         digest.update(f"{number},{own};".encode("utf-8", "surrogateescape"))

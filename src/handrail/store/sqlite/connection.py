@@ -1,7 +1,7 @@
-"""The connection: how it is opened, and how a write transaction starts and ends.
+"""The SQLite connection: how it is opened, and how a write transaction starts and ends.
 
-Never open and close the database file by other means than SQLite in a process that may hold
-it open: POSIX drops all of a process's locks on a file when any handle of it is closed.
+Never open and close the database file by other means than SQLite in a process that may hold it
+open: POSIX drops all of a process's locks on a file when any handle of it is closed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 class Database:
     """One connection to one file, used by one thread at a time."""
 
-    # Only the connection to a server can be lost while it commits.
+    # Only a connection to a server can be lost during a commit.
     in_doubt = False
 
     def __init__(self, path: str, *, busy_timeout_s: float) -> None:
@@ -52,9 +52,9 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self, level: Durability, patience_s: float) -> Iterator[sqlite3.Connection]:
-        """A write transaction, committed at the end; rolled back if anything fails."""
+        """Run a write transaction: committed at the end of the block, rolled back if it fails."""
         if self.db.in_transaction:
-            # The rollback of the last one has failed.
+            # The rollback of the last transaction failed.
             self.db.execute("ROLLBACK")
         self._set_level(level)
         retry_while_busy(lambda: self.db.execute("BEGIN IMMEDIATE"), patience_s)
@@ -64,24 +64,24 @@ class Database:
             self.db.execute("COMMIT")
         finally:
             if self.db.in_transaction:
-                # A rollback that fails leaves nothing behind either: SQLite undoes on reopen.
+                # A failed rollback does no harm: SQLite rolls back when the file is opened again.
                 with contextlib.suppress(sqlite3.Error):
                     self.db.execute("ROLLBACK")
 
     def attempt(self, action: Callable[[], object], patience_s: float) -> None:
-        """Run an action; a file is not lost as a connection is."""
+        """Run an action once: a file cannot be lost as a connection can."""
         action()
 
     def settle(self, patience_s: float) -> bool:
-        """Nothing is ever in doubt."""
+        """Do nothing: a commit is never in doubt."""
         return False
 
     def erase_deleted(self) -> None:
-        """Overwrite what is deleted."""
+        """Overwrite deleted data from now on."""
         self.db.execute("PRAGMA secure_delete = ON")
 
     def shrink(self) -> bool:
-        """Give pages back; False if a reader keeps what was deleted in the log."""
+        """Return free pages to the system; False if a reader keeps deleted data in the log."""
         # A script, because `execute` would stop after the first page.
         retry_while_busy(
             lambda: self.db.executescript("PRAGMA incremental_vacuum"), self.busy_timeout_s
@@ -94,12 +94,12 @@ class Database:
         return file_bytes(self.path)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with contextlib.suppress(sqlite3.Error):
             self.db.close()
 
     def _open(self) -> sqlite3.Connection:
-        # timeout=0: we wait ourselves (see `retry_while_busy`).
+        # timeout=0, because `retry_while_busy` waits instead.
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             retry_while_busy(lambda: self._prepare(db), self.busy_timeout_s)
@@ -112,11 +112,11 @@ class Database:
         latest = latest_version()
         version = check_identity(db, self.path, latest)
         if version == 0:
-            # Only possible before the first table: lets `gc` give pages back piecemeal.
+            # Only possible before the first table: it lets `gc` return pages step by step.
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
-        # macOS: a plain fsync does not reach the platters there.
+        # On macOS a plain fsync does not reach the disk.
         db.execute("PRAGMA fullfsync = ON")
         db.execute(f"PRAGMA journal_size_limit = {16 << 20}")
         if version < latest:
@@ -129,8 +129,8 @@ class Database:
             self._level = level
 
     def _check_files(self) -> None:
-        # SQLite would go on writing into files that nobody can find any more. As late as can
-        # be: right before a commit is trusted.
+        # SQLite would continue to write to files that were removed or replaced. Checked as late as
+        # possible, right before a commit is trusted.
         for file, identity in self._files.items():
             if _identity(file) != identity:
                 problem = unavailable_problem(
@@ -142,13 +142,13 @@ class Database:
 
 
 def file_bytes(path: str) -> int:
-    """The size of the store's files together; 0 for one in memory."""
+    """Return the size of the store's files together; 0 for a store in memory."""
     files = (Path(path), Path(f"{path}-wal"))
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def open_read_only(path: str) -> sqlite3.Connection:
-    """A connection that cannot write, for a store that others may be writing to."""
+    """Return a connection that cannot write, for a store to which others may be writing."""
     file = Path(path)
     if not file.is_file():
         raise problem_error(
@@ -161,8 +161,8 @@ def open_read_only(path: str) -> sqlite3.Connection:
         if Path(f"{path}-wal").exists():
             raise problem_error(explain_error(error, path)) from error
     try:
-        # Where we may not make the files of a live store, and nobody has it open, it cannot
-        # change either; SQLite needs to be told so.
+        # If this process may not create the files of an open store, and no process has the store
+        # open, the store cannot change either; SQLite must be told so.
         return _open_snapshot(address + "&immutable=1", path)
     except sqlite3.Error as error:
         raise problem_error(explain_error(error, path)) from error
@@ -180,10 +180,11 @@ def _open_snapshot(address: str, path: str) -> sqlite3.Connection:
 
 
 def retry_while_busy(action: Callable[[], T], patience_s: float) -> T:
-    """Try again while others hold the lock, at even odds with them, for so long at most.
+    """Repeat an action while others hold the lock, with equal chances for all waiters, within the
+    patience.
 
-    SQLite's own waiting backs off more and more, so that whoever waited longest is asked
-    last; under eight writers that starves one of them.
+    SQLite's own waiting backs off more and more, so that the longest waiter tries least often;
+    under eight writers that starves one of them.
     """
     deadline = time.monotonic() + patience_s
     while True:
@@ -192,7 +193,7 @@ def retry_while_busy(action: Callable[[], T], patience_s: float) -> T:
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= deadline:
                 raise
-        # The clock's last digits as jitter, so that two waiters do not march in step.
+        # The clock's last digits serve as jitter, so that two waiters do not try in step.
         time.sleep(0.0003 + time.perf_counter_ns() % 1000 / 1e6)
 
 
@@ -240,7 +241,7 @@ class LeaseReader:
     """Reads leases on a connection of its own, without waiting for the writer.
 
     The connection is opened at the first use and shared by all threads of the process. Only a file
-    has one: of a database the writer is asked.
+    has such a connection: for a server the writer is asked.
     """
 
     def __init__(self, path: str) -> None:
@@ -250,7 +251,7 @@ class LeaseReader:
         self._closed = path == MEMORY or is_store_url(path)
 
     def leases(self, now_ns: int) -> list[Lease] | None:
-        """The active leases; None if the writer has to be asked. Never waits."""
+        """Return the active leases; None if the writer has to be asked. Never waits."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -282,7 +283,7 @@ class LeaseReader:
 
 
 def list_active_leases(db: SqlConnection, now_ns: int) -> list[Lease]:
-    """The leases that have not expired, in the order in which they were given."""
+    """Return the leases that have not expired, in the order in which they were acquired."""
     found = db.execute(
         "SELECT token, owner, glob, until_ns, fence, process FROM leases WHERE until_ns > ?"
         " ORDER BY fence",

@@ -1,4 +1,4 @@
-"""What is reported when the store cannot do its work: which file, why, and what to do next."""
+"""Reports errors of the store: which file, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from handrail.core.problems import Problem, ProblemRaised
 
-# By SQLite's primary error name: what happened, what to do.
+# By SQLite's primary error name: what happened, and what to do.
 _REASONS: Final = {
     "SQLITE_BUSY": (
         "another process holds it locked",
@@ -49,7 +49,7 @@ _REASONS: Final = {
 
 
 def explain_error(error: sqlite3.Error, path: str) -> Problem:
-    """The Problem for an error that SQLite reported."""
+    """Return the Problem for an error that SQLite reported."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     primary = "_".join(name.split("_")[:2])
     reason, hint = _REASONS.get(primary, ("SQLite reports an error", "see the message"))
@@ -57,13 +57,13 @@ def explain_error(error: sqlite3.Error, path: str) -> Problem:
 
 
 def unavailable_problem(path: str, reason: str, hint: str, *, retryable: bool = True) -> Problem:
-    """The Problem of a store that cannot be used, now or at all."""
+    """Return the Problem of a store that cannot be used, temporarily or at all."""
     message = f"the store {path!r} cannot be used: {reason}"
     return Problem("store_unavailable", message, hint, retryable=retryable)
 
 
 def problem_error(problem: Problem) -> ProblemRaised:
-    """A fresh exception for a Problem that several callers get."""
+    """Return a new exception for a Problem that several callers get."""
     return ProblemRaised(
         problem.code,
         problem.message,
@@ -74,7 +74,7 @@ def problem_error(problem: Problem) -> ProblemRaised:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether waiting a little may help."""
+    """Return whether waiting a little may help."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -85,7 +85,7 @@ def closed_problem(path: str) -> Problem:
 
 
 def crashed_problem(path: str) -> Problem:
-    """The Problem of a store whose writer has ended by a bug."""
+    """Return the Problem of a store whose writer thread ended because of a bug."""
     return unavailable_problem(
         path,
         "its writer has failed by a bug of Handrail",

@@ -1,5 +1,5 @@
-"""The store as the engine sees it, on either database. All work is done by the writer thread, except
-the one question of `leases` on a file, which is asked before every change.
+"""The store as the engine sees it, on either database. The writer thread does all the work, except
+for `leases` on a file, which is called before every change.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def open_store(
     busy_timeout_s: float = 5.0,
     now_ns: Callable[[], int] = time.time_ns,
 ) -> RecordStore:
-    """The store in this file, made (0600) or migrated if need be, or in the PostgreSQL database of a
-    URL; ":memory:" keeps nothing. The directory must exist. Raises `store_unavailable` for a file or
-    database that is damaged, not a Handrail store, or written by a newer Handrail; it is not touched.
+    """Open the store in this file, created (0600) or migrated if necessary, or in the PostgreSQL
+    database of a URL; ":memory:" stores nothing on disk. The directory must exist. Raises
+    `store_unavailable` for one that is damaged, not a store, or of a newer Handrail; it is not changed.
     """
     return RecordStore(open_database(location, busy_timeout_s=busy_timeout_s), now_ns)
 
@@ -78,10 +78,10 @@ def open_store(
 class RecordStore:
     """Implements `Store`. Made by `open_store`; belongs to the process that opened it.
 
-    While the store fails, `append` holds the row in memory (up to 10,000 rows or 64 MB) and
-    raises `store_unavailable`, so that the record is complete once the store works again;
-    each append, commit and flush, and a timer, try again. A row given to `commit` is
-    dropped when `commit` raises: the side effect it announced must not happen.
+    While the store fails, `append` holds the row in memory (up to 10,000 rows or 64 MB) and raises
+    `store_unavailable`, so that the record is complete once the store works again; each append,
+    commit and flush, and a timer, try again. A row given to `commit` is dropped when `commit`
+    raises: the side effect that it announced must not happen.
     """
 
     def __init__(self, database: RecordDatabase, now_ns: Callable[[], int]) -> None:
@@ -92,14 +92,14 @@ class RecordStore:
         self._reader = LeaseReader(database.location)
         self._pid = os.getpid()
         self._opened: dict[str, str] = {}
-        # At exit and when forgotten: the writer ends after what is queued.
+        # At exit, and when the store is garbage-collected, the writer finishes the queue and ends.
         self._finalizer = weakref.finalize(
-            self, _end, self._writer, self._reader, self._opened, now_ns
+            self, _end_writer, self._writer, self._reader, self._opened, now_ns
         )
 
     @property
     def refused_rows(self) -> int:
-        """How many rows found no room while the store failed."""
+        """How many rows were dropped because there was no room while the store failed."""
         return self._writer.refused
 
     def append(self, row: Row) -> None:
@@ -114,18 +114,18 @@ class RecordStore:
         ):
             writer.put(packed)
         else:
-            self._append_in_trouble(packed)
+            self._append_while_failing(packed)
 
     async def commit(
         self, row: Row, durability: Durability, at_once: Callable[[], None] | None = None
     ) -> None:
-        """Queue a row as it is now; return once it, and all rows before it, are on disk.
-        `at_once` is called then in the writer's thread, before anybody else is notified.
+        """Queue a row as it is now; return once it, and all rows before it, are on disk. `at_once`
+        is called then in the writer's thread, before any other caller is notified.
         """
         try:
             packed = encode_row(row)
         except Exception as error:
-            raise problem_error(_not_json(row, error)) from error
+            raise problem_error(_not_json_problem(row, error)) from error
         await self._wait(partial(AwaitedRow, packed, durability), at_once)
 
     async def flush(self) -> None:
@@ -141,7 +141,7 @@ class RecordStore:
     ) -> bool:
         """See `Store.open_session`."""
         session, text, now_ns = storable_name(session), encode_info(info), self._now_ns
-        # Noted first: if the caller is cancelled meanwhile, `aclose` still closes it.
+        # Noted first: if the caller is cancelled meanwhile, `aclose` still closes the session.
         self._opened[session] = owner
         try:
             return await self._ask(
@@ -161,21 +161,21 @@ class RecordStore:
             self._opened.pop(session, None)
 
     async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
-        """The record of a completed call by id, for answering a repeated one."""
+        """Return the record of a completed call by id, to answer a repeated call."""
         key = storable_name(session), storable_name(call_id)
         return await self._ask(lambda db: calls.find_completed(db, *key))
 
     async def claim(
         self, session: str, call_id: str, fingerprint: str, owner: str
     ) -> CallClaim | None:
-        """Take an id for a call, in all processes at once; None: it is the caller's now."""
+        """Claim an id for a call, across all processes; return None if the caller now owns it."""
         key, now_ns = (storable_name(session), storable_name(call_id)), self._now_ns
         return await self._ask(
             lambda db: calls.claim_call_id(db, *key, fingerprint, owner, now_ns()), writes=True
         )
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
-        """Take an id whose owner has died; False if somebody else was first."""
+        """Take over an id whose owner has died; return False if another process was first."""
         key = storable_name(session), storable_name(call_id)
         return await self._ask(lambda db: calls.take_over_claim(db, *key, dead, owner), writes=True)
 
@@ -227,7 +227,7 @@ class RecordStore:
         before_ns: int | None = None,
         agent: str | None = None,
     ) -> list[CallRecord]:
-        """The newest calls first; those of `agent` alone, if it is given."""
+        """Return calls, newest first; only those of `agent` if it is given."""
         ids = [None if one is None else storable_name(one) for one in (session, call_id)]
         wanted = partial(calls.list_calls, agent=agent)
         return await self._ask(lambda db: wanted(db, ids[0], ids[1], limit, before_ns))
@@ -241,7 +241,7 @@ class RecordStore:
         before: int | None = None,
         limit: int = -1,
     ) -> list[Trace]:
-        """The calls that announced a change, newest first; `before` a row, for the next page."""
+        """The calls that announced a change, newest first; `before` is a row, for the next page."""
         wanted = traces.TraceFilter(
             None if session is None else storable_name(session),
             None if call_id is None else storable_name(call_id),
@@ -251,19 +251,19 @@ class RecordStore:
         return await self._ask(lambda db: traces.list_traces(db, wanted, limit))
 
     async def payload(self, row: int) -> Mapping[str, Any]:
-        """All that one row says."""
+        """Return the payload of one row."""
         return await self._ask(lambda db: calls.load_payload(db, row))
 
     async def old_contents(self, row: int) -> Mapping[Where, str]:
-        """The old contents that stand in one row itself, by where they stand in it."""
+        """Return the old contents that are in one row itself, by their position in it."""
         return await self._ask(lambda db: traces.load_contents(db, row))
 
     async def openings(self) -> list[OpenedSession]:
-        """When which session was opened and where, oldest first."""
+        """Return when and where sessions were opened, oldest first."""
         return await self._ask(traces.list_openings)
 
     async def unfinished(self) -> list[CallRecord]:
-        """The calls that announced a change and never said how it ended."""
+        """Return the calls that announced a change and have no completion."""
         now_ns = self._now_ns
         return await self._ask(lambda db: unfinished.list_unfinished(db, now_ns()), writes=True)
 
@@ -280,7 +280,7 @@ class RecordStore:
         )
 
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
-        """The most recently opened sessions first."""
+        """Return sessions, most recently opened first."""
         return await self._ask(lambda db: calls.list_sessions(db, limit))
 
     async def parts_of_calls(
@@ -291,39 +291,39 @@ class RecordStore:
         return await self._ask(lambda db: calls.load_parts(db, session, name, after_seq))
 
     async def load_state(self, session: str) -> dict[str, Any]:
-        """What a named session kept (turn counter, read state)."""
+        """Return what a named session kept (turn counter, read state)."""
         session = storable_name(session)
         return await self._ask(lambda db: calls.load_state(db, session))
 
     def save_state(self, session: str, key: str, value: Any) -> None:
-        """Queue a value to be kept with a named session; held like a row if that fails."""
+        """Queue a value to be kept with a named session; it is held like a row if that fails."""
         self._check_usable()
         self._writer.put(SessionValue(session, key, encode_json(value).decode()))
 
     async def sizes(self) -> StoreSizes:
-        """How much the store holds and how large its files are."""
+        """Return how much the store contains and how large its files are."""
         from handrail.store.records.purge import measure_store
 
         size_bytes = self._database.size_bytes
         return await self._ask(lambda db: measure_store(db, size_bytes()))
 
     async def aclose(self) -> None:
-        """Close the sessions, commit what is queued and let go of the file.
+        """Close the sessions, commit the queue and close the file.
 
-        Raises `store_unavailable` if rows are lost because the store has failed; the file
-        is let go of all the same. Closing again does nothing.
+        Raises `store_unavailable` if rows are lost because the store has failed; the file is closed
+        in any case. Closing again does nothing.
         """
         if self._writer.ended or _getpid() != self._pid:
             return
-        # First: whoever lets go last clears up behind all, and must be able to write for that.
+        # The reader comes first: the last connection to close cleans up, and must be able to write.
         self._reader.close()
         work = partial(_close_all, opened=self._opened, now_ns=self._now_ns)
         writes = bool(self._opened)
         await self._wait(lambda waiter: ConnectionTask(work, waiter, writes=writes, last=True))
 
     async def _ask(self, work: Callable[[SqlConnection], T], *, writes: bool = False) -> T:
-        # `work` must not hold the store: the writer lets go of it only after answering, and
-        # a store forgotten in between would be ended from its own thread.
+        # `work` must not refer to the store: the writer releases `work` only after answering, and a
+        # store that is garbage-collected in between would be ended from its own thread.
         outcome: T = await self._wait(lambda waiter: ConnectionTask(work, waiter, writes=writes))
         return outcome
 
@@ -337,15 +337,15 @@ class RecordStore:
         self._writer.put_urgent(item(waiter))
         return await waiter.future
 
-    def _append_in_trouble(self, row: EncodedRow) -> None:
+    def _append_while_failing(self, row: EncodedRow) -> None:
         self._check_usable()
         writer = self._writer
         deadline = time.monotonic() + 0.25
         while writer.trouble is None and writer.backlog() >= MAX_HELD_ROWS:
-            # Faster than the disk for a moment: let the writer catch up.
+            # Rows arrive faster than the disk writes them: let the writer catch up.
             if time.monotonic() >= deadline:
                 writer.refused += 1
-                raise problem_error(_behind(self.path))
+                raise problem_error(_backlog_problem(self.path))
             time.sleep(0.001)
         problem = writer.trouble
         if problem is not None and not writer.has_room:
@@ -357,7 +357,7 @@ class RecordStore:
 
     def _check_usable(self) -> None:
         if _getpid() != self._pid:
-            raise problem_error(_forked(self.path, self._pid))
+            raise problem_error(_forked_problem(self.path, self._pid))
         if self._writer.ended:
             raise problem_error(self._writer.farewell)
 
@@ -366,7 +366,7 @@ def _close_all(db: SqlConnection, opened: dict[str, str], now_ns: Callable[[], i
     sessions.end_sessions(db, dict(opened), now_ns())
 
 
-def _end(
+def _end_writer(
     writer: WriterThread,
     reader: LeaseReader,
     opened: dict[str, str],
@@ -378,12 +378,12 @@ def _end(
     writer.join(10)
 
 
-def _not_json(row: Row, error: Exception) -> Problem:
+def _not_json_problem(row: Row, error: Exception) -> Problem:
     message = f"the {row.kind} row of call {row.call_id!r} has no JSON form: {describe_encoding_error(error)}"
     return Problem("internal", message, "report this as a bug of Handrail")
 
 
-def _behind(path: str) -> Problem:
+def _backlog_problem(path: str) -> Problem:
     return unavailable_problem(
         path,
         f"{MAX_HELD_ROWS} rows wait to be written and its disk does not keep up",
@@ -391,7 +391,7 @@ def _behind(path: str) -> Problem:
     )
 
 
-def _forked(path: str, owner: int) -> Problem:
+def _forked_problem(path: str, owner: int) -> Problem:
     return unavailable_problem(
         path,
         f"process {owner} opened it, and this is its forked child {os.getpid()}",

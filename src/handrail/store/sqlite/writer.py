@@ -1,8 +1,9 @@
-"""The one thread that uses the connection: takes what is queued, in order, in few commits.
+"""The only thread that uses the connection: it takes the queued items in order and writes them in
+few commits.
 
-A row whose caller got an error is never written afterwards, and an accepted row is held in memory
-while the store fails and written when it works again. An intent is the one row that is dropped when
-its commit fails: its caller gets the error and does not act.
+A row whose caller got an error is never written later. An accepted row is held in memory while the
+store fails, and written when it works again. Only an intent is dropped when its commit fails: its
+caller gets the error and does not act.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def resolve_waiters(waiters: Iterable[Waiter], outcome: Any) -> None:
             waiter.at_once()
         by_loop.setdefault(waiter.loop, []).append(waiter)
     for loop, its_waiters in by_loop.items():
-        # A loop that was closed in the meantime has no waiters any more.
+        # If the event loop was closed meanwhile, nothing waits any more.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, its_waiters, outcome)
 
@@ -76,7 +77,7 @@ def _settle(waiters: list[Waiter], outcome: Any) -> None:
 
 @dataclass(slots=True, eq=False)
 class SessionValue:
-    """A value to be kept with a session, as JSON, because its owner goes on changing it."""
+    """A value to be kept with a session. It is JSON, because its owner may change the original."""
 
     session: str
     key: str
@@ -85,7 +86,7 @@ class SessionValue:
 
 @dataclass(slots=True, eq=False)
 class AwaitedRow:
-    """A row that a coroutine waits for (None: it waits for all rows before)."""
+    """A row that a coroutine waits for; if the row is None, it waits for all rows before."""
 
     row: EncodedRow | None
     durability: Durability
@@ -94,7 +95,7 @@ class AwaitedRow:
 
 @dataclass(slots=True, eq=False)
 class ConnectionTask:
-    """Other work on the connection, done after everything queued before it.
+    """Other work on the connection, done after everything that was queued before it.
 
     `last` ends the thread, whether or not the work could be done.
     """
@@ -105,7 +106,7 @@ class ConnectionTask:
     last: bool = False
 
 
-# Of these only a row is a tuple.
+# A queued item. Only rows are tuples, so `isinstance(item, tuple)` recognises a row.
 Item = EncodedRow | SessionValue | AwaitedRow | ConnectionTask
 
 
@@ -132,8 +133,8 @@ class WriteBatch:
 
 @dataclass(slots=True)
 class WriteTransaction:
-    """An open transaction and where the chain ended at its beginning. `chain` is what wrote to it,
-    None if other work did.
+    """An open transaction, and the end of the chain when it began. `chain` wrote to it; None if
+    other work did.
     """
 
     db: SqlConnection
@@ -141,7 +142,7 @@ class WriteTransaction:
     chain: LedgerWriter | None = None
 
 
-GROUP_S: Final = 0.005
+GROUP_S: Final = 0.01
 GROUP_ROWS: Final = 256
 RETRY_S: Final = 1.0
 MAX_HELD_ROWS: Final = 10_000
@@ -149,7 +150,7 @@ MAX_HELD_BYTES: Final = 64 << 20
 
 
 class WriterThread:
-    """Owns the connection and the queue; every other thread only puts items."""
+    """Owns the connection and the queue; other threads only put items into the queue."""
 
     def __init__(self, database: RecordDatabase, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.trouble: Problem | None = None
@@ -169,13 +170,13 @@ class WriterThread:
         self.farewell = closed_problem(database.location)
         self._thread = threading.Thread(target=self._run, name="handrail-store", daemon=True)
         self._thread.start()
-        # Bound here: `append` is measured in fractions of microseconds.
+        # Bound here, because `append` takes fractions of a microsecond.
         self.put = self._queue.put
         self.backlog = self._queue.qsize
 
     @property
     def has_room(self) -> bool:
-        """Whether one more row may be held while the store fails."""
+        """Return whether one more row may be held while the store fails."""
         held = len(self._batch.entries) + self.backlog()
         return held < MAX_HELD_ROWS and self._held_bytes < MAX_HELD_BYTES
 
@@ -184,7 +185,7 @@ class WriterThread:
         self.put(item)
         self._bell.set()
         if self.ended:
-            # The thread may have emptied the queue for the last time before the put.
+            # The thread may have emptied the queue for the last time before this item was put.
             self._turn_away()
 
     def join(self, timeout_s: float | None = None) -> None:
@@ -228,7 +229,7 @@ class WriterThread:
         asked = bool(act or self._batch.waiters)
         patient = asked or self.trouble is None
         problem = None
-        # After a failure an empty transaction is tried too: its success ends the trouble.
+        # After a failure an empty transaction is tried too, because its success ends the failure.
         if self._batch or (self.trouble and not act):
             problem = self._write(self._database.busy_timeout_s if patient else 0)
         if problem:
@@ -257,7 +258,7 @@ class WriterThread:
                 items.append(self._queue.get_nowait())
             except Empty:
                 return items
-        # The remaining items may be urgent, and the bell was cleared: do not wait next time.
+        # The remaining items may be urgent, and the event was cleared: do not wait next time.
         self._bell.set()
         return items
 
@@ -317,7 +318,7 @@ class WriterThread:
 
     @contextlib.contextmanager
     def _writing(self, level: Durability, patience_s: float) -> Iterator[WriteTransaction]:
-        """A write transaction, refused if another process has tampered with the record."""
+        """Run a write transaction; refused if another process has tampered with the record."""
         guard = self._guard
         guard.check_others(self._database.db)
         with self._database.writing(level, patience_s) as db:
@@ -327,14 +328,14 @@ class WriterThread:
         guard.remember(seen)
 
     def _fail(self, problem: Problem, act: ConnectionTask | None) -> None:
-        """Give the problem to all waiters; hold the other rows until the store works again."""
+        """Raise the problem in all waiters; hold the other rows until the store works again."""
         self.trouble = problem
         waiting = [*self._batch.waiters]
         self._batch.keep_accepted()
         if self._database.in_doubt and self._doubtful is None:
             self._doubtful = DoubtfulBatch(len(self._batch.entries), dict(self._batch.state))
         late: list[Item] = [act] if act else []
-        # Those queued behind the failure have waited as long: they do not wait again.
+        # Waiters queued behind the failure have waited as long, so they do not wait again.
         with contextlib.suppress(Empty):
             while True:
                 late.append(self._queue.get_nowait())

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, Field
 
 from handrail.core.commands import CommandAnalysis, CommandClass
-from handrail.core.context import ToolContext, go_to
+from handrail.core.context import ToolContext, set_working_directory
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.names.caller_words import shown_arg
 from handrail.core.names.sensitive import is_sensitive
@@ -194,7 +194,7 @@ def command_footprint(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> 
     touches = [Touch(path_key(path), Access.READ) for path in effects.reads]
     touches += [Touch(path_key(path), Access.WRITE) for path in effects.writes]
     touches += [Touch(f"net:{host}", Access.WRITE) for host in effects.hosts]
-    if shell.whereabouts.moves:
+    if shell.working_directory.moves:
         moves = effects.changes_directory and not job
         touches.append(Touch("session:directory", Access.WRITE if moves else Access.READ))
     if job or effects.background:
@@ -263,7 +263,7 @@ async def run_to_end(
     if (collected := collected_results.get()) is not None:
         collected.append(ended)
     if ended.directory is not None and files is not None:
-        go_to(shell.whereabouts, ended.directory, files)
+        set_working_directory(shell.working_directory, ended.directory, files)
     notes = _notes(shell, ended, launch.confinement)
     if not launch.confinement.off:
         notes += _lost(analysis, ctx.session.roots)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.core.call import ToolCall
-from handrail.core.context import Whereabouts
+from handrail.core.context import WorkingDirectory
 from handrail.core.lazy import Lazy
 from handrail.core.outputs import Outputs
 from handrail.core.ports.leases import PathReserver
@@ -48,7 +49,7 @@ class Shell(NamedTuple):
     analyzer: CommandAnalyzer
     processes: Processes
     sandbox: Sandbox
-    whereabouts: Whereabouts
+    working_directory: WorkingDirectory
     environment: Mapping[str, str]
     tame: Mapping[str, str]
     program: str
@@ -91,3 +92,5 @@ class Services(NamedTuple):
     withheld: Callable[[str], bool] = lambda path: False
     subagents: Lazy[Subagents] | None = None
     call_tool: CallTool = _no_calls
+    # The user's limit on the text of a result: pages of tools are made to fit.
+    max_chars: int = sys.maxsize

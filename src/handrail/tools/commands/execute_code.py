@@ -92,7 +92,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             shell,
             ctx,
             self._argv(args),
-            cwd=shell.whereabouts.directory,
+            cwd=shell.working_directory.directory,
             env=shell.tame if self._judged.of(args).safety_class is CommandClass.SAFE else {},
             timeout_s=choose_timeout(args, args.timeout_s, shell),
         )
@@ -116,7 +116,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     def _judge(self, args: ExecuteCodeParams) -> CommandAnalysis:
         shell = self._tools
         if args.language == "bash":
-            return shell.analyzer.analyze(args.code, cwd=shell.whereabouts.directory, env={})
+            return shell.analyzer.analyze(args.code, cwd=shell.working_directory.directory, env={})
         program, _ = _INTERPRETERS[args.language]
         reason = Reason(f"runs {args.language} code, which can do anything", args.code[:200])
         effects = CommandEffects(programs=(program,), open_ended=True)

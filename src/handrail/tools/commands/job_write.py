@@ -90,7 +90,7 @@ class JobWrite(JobTool[JobWriteParams]):
         line = self._unfinished.get(args.job, "") + args.text
         # Nothing but the end of the input is no command.
         judged = line if line.strip() else ":"
-        analysis = shell.analyzer.analyze(judged, cwd=shell.whereabouts.directory, env={})
+        analysis = shell.analyzer.analyze(judged, cwd=shell.working_directory.directory, env={})
         reasons = (*analysis.reasons, Reason("text for a program can be any command", ""))
         return analysis._replace(
             safety_class=max(analysis.safety_class, CommandClass.DANGEROUS),

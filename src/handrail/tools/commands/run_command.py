@@ -121,7 +121,7 @@ class RunCommand(Builtin[RunCommandParams]):
     ) -> Launch:
         shell = self._tools
         moves = (
-            shell.whereabouts.moves
+            shell.working_directory.moves
             and analysis.effects.changes_directory
             and args.cwd is None
             and not args.background
@@ -155,7 +155,7 @@ class RunCommand(Builtin[RunCommandParams]):
 
     def _cwd(self, args: RunCommandParams) -> str:
         if args.cwd is None:
-            return self._tools.whereabouts.directory
+            return self._tools.working_directory.directory
         return self._files.locate(args.cwd).absolute
 
     @property

@@ -41,7 +41,7 @@ from handrail.tools._lib.matching.exact import (
     keep_mark,
     replace_everywhere,
 )
-from handrail.tools._lib.matching.omission import find_omission
+from handrail.tools._lib.matching.omission import find_omission, left_out_problem
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.tool_base import (
@@ -247,7 +247,7 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
             )
         found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
     elif ("..." in new or "…" in new) and (dots := find_omission(old, new, path)) is not None:
-        raise _left_out(dots)
+        raise left_out_problem(dots, arg_name("old_string"))
     elif edit.replace_all:
         found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
     else:
@@ -267,16 +267,6 @@ def _refuse_similar(file: ByteText, path: str, edit: OneEdit) -> NoReturn:
         f"{arg_name('old_string')} is not in {path!r} exactly; only line {line} is like it ({near.how})",
         hint=f"{arg_name('replace_all')} needs the exact text; leave it out to change that one place",
         field="old_string",
-    )
-
-
-def _left_out(dots: str) -> ProblemRaised:
-    return ProblemRaised(
-        "invalid_arguments",
-        f"{arg_name('new_string')} has {dots!r} where {arg_name('old_string')} has lines, "
-        "which would be deleted",
-        hint="write out the lines that stay, or leave them out of both texts",
-        field="new_string",
     )
 
 

@@ -144,9 +144,10 @@ class Lsp(Builtin[LspParams]):
         elif args.path is None:
             raise _missing("path", args.operation)
         if args.operation in _AT_A_POSITION:
-            for field, value in (("line", args.line), ("column", args.column)):
-                if value is None:
-                    raise _missing(field, args.operation)
+            asked = {"line": args.line, "column": args.column}
+            absent = [field for field, value in asked.items() if value is None]
+            if absent:
+                raise _missing(" and ".join(absent), args.operation, field=absent[0])
         if args.path is not None:
             self._service.find_name(args.path)
         elif self._service.find_running(None) is None:
@@ -253,10 +254,9 @@ class _LspResult:
         lines, items = [], []
         for one in found[: self._limit + 1]:
             at = self._describe(CodeLocation(file.place.absolute, one.span))
-            message = safe_text(one.message, one_line=True)
             code = f" [{safe_text(one.code, one_line=True)}]" if one.code else ""
             start = f"{at.start.line}:{at.start.column}"
-            lines.append(f"{start}: {one.severity}: {message}{code}")
+            lines.append(f"{start}: {one.severity}: {one.message_line}{code}")
             item = {"severity": one.severity, "message": one.message, "code": one.code}
             items.append({**item, "source": one.source, **_place_data(at)})
         output = self._output(lines, items, "no diagnostics")
@@ -302,5 +302,5 @@ def _place_data(line: CodeLine) -> dict[str, Any]:
     return {**data, "text": line.text} if line.text else data
 
 
-def _missing(field: str, operation: str) -> ProblemRaised:
-    return ProblemRaised("invalid_arguments", f"{operation} needs {field}", field=field)
+def _missing(what: str, operation: str, *, field: str | None = None) -> ProblemRaised:
+    return ProblemRaised("invalid_arguments", f"{operation} needs {what}", field=field or what)

@@ -21,7 +21,7 @@ def render_sessions(found: SessionList, running: Collection[str], csrf: str) -> 
     """The lists, newest first; `running` are the sessions in which this page works."""
     content = [element("h1", "Sessions"), _new_task(csrf)]
     if found.conversations:
-        heads = ("task", "model", "turns", "files", "last task", "state")
+        heads = ("session", "task", "model", "turns", "files", "last task", "state")
         rows = [_conversation_row(one, one.session in running) for one in found.conversations]
         content.append(table(heads, rows))
     if found.others:
@@ -48,8 +48,10 @@ def _new_task(csrf: str) -> Html:
 
 def _conversation_row(one: ConversationSummary, running: bool) -> tuple[Html | str, ...]:
     state = "running" if running else "unfinished" if one.unfinished else ""
+    path = session_path(one.session)
     return (
-        element("a", shorten(one.title or one.session, 100), href=session_path(one.session)),
+        element("a", shorten(one.session, 100), href=path),
+        element("a", shorten(one.title, 100), href=path) if one.title else "",
         one.model,
         str(one.turns),
         str(one.files_changed),

@@ -1,1 +1,1 @@
-"""Which text of a page its styles hide: the subset of CSS that `html_worker` reads."""
+"""Finds which text of a page its styles hide: the subset of CSS that `html_worker` reads."""

@@ -1,5 +1,5 @@
-"""Colours of CSS: names, hexadecimal numbers and functions. Part of `html_worker`; imports nothing of
-Handrail but its neighbours.
+"""Colours of CSS: names, hexadecimal numbers and functions. Part of `html_worker`; imports nothing
+of Handrail but its neighbours.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ yellowgreen:9acd32
 _FUNCTIONS: Final = frozenset(
     {"rgb", "rgba", "hsl", "hsla", "hwb", "lab", "lch", "oklab", "oklch", "color", "color-mix"}
 )
-# Values that name no colour of their own, and colours of the system.
+# Values that are not colours themselves, and colours of the system.
 _SYSTEM: Final = frozenset(
     """currentcolor canvas canvastext linktext visitedtext activetext buttonface buttontext field
     fieldtext highlight highlighttext mark marktext graytext""".split()  # noqa: SIM905 - a list of words
@@ -64,7 +64,7 @@ class CssColor(NamedTuple):
 
 
 def read_color(value: list[CssToken]) -> CssColor | None:
-    """The colour that a value names; None if it names none."""
+    """Return the colour of a value; None if it is not a colour."""
     if not value:
         return None
     token, name = value[0], value[0].text.lower()
@@ -118,7 +118,7 @@ def _function(name: str, inside: list[CssToken]) -> CssColor | None:
 
 
 def _channel(value: list[CssToken], whole: float = 255.0) -> float | None:
-    """A channel; 100% are `whole`."""
+    """Return a channel; 100% is `whole`."""
     if len(value) == 1 and value[0].kind == "ident" and value[0].text.lower() == "none":
         return 0.0
     amount = read_amount(value)

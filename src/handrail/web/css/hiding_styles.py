@@ -14,17 +14,18 @@ from handrail.web.css.style_sheets import CascadedValue
 from handrail.web.css.syntax import CssToken, function_arguments, split_arguments
 from handrail.web.css.values import HEIGHT, WIDTH, CssAmount, read_amount
 
-# Beyond the edge of any page; too small, too faint or too little contrast, of 255, to be read.
+# Beyond the edge of any page; and too small, too faint or with too little contrast (of 255) to be
+# read.
 _FAR_PX, _FAR_MARGIN_PX = -300.0, -1000.0
 _BEHIND_PX: Final = 3000.0
 _TINY_PX, _FAINT, _FAINT_COLOR, _LITTLE_CONTRAST = 2.0, 0.05, 0.04, 8
 _ABSOLUTE: Final = frozenset({"absolute", "fixed"})
-# What a style sheet often says of something that moves or opens: it counts only if nothing moves.
+# Style sheets often use these for content that moves or opens: they count only if nothing moves.
 _IN_PLACE: Final = frozenset(
     """opacity transform translate scale filter clip-path overflow-x overflow-y left right top bottom
     margin-left margin-top""".split()  # noqa: SIM905 - a list of words
 )
-# What scripts often undo as soon as the page is there.
+# Values that scripts often undo as soon as the page is loaded.
 _OF_PAGE: Final = _IN_PLACE | {"display", "visibility", "content-visibility"}
 _INLINE_DISPLAYS: Final = frozenset({"inline", "contents"})
 _INLINE_TAGS: Final = frozenset(
@@ -34,9 +35,7 @@ _INLINE_TAGS: Final = frozenset(
 
 
 class InheritedStyle(NamedTuple):
-    """What an element hands down to those inside of it. `color` and `background` are None if they
-    are not known.
-    """
+    """What an element passes on to those inside it; unknown `color` and `background` are None."""
 
     hidden: bool = False
     font: float = 16.0
@@ -48,7 +47,7 @@ class InheritedStyle(NamedTuple):
 
     @property
     def hides_text(self) -> bool:
-        """Whether text cannot be seen, unlike pictures."""
+        """Whether text cannot be seen, although pictures can."""
         alpha = self.alpha if self.fill is None else self.fill
         return (
             self.hidden
@@ -67,8 +66,8 @@ class InheritedStyle(NamedTuple):
 
 
 class ElementStyle:
-    """The style of one element: `styles` is what the cascade says, `parent` what is handed down to
-    it. `hidden`: a browser hides it unless a style shows it. `complete`: no style is unknown.
+    """The style of one element: `styles` is the result of the cascade, `parent` what it inherits.
+    `hidden`: a browser hides it unless a style shows it. `complete`: no style is unknown.
     """
 
     def __init__(
@@ -91,21 +90,21 @@ class ElementStyle:
         self._complete = complete
 
     def hides_all(self) -> bool:
-        """Whether nothing inside of the element is shown, whatever its styles are."""
+        """Return whether nothing inside the element is shown, whatever its styles are."""
         return (
             self._display == "none"
             or self._amount("opacity").number <= _FAINT
             or _fades(self._tokens("filter"))
-            or self._is_far()
+            or self._is_off_page()
             or self._is_cut_out()
             or (
                 self._is_box
-                and (self._word("content-visibility") == "hidden" or self._is_squeezed())
+                and (self._word("content-visibility") == "hidden" or self._has_no_room())
             )
         )
 
     def hand_down(self) -> InheritedStyle:
-        """What is handed down to the elements inside."""
+        """Return what the elements inside inherit."""
         parent = self._parent
         visibility = self._word("visibility")
         hidden = parent.hidden
@@ -147,7 +146,7 @@ class ElementStyle:
 
     def _tokens(self, name: str) -> tuple[CssToken, ...]:
         found = self._values.get(name)
-        # Amounts and colours are tuples, too.
+        # Amounts and colours are tuples too.
         return () if isinstance(found, str | CssAmount | CssColor) or found is None else found
 
     def _amount(self, name: str) -> CssAmount:
@@ -177,7 +176,7 @@ class ElementStyle:
         return CssColor((0, 0, 0), 1.0) if found == "initial" else inherited
 
     def _background(self) -> Rgb | None:
-        """What is behind the text, as far as it is known."""
+        """Return the background behind the text, as far as it is known."""
         if self._word("background-image") == "image":
             return None
         color = self._color("background-color", CssColor(None, 0.0))
@@ -189,7 +188,7 @@ class ElementStyle:
             return None
         return self._parent.background
 
-    def _is_far(self) -> bool:
+    def _is_off_page(self) -> bool:
         left, top = self._length("margin-left", WIDTH, 0), self._length("margin-top", WIDTH, 0)
         if left <= _FAR_MARGIN_PX or (self._is_box and top <= _FAR_MARGIN_PX):
             return True
@@ -214,12 +213,12 @@ class ElementStyle:
         )
 
     def _has_opposite(self, side: str) -> bool:
-        """Whether the other side decides where the element is."""
+        """Return whether the opposite side decides where the element is."""
         other = {"right": "left", "bottom": "top"}[side]
         return isinstance(self._values.get(other), CssAmount) and self._position == "relative"
 
-    def _is_squeezed(self) -> bool:
-        """Whether it is cut off and has no room."""
+    def _has_no_room(self) -> bool:
+        """Return whether the element clips its content and has no room for it."""
         if not any(
             self._word(f"overflow-{one}") in ("hidden", "clip", "scroll", "auto") for one in "xy"
         ):
@@ -258,7 +257,7 @@ class ElementStyle:
 
 
 def _functions(value: tuple[CssToken, ...]) -> list[tuple[str, list[list[CssToken]]]]:
-    """The functions of a value with their arguments."""
+    """Yield the functions of a value with their arguments."""
     found = []
     for one in split_arguments(value, " "):
         if one and one[0].kind == "function":
@@ -279,7 +278,7 @@ def _fades(value: tuple[CssToken, ...]) -> bool:
 
 
 def _moves_away(value: tuple[CssToken, ...], font: float) -> bool:
-    """Whether a transformation moves out of the page or leaves nothing to see."""
+    """Whether a transformation moves the element out of the page or leaves nothing visible."""
     for name, parts in _functions(value):
         amounts = [read_amount(one) for one in parts]
         if name.startswith("translate") and any(_is_outside(one, font) for one in amounts[:2]):
@@ -300,7 +299,7 @@ def _moves_away(value: tuple[CssToken, ...], font: float) -> bool:
 
 
 def _is_outside(amount: CssAmount | None, font: float) -> bool:
-    # Percent are of the element itself.
+    # A percentage is relative to the element itself.
     moved = 0.0 if amount is None else amount.resolve(font, 300)
     return not -1000 < moved < _BEHIND_PX
 
@@ -311,7 +310,7 @@ def _is_nothing(value: tuple[CssToken, ...]) -> bool:
 
 
 def _shows_nothing(value: tuple[CssToken, ...]) -> bool:
-    """Whether nothing is inside of a shape."""
+    """Return whether a shape has no area."""
     for name, parts in _functions(value):
         words = [
             [read_amount(word) for word in split_arguments(part, " ") if word] for part in parts

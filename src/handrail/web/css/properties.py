@@ -1,4 +1,4 @@
-"""The properties that can hide text: which values are valid, and shorthands as what they stand for.
+"""The properties that can hide text: which values are valid, and what shorthands expand to.
 
 Part of `html_worker`; imports nothing of Handrail but its neighbours.
 """
@@ -12,7 +12,7 @@ from handrail.web.css.colors import CssColor, read_color
 from handrail.web.css.syntax import CssDeclaration, CssToken, split_arguments
 from handrail.web.css.values import CssAmount, read_amount
 
-# A keyword, an amount, a colour, or the tokens of a value that is looked at later.
+# A keyword, an amount, a colour, or the tokens of a value that is interpreted later.
 PropertyValue = str | CssAmount | CssColor | tuple[CssToken, ...]
 WIDE: Final = frozenset({"inherit", "initial", "unset", "revert", "revert-layer"})
 _DISPLAYS: Final = frozenset(
@@ -44,7 +44,7 @@ _KEYWORDS: Final = {
 }
 _AUTO: Final = frozenset({"auto"})
 _SIZES: Final = frozenset({"auto", "none", "min-content", "max-content", "fit-content", "stretch"})
-# Lengths: which keywords they also take, and whether they may be negative.
+# Lengths: which keywords they also accept, and whether they may be negative.
 _LENGTHS: Final[dict[str, tuple[frozenset[str], bool]]] = {
     **dict.fromkeys(("left", "top", "right", "bottom", "margin-left", "margin-top"), (_AUTO, True)),
     "text-indent": (frozenset(), True),
@@ -72,7 +72,7 @@ _SAME: Final = {
     "-webkit-opacity": "opacity",
 }
 _NONE: Final = frozenset({"none"})
-# Properties whose value is functions, with the keywords that they take.
+# Properties whose values are functions, with the keywords that they accept.
 _FUNCTIONS: Final = {
     **dict.fromkeys(("transform", "translate", "scale", "filter"), _NONE),
     "clip": _AUTO,
@@ -85,7 +85,7 @@ _MOTION: Final = ("transition", "animation", "-webkit-transition", "-webkit-anim
 
 
 def expand(declaration: CssDeclaration, *, quirks: bool) -> list[tuple[str, PropertyValue]]:
-    """The properties that a declaration sets; none if it is invalid or of no interest here."""
+    """Return the properties that a declaration sets; none if it is invalid or not relevant here."""
     value = list(declaration.value)
     name = _SAME.get(declaration.name, declaration.name)
     names = _SHORTHANDS.get(name, (name,))
@@ -103,9 +103,9 @@ def expand(declaration: CssDeclaration, *, quirks: bool) -> list[tuple[str, Prop
 
 
 def _read_wide(value: Sequence[CssToken]) -> str:
-    """The keyword, if a value is one that every property takes."""
+    """Return the keyword if a value is one that every property accepts."""
     if any(one.kind == "function" and one.text.lower() in ("var", "env") for one in value):
-        # Valid whatever it stands for, which is not known here.
+        # Valid for any value, which is not known here.
         return "unset"
     keyword = _keyword(value)
     return keyword if keyword in WIDE else ""
@@ -118,7 +118,7 @@ def _read_single(name: str, value: list[CssToken], quirks: bool) -> PropertyValu
     if name in _LENGTHS:
         keywords, negative = _LENGTHS[name]
         if name.endswith("height") and value[0].text == "%":
-            # Of what is around it, whose height mostly depends on what is inside.
+            # Relative to the containing element, whose height mostly depends on its content.
             return "auto"
         return keyword if keyword in keywords else _length(value, negative, quirks)
     if name in ("color", "-webkit-text-fill-color", "background-color"):
@@ -129,7 +129,7 @@ def _read_single(name: str, value: list[CssToken], quirks: bool) -> PropertyValu
 
 
 def _calls(name: str, value: list[CssToken]) -> bool:
-    """Whether a value consists of functions that its property may have, or of amounts."""
+    """Return whether a value consists of functions that its property accepts, or of amounts."""
     words = [one for one in split_arguments(value, " ") if one]
     if name in ("translate", "scale"):
         return len(words) <= 3 and all(read_amount(one) is not None for one in words)
@@ -223,7 +223,7 @@ def _expand_overflow(value: list[CssToken], quirks: bool) -> list[tuple[str, Pro
 
 
 def _expand_background(value: list[CssToken], quirks: bool) -> list[tuple[str, PropertyValue]]:
-    """The colour and whether there is an image; only what these two are told by."""
+    """Return the colour and whether there is an image, the only parts that matter here."""
     del quirks
     has_image = any(
         one.kind == "url" or (one.kind == "function" and one.text.lower().endswith(("gradient", "url", "image", "image-set")))
@@ -248,7 +248,7 @@ def _expand_background_image(
 def _expand_box(
     names: Sequence[str], value: list[CssToken], *, quirks: bool
 ) -> list[tuple[str, PropertyValue]]:
-    """One to four lengths for the sides; two for a logical axis."""
+    """Expand one to four lengths for the sides; two for a logical axis."""
     words = [one for one in split_arguments(value, " ") if one]
     found = [_read_single(names[0], one, quirks) for one in words]
     if not 1 <= len(words) <= len(names) or any(one is None for one in found):

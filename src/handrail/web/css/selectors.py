@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from handrail.web.css.syntax import CssToken, function_arguments, split_arguments
+from handrail.web.css.syntax import CssToken, function_arguments, slice_tokens, split_arguments
 
-# Pseudo-classes and elements that hold for no element of a page at rest, or are not looked at here.
+# Pseudo-classes and elements that match no element of a page at rest, or are not evaluated here.
 _NOT_FOLLOWED: Final = frozenset(
     """active after any-link autofill backdrop before blank checked cue current default defined dir
     disabled empty enabled file-selector-button first first-child first-letter first-line
@@ -35,14 +35,14 @@ class PageElement(NamedTuple):
 
 
 class AttributeTest(NamedTuple):
-    """A condition in brackets; `sign` is "" if the attribute only has to be there."""
+    """A condition in brackets; `sign` is "" if the attribute only has to exist."""
 
     name: str
     sign: str
     value: str
 
     def holds(self, element: PageElement) -> bool:
-        """Whether an element has such an attribute."""
+        """Return whether an element has such an attribute."""
         found = element.attribute(self.name)
         if found is None or not self.sign:
             return found is not None
@@ -59,18 +59,18 @@ class AttributeTest(NamedTuple):
 
 
 class CompoundSelector(NamedTuple):
-    """What one element must be."""
+    """The conditions on one element."""
 
     tag: str = ""
     names: frozenset[str] = frozenset()
     attributes: tuple[AttributeTest, ...] = ()
-    # Alternatives, of which one must hold, and such of which none may hold.
+    # Alternatives of which one must hold, and alternatives of which none may hold.
     one_of: tuple[tuple[CompoundSelector, ...], ...] = ()
     none_of: tuple[CompoundSelector, ...] = ()
     is_root: bool = False
 
     def holds(self, element: PageElement) -> bool:
-        """Whether an element is that."""
+        """Return whether an element meets the conditions."""
         return (
             (not self.tag or self.tag == element.tag)
             and self.names <= element.names
@@ -82,8 +82,8 @@ class CompoundSelector(NamedTuple):
 
 
 class CssSelector(NamedTuple):
-    """A selector: `last` is what the element must be; `before` lists from right to left what must be
-    around it, each with whether it must be its parent.
+    """A selector: `last` are the conditions on the element; `before` lists from right to left the
+    conditions on its ancestors, each with whether it must be the parent.
     """
 
     last: CompoundSelector
@@ -93,7 +93,7 @@ class CssSelector(NamedTuple):
     def holds(
         self, element: PageElement, around: Sequence[PageElement], budget: SelectorBudget
     ) -> bool:
-        """Whether it selects an element inside of others, the outermost first."""
+        """Return whether the selector matches an element inside others, outermost first."""
         return self.last.holds(element) and self._holds_around(around, budget)
 
     def _holds_around(self, around: Sequence[PageElement], budget: SelectorBudget) -> bool:
@@ -106,7 +106,7 @@ class CssSelector(NamedTuple):
             while at >= 0 and budget.spend():
                 if compound.holds(around[at]):
                     if not is_parent:
-                        # Another one further out, if what is around this one does not fit.
+                        # Try an ancestor further out if the ancestors of this one do not match.
                         waiting.append((wanted, at - 1))
                     waiting.append((wanted + 1, at - 1))
                     break
@@ -115,13 +115,13 @@ class CssSelector(NamedTuple):
 
 
 class SelectorBudget:
-    """How many elements may still be compared with selectors, for the whole page."""
+    """The number of elements that may still be compared with selectors, for the whole page."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
 
     def spend(self) -> bool:
-        """Use one step; whether there was one."""
+        """Use one step; return whether one was left."""
         self._left -= 1
         return self._left >= 0
 
@@ -133,7 +133,7 @@ class _CompoundReader(NamedTuple):
 
 
 def read_selectors(prelude: Sequence[CssToken]) -> list[CssSelector]:
-    """The selectors of a rule that are followed; none at all if one of them is invalid."""
+    """Return the selectors of a rule that are evaluated; none at all if one of them is invalid."""
     found: list[CssSelector] = []
     for tokens in split_arguments(prelude, ","):
         selector = _read_selector(tokens)
@@ -144,7 +144,7 @@ def read_selectors(prelude: Sequence[CssToken]) -> list[CssSelector]:
 
 
 def _read_selector(tokens: list[CssToken]) -> list[CssSelector] | None:
-    """One selector, none if it is not followed; None if it is invalid."""
+    """Return one selector, an empty list if it is not evaluated; None if it is invalid."""
     compounds: list[tuple[str, _CompoundReader]] = []
     combinator = ""
     start = at = 0
@@ -152,7 +152,7 @@ def _read_selector(tokens: list[CssToken]) -> list[CssSelector] | None:
         token = tokens[at] if at < len(tokens) else CssToken("sign", "")
         if token.kind == "space" or token.is_sign(">+~") or at == len(tokens):
             if at > start:
-                read = _read_compound(_part(tokens, start, at))
+                read = _read_compound(slice_tokens(tokens, start, at))
                 if read is None or (compounds and not combinator):
                     return None
                 compounds.append((combinator, read))
@@ -175,10 +175,6 @@ def _read_selector(tokens: list[CssToken]) -> list[CssSelector] | None:
     before = zip(signs, (one.compound for _, one in compounds[:-1]), strict=True)
     last = compounds[-1][1].compound
     return [CssSelector(last, tuple(reversed(list(before))), (ids, classes, tags))]
-
-
-def _part(tokens: Sequence[CssToken], start: int, end: int) -> list[CssToken]:
-    return [one._replace(end=one.end - start) if one.end else one for one in tokens[start:end]]
 
 
 def _read_compound(tokens: list[CssToken], depth: int = 0) -> _CompoundReader | None:
@@ -226,7 +222,7 @@ def _read_compound(tokens: list[CssToken], depth: int = 0) -> _CompoundReader | 
 
 
 def _read_pseudo(tokens: list[CssToken], at: int, depth: int) -> _CompoundReader | None:
-    """What a pseudo-class adds to its compound."""
+    """Add a pseudo-class to its compound."""
     if at >= len(tokens) or tokens[at].kind not in ("ident", "function"):
         return None
     name = tokens[at].text.lower()

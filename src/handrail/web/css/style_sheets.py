@@ -1,4 +1,4 @@
-"""The rules of a page's style sheets, and which declarations win for an element: the cascade.
+"""The rules of a page's style sheets, and the cascade: which declarations apply to an element.
 
 Part of `html_worker`; imports nothing of Handrail but its neighbours.
 """
@@ -32,7 +32,7 @@ _FOREIGN: Final = ("svg", "math")
 _MOST_STEPS: Final = 2_000_000
 _DEEPEST: Final = 10
 _TYPES: Final = {"all": True, "screen": True}
-# What a browser with a mouse and a screen answers.
+# The features of a browser with a mouse and a screen.
 _FEATURES: Final = {
     "orientation": "landscape",
     "hover": "hover",
@@ -52,7 +52,7 @@ Setting = tuple[str, PropertyValue, bool]
 
 
 class StyleRule(NamedTuple):
-    """A rule that may hide or show: its selector, its layer, and what it sets."""
+    """A rule that may hide or show: its selector, its layer, and the properties that it sets."""
 
     selector: CssSelector
     layer: int
@@ -61,7 +61,7 @@ class StyleRule(NamedTuple):
 
 
 class CascadedValue(NamedTuple):
-    """The value that wins; `own`: it is one of the `style` attribute."""
+    """The value that wins the cascade; `own` says that it comes from the `style` attribute."""
 
     value: PropertyValue
     own: bool
@@ -72,7 +72,7 @@ class StyleSheets:
 
     def __init__(self, *, quirks: bool) -> None:
         self.quirks = quirks
-        # Whether there are others that are not known.
+        # Whether there are other style sheets, which are not known.
         self.imports = False
         self.count = 0
         self._buckets: dict[str, list[StyleRule]] = {}
@@ -80,7 +80,7 @@ class StyleSheets:
         self._budget = SelectorBudget(_MOST_STEPS)
 
     def add(self, css: str, media: str = "") -> None:
-        """Add a style sheet, if it is one for a screen."""
+        """Add a style sheet if it applies to screens."""
         if _media_holds(read_css_tokens(media)):
             self._add_rules(read_rules(read_css_tokens(css)), _NO_LAYER, 0)
 
@@ -112,7 +112,7 @@ class StyleSheets:
             return
         prelude = rule.prelude
         if self.quirks:
-            # Classes and ids are compared without case.
+            # Classes and ids are compared without regard to case.
             prelude = [one._replace(text=one.text.lower()) for one in prelude]
         for selector in read_selectors(prelude):
             self.count += 1
@@ -122,7 +122,7 @@ class StyleSheets:
     def cascade(
         self, element: PageElement, around: Sequence[PageElement], style: str | None
     ) -> dict[str, CascadedValue]:
-        """The declared value of each property of an element inside of others."""
+        """Return the declared value of each property of an element inside others."""
         best: dict[str, tuple[_Rank, CascadedValue]] = {}
 
         def offer(setting: Setting, rank: _Rank) -> None:
@@ -151,7 +151,7 @@ class StyleSheets:
 
 
 def _bucket(selector: CssSelector) -> str:
-    """What an element must have, at least, for a selector to be tried."""
+    """Return what an element must have at least for a selector to be tried."""
     return min(selector.last.names, default=selector.last.tag)
 
 
@@ -195,7 +195,7 @@ def _query_holds(query: Sequence[CssToken]) -> bool:
     for at, word in enumerate(words):
         text = word[0].text.lower()
         if at % 2:
-            # Only conditions that must all hold are understood.
+            # Only conditions that must all hold are supported.
             if text != "and":
                 return False
         elif word[0].is_sign("("):
@@ -209,7 +209,7 @@ def _query_holds(query: Sequence[CssToken]) -> bool:
 
 
 def _feature_holds(tokens: Sequence[CssToken]) -> bool | None:
-    """Whether a condition of a media query holds; None if it is not understood."""
+    """Return whether a condition of a media query holds; None if it is not supported."""
     name, *rest = split_arguments(tokens, ":")
     feature = name[0].text.lower() if len(name) == 1 else ""
     if not rest:
@@ -233,7 +233,7 @@ def _feature_holds(tokens: Sequence[CssToken]) -> bool | None:
 
 
 class StyleCollector:
-    """Finds the style sheets of a page, which also hold for what stands before them."""
+    """Finds the style sheets of a page, which also apply to elements before them."""
 
     def __init__(self, page: str) -> None:
         self.sheets = StyleSheets(quirks=_STANDARD.match(page) is None)

@@ -1,4 +1,4 @@
-"""Reads style sheets and `style` attributes as the syntax of CSS says: tokens, rules, declarations.
+"""Parses style sheets and `style` attributes by the syntax of CSS: tokens, rules, declarations.
 
 Part of `html_worker`, in linear time. Imports nothing of Handrail.
 """
@@ -28,9 +28,9 @@ _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 class CssToken(NamedTuple):
-    """A token. `kind` is space, string, url, number, function, ident, at, hash, sign or cd; `text`
-    is without escapes, a unit in `text` of a number. `end` is the index behind the block that it
-    opens, in the list that it is part of.
+    """A token. `kind` is space, string, url, number, function, ident, at, hash, sign or cd. `text`
+    is without escapes; that of a number is its unit. `end` is the index after the block that the
+    token opens, in its list.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class CssToken(NamedTuple):
     end: int = 0
 
     def is_sign(self, signs: str) -> bool:
-        """Whether it is one of these signs."""
+        """Return whether the token is one of these signs."""
         return self.kind == "sign" and self.text in signs
 
 
@@ -102,11 +102,11 @@ def read_rules(tokens: Sequence[CssToken]) -> Iterator[CssRule]:
             if name and tokens[at].is_sign(";"):
                 break
             at = max(tokens[at].end, at + 1)
-        prelude = _slice(tokens, start, at)
+        prelude = slice_tokens(tokens, start, at)
         if at < len(tokens) and tokens[at].is_sign("{"):
             end = tokens[at].end
             closed = tokens[end - 1].is_sign("}") and end - 1 > at
-            yield CssRule(name, prelude, _slice(tokens, at + 1, end - closed))
+            yield CssRule(name, prelude, slice_tokens(tokens, at + 1, end - closed))
             at = end
         else:
             yield CssRule(name, prelude, None)
@@ -114,7 +114,7 @@ def read_rules(tokens: Sequence[CssToken]) -> Iterator[CssRule]:
 
 
 def read_declarations(tokens: Sequence[CssToken]) -> Iterator[CssDeclaration]:
-    """The declarations of a block; rules inside of it are left out."""
+    """Return the declarations of a block; rules inside it are left out."""
     at = 0
     while at < len(tokens):
         start = at
@@ -123,7 +123,7 @@ def read_declarations(tokens: Sequence[CssToken]) -> Iterator[CssDeclaration]:
         if at < len(tokens) and tokens[at].is_sign("{"):
             at = tokens[at].end
             continue
-        declaration = _read_declaration(_trim(_slice(tokens, start, at)))
+        declaration = _read_declaration(_trim(slice_tokens(tokens, start, at)))
         if declaration is not None:
             yield declaration
         at += 1
@@ -132,10 +132,10 @@ def read_declarations(tokens: Sequence[CssToken]) -> Iterator[CssDeclaration]:
 def _read_declaration(tokens: list[CssToken]) -> CssDeclaration | None:
     if not tokens or tokens[0].kind != "ident":
         return None
-    rest = _trim(_slice(tokens, 1, len(tokens)))
+    rest = _trim(slice_tokens(tokens, 1, len(tokens)))
     if not rest or not rest[0].is_sign(":"):
         return None
-    value = _trim(_slice(rest, 1, len(rest)))
+    value = _trim(slice_tokens(rest, 1, len(rest)))
     depth = 0
     for token in value:
         depth += token.kind == "function" or token.is_sign("([{")
@@ -151,8 +151,8 @@ def _read_declaration(tokens: list[CssToken]) -> CssDeclaration | None:
     return CssDeclaration(name if name.startswith("--") else name.lower(), tuple(value), important)
 
 
-def _slice(tokens: Sequence[CssToken], start: int, end: int) -> list[CssToken]:
-    """Some of the tokens, with the ends of blocks counted from the first."""
+def slice_tokens(tokens: Sequence[CssToken], start: int, end: int) -> list[CssToken]:
+    """Return some of the tokens, with the ends of blocks counted from the first of them."""
     return [one._replace(end=one.end - start) if one.end else one for one in tokens[start:end]]
 
 
@@ -161,26 +161,26 @@ def _trim(tokens: list[CssToken]) -> list[CssToken]:
     end = len(tokens)
     while end > start and tokens[end - 1].kind == "space":
         end -= 1
-    return _slice(tokens, start, end)
+    return slice_tokens(tokens, start, end)
 
 
 def split_arguments(tokens: Sequence[CssToken], sign: str) -> list[list[CssToken]]:
-    """The parts between a sign, outside of functions and brackets, without spaces at their ends."""
+    """The parts between a sign, outside functions and brackets, without spaces at their ends."""
     parts: list[list[CssToken]] = []
     start = at = 0
     while at < len(tokens):
         if tokens[at].is_sign(sign) or (sign == " " and tokens[at].kind == "space"):
-            parts.append(_trim(_slice(tokens, start, at)))
+            parts.append(_trim(slice_tokens(tokens, start, at)))
             start = at + 1
         at = max(tokens[at].end, at + 1)
-    return [*parts, _trim(_slice(tokens, start, len(tokens)))]
+    return [*parts, _trim(slice_tokens(tokens, start, len(tokens)))]
 
 
 def function_arguments(value: Sequence[CssToken], at: int = 0) -> list[CssToken]:
-    """What is inside of a function or a pair of brackets."""
+    """Return what is inside a function or a pair of brackets."""
     end = value[at].end
     closed = end - 1 > at and value[end - 1].is_sign(")]}")
-    return _trim(_slice(value, at + 1, end - closed))
+    return _trim(slice_tokens(value, at + 1, end - closed))
 
 
 def _unescape(text: str) -> str:

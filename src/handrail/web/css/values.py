@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from handrail.web.css.syntax import CssToken, function_arguments, split_arguments
 
-# The window that a page is imagined in.
+# The window that is assumed for a page.
 WIDTH: Final = 1280.0
 HEIGHT: Final = 800.0
 _KINDS: Final = ("", "s", "l", "d")
@@ -45,21 +45,21 @@ class CssAmount(NamedTuple):
     plain: bool = False
 
     def resolve(self, font: float, base: float) -> float:
-        """In pixels, for a size of the font and what 100% mean."""
+        """Return the amount in pixels, for a font size and the meaning of 100%."""
         return self.pixels + self.ems * font + self.percent / 100 * base
 
     @property
     def nominal(self) -> float:
-        """A number to compare amounts by."""
+        """A number by which amounts are compared."""
         return self.resolve(16, WIDTH) + self.number + self.degrees
 
     @property
     def is_length(self) -> bool:
-        """Whether it is a length or a percentage; 0 needs no unit."""
+        """Whether this is a length or a percentage; 0 needs no unit."""
         return not self.degrees and (not self.plain or self.number == 0)
 
     def plus(self, other: CssAmount) -> CssAmount:
-        """The sum of two."""
+        """Return the sum of two amounts."""
         return CssAmount(
             self.pixels + other.pixels,
             self.ems + other.ems,
@@ -70,7 +70,7 @@ class CssAmount(NamedTuple):
         )
 
     def times(self, factor: float) -> CssAmount:
-        """A multiple, within limits that no page has."""
+        """Return a multiple, within limits that no page reaches."""
 
         def limit(number: float) -> float:
             return min(max(number * factor, -_LARGEST), _LARGEST)
@@ -86,7 +86,7 @@ class CssAmount(NamedTuple):
 
 
 def read_amount(value: Sequence[CssToken], depth: int = 0) -> CssAmount | None:
-    """A number, a length, a percentage or an angle; None if it is none or of an unknown unit."""
+    """Return a number, a length, a percentage or an angle; None for anything else."""
     if not value or depth > _DEEPEST or len(value) > _LONGEST:
         return None
     token = value[0]
@@ -102,7 +102,7 @@ def read_amount(value: Sequence[CssToken], depth: int = 0) -> CssAmount | None:
 
 
 def _combine(name: str, amounts: list[CssAmount]) -> CssAmount | None:
-    """The result of a function."""
+    """Return the result of a function."""
     if name == "calc":
         return amounts[0] if len(amounts) == 1 else None
     if name in ("min", "max"):
@@ -131,7 +131,7 @@ def _with_unit(number: float, unit: str) -> CssAmount | None:
 
 
 def _read_sum(value: Sequence[CssToken], depth: int) -> CssAmount | None:
-    """A sum inside of `calc()`: its signs stand between blanks."""
+    """Return a sum inside `calc()`: its signs are between blanks."""
     words = [one for one in split_arguments(value, " ") if one]
     total: CssAmount | None = None
     term: list[CssToken] = []

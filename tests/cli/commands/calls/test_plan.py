@@ -1,5 +1,7 @@
 """`handrail plan`: what one command queued is seen, approved or rejected by the next."""
 
+import json
+
 import pytest
 
 
@@ -69,6 +71,26 @@ def test_plan_mode_lasts_until_the_person_ends_it(handrail, workspace):
         "mode": "default",
         "waiting": 1,
     }
+
+
+def test_a_conversation_in_plan_mode_is_named_while_it_is_open(handrail, terminal, tmp_path):
+    script = tmp_path / "script.jsonl"
+    write = {"name": "write_file", "arguments": {"path": "b.txt", "content": "new"}}
+    script.write_text(
+        "".join(json.dumps(one) + "\n" for one in ({"calls": [write]}, {"text": "x"}))
+    )
+    words = ["run", "--plain", "--mode", "plan", "--model", f"script:{script}", "--session", "s1"]
+    screen = terminal([*words, "Plan it"])
+    screen.wait_for("queued")
+    screen.wait_for_prompt()
+    process, during = screen.pid, handrail("plan", "--session", "s1")
+    left = handrail("plan", "leave", "--session", "s1")
+    screen.type("/exit\n")
+    screen.end()
+
+    assert f" on in process {process};" in during.out
+    assert f"process {process}" in left.out
+    assert handrail("plan", "--session", "s1").out.startswith("plan mode is off;")
 
 
 def test_what_a_model_wrote_cannot_move_the_cursor_or_pass_for_ours(handrail, tmp_path):

@@ -60,10 +60,31 @@ def test_git_applies_the_diff_of_created_and_unended_files(handrail, workspace, 
     assert (elsewhere / "unended.txt").read_text() == "no line feed"
 
 
+def test_links_and_folders_are_told_in_words_that_nothing_applies(handrail, workspace):
+    (workspace / "old").symlink_to("a.txt")
+    (workspace / "file").write_text("text\n")
+    words = "command=rm old file; ln -s a.txt file; ln -s a.txt new; mkdir empty"
+    done = handrail("--mode", "bypass", "--allow-commands", "call", "run_command", words)
+    assert done.code == 0, done.err
+
+    shown = handrail("diff").out
+
+    assert _lines(shown) == []
+    told = dict(line.partition(": ")[::2] for line in shown.splitlines())
+    assert {name for name, words in told.items() if "a.txt" in words} == {"file", "new", "old"}
+
+
 def test_the_last_task_and_single_turns_are_shown_alone(handrail, worked):
     assert _lines(handrail("diff", "--task").out) == ["-one", "+1"]
     assert _lines(handrail("diff", "--turn", "2").out) == ["-2", "+zwei"]
     assert _lines(handrail("diff", "--turn", "last").out) == ["-one", "+1"]
+
+
+def test_a_turn_of_text_alone_has_no_changes(handrail, worked):
+    done = handrail("diff", "--turn", "3")
+
+    assert done.code == 0
+    assert done.out.startswith("no changes in turn 3")
 
 
 def test_undone_changes_are_left_out_and_come_back_with_redo(handrail, worked):
@@ -91,7 +112,11 @@ def test_a_workspace_without_changes_has_no_diff(handrail, workspace):
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["--turn", "x"], "invalid_arguments"), (["--task", "--session", "cli"], "invalid_arguments")],
+    [
+        (["--turn", "x"], "invalid_arguments"),
+        (["--turn", "999"], "not_found"),
+        (["--task", "--session", "cli"], "invalid_arguments"),
+    ],
 )
 def test_what_cannot_be_shown_is_said(handrail, worked, words, code):
     handrail("--mode", "accept-edits", "call", "write_file", "path=c.txt", "content=c")

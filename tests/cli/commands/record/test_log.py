@@ -45,7 +45,7 @@ def test_only_so_many_calls_or_one_session(handrail):
 
     assert len(handrail("log", "-n", "2", "--json").lines) == 2
     assert len(handrail("log", "--session", "one", "--json").lines) == 2
-    assert handrail("log", "--session", "three").out == "no calls\n"
+    assert handrail("log", "--session", "three").code == 2
 
 
 def test_nothing_on_record_is_not_an_error(handrail, workspace):
@@ -165,7 +165,8 @@ def test_the_last_turn_is_listed(handrail):
 
     assert (last["session"], last["turn"]) == ("two", 2)
     assert (of_one["session"], of_one["turn"]) == ("one", 1)
-    assert handrail("log", "--session", "three", "--turn", "last").out == "no calls\n"
+    assert handrail("log", "--session", "three", "--turn", "last").code == 2
+    assert handrail("log", "--turn", "one:7").err.startswith("not_found: ")
 
 
 def test_the_calls_of_one_agent(handrail, workspace):

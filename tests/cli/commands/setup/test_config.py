@@ -198,7 +198,7 @@ def test_every_file_named_is_checked(handrail, workspace):
     [
         (("config",), "required: ACTION"),
         (("config", "shwo"), "there is no ACTION 'shwo'; did you mean show?"),
-        (("config", "check"), "`config check` needs a FILE"),
+        (("config", "check"), "you have no settings file yet"),
         (("config", "show", "a.toml"), "`config show` takes no FILE"),
         (("config", "show", "--session", "x"), "`config` does not accept --session"),
     ],
@@ -333,8 +333,17 @@ def test_init_writes_a_commented_file_and_replaces_none(handrail, own_home):
     assert again.err.startswith("exists: ")
     assert 'model = "' in again.err
     assert str(file) in written.out
+    assert "names no model yet" in written.out
     assert handrail("config", "check", file).code == 0
     assert all(line.startswith("#") for line in file.read_text().splitlines() if line)
+
+
+def test_check_without_a_file_checks_the_one_in_use(handrail, own, workspace):
+    mine = own("keep_days = 9\n")
+    (workspace / "other.toml").write_text("keep_days = 'x'\n")
+
+    assert handrail("config", "check").out == f"{mine}: 1 setting, all valid\n"
+    assert handrail("config", "check", "--config", "other.toml").code == 2
 
 
 @pytest.mark.finding("F39")

@@ -252,7 +252,7 @@ def test_handles_that_the_command_did_not_ask_for_are_closed(ws):
 def test_a_machine_that_lets_nobody_mount_proc_is_used_as_far_as_it_goes(ws):
     with scenery("bubblewrap", [ws]) as scene:
         launch = scene.launch("echo $$; cat /proc/self/comm; : > /proc/self/comm")
-        places = scene.sandbox._survey()
+        places = scene.sandbox._visible_paths()
         from handrail.host.sandbox.visible_paths import SharedMounts
 
         recipe = BubblewrapBackend("/usr/bin/bwrap", own_proc=False).recipe(

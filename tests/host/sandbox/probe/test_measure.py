@@ -172,7 +172,7 @@ def test_what_gives_no_answer_is_unusable(monkeypatch, argv, why):
 
 
 def test_an_attempt_that_nobody_reported_counts_as_one_that_got_through():
-    measured = measure._judge({}, {}, own_pids=True)
+    measured = measure._grade_properties({}, {}, own_pids=True)
 
     assert {name for name, strength in measured.items() if strength != ABSENT} == {
         "protected_names"
@@ -182,9 +182,12 @@ def test_an_attempt_that_nobody_reported_counts_as_one_that_got_through():
 def test_either_tracer_is_enough():
     quiet = dict.fromkeys(("tcp", "mptcp"), False)
 
-    assert measure._judge({**quiet}, {"tcp": True}, own_pids=True)["tcp"] == ABSENT
-    assert measure._judge({**quiet, "tcp": True}, {"tcp": False}, own_pids=True)["tcp"] == ABSENT
-    assert measure._judge({**quiet}, {"tcp": False}, own_pids=True)["tcp"] == ENFORCED
+    assert measure._grade_properties({**quiet}, {"tcp": True}, own_pids=True)["tcp"] == ABSENT
+    assert (
+        measure._grade_properties({**quiet, "tcp": True}, {"tcp": False}, own_pids=True)["tcp"]
+        == ABSENT
+    )
+    assert measure._grade_properties({**quiet}, {"tcp": False}, own_pids=True)["tcp"] == ENFORCED
 
 
 def test_a_machine_without_the_tools_to_try_it_is_told(monkeypatch):

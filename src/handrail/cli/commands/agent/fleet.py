@@ -254,7 +254,7 @@ def _failed_lines(state: FleetState) -> list[str]:
             if one["passed"]:
                 continue
             failed = [check["command"] for check in one["checks"] if check["exit_code"] != 0]
-            reason = (one["problem"] or {}).get("message") or f"failed: {', '.join(failed)}"
+            reason = (one["problem"] or {}).get("message") or f"checks failed: {', '.join(failed)}"
             unknown = (
                 f"; unknown calls: {', '.join(one['unknown_calls'])}"
                 if one["unknown_calls"]

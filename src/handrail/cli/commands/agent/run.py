@@ -141,23 +141,36 @@ async def _run(
 async def _run_once(
     options: Namespace, task: str | None, session: str, view: RunView, model: ScriptModel | None
 ) -> ExitCode:
+    import asyncio
+
     async with _open(options, session, view, model, None) as rt:
         agent = make_agent(options, rt, session)
         if not (options.json or options.quiet):
             view.text(_heading(options, rt, session), TextStyle.FAINT)
             await _note_continued(view, agent)
-        result = await _one_task(options, rt, agent, view, task)
-        if options.json:
-            output.print_json(result.to_dict())
-        elif options.quiet:
-            output.print_line(safe_text(result.text))
-        else:
-            await view.receipt(result, agent, rt)
+        try:
+            result = await _one_task(options, rt, agent, view, task)
+        except asyncio.CancelledError:
+            if not options.quiet and (stopped := await agent.stopped_result()) is not None:
+                await _print_result(options, stopped, view, agent, rt)
+            raise
+        await _print_result(options, result, view, agent, rt)
         if rt.planned_actions and (options.json or options.quiet):
             output.warn(rt.plan_summary())
     if result.problem is not None and not options.json:
         output.print_problem(result.problem)
     return TASK_EXIT_CODES[result.status]
+
+
+async def _print_result(
+    options: Namespace, result: AgentResult, view: RunView, agent: Agent, rt: Runtime
+) -> None:
+    if options.json:
+        output.print_json(result.to_dict())
+    elif options.quiet:
+        output.print_line(safe_text(result.text))
+    else:
+        await view.receipt(result, agent, rt)
 
 
 async def _converse(
@@ -167,6 +180,8 @@ async def _converse(
     talk: TerminalConversation,
     model: ScriptModel | None,
 ) -> ExitCode:
+    from handrail.cli.commands.agent.instruction_files import offer_instructions
+
     view = talk.view
     resume, fresh = bool(options.resume), not (options.resume or options.go_on)
     shown: object = None
@@ -184,42 +199,12 @@ async def _converse(
                     view.text(_heading(options, rt, session), TextStyle.FAINT)
                     if first:
                         await _note_continued(view, agent)
-                if fresh and not await _offer_instructions(rt, options.agent, view, talk):
+                if fresh and not await offer_instructions(rt, options.agent, view, talk):
                     task = None
                 code = await talk.run(task, resume=resume)
             if talk.next_mode is None:
                 return code
             options.mode, task, resume, fresh = str(talk.next_mode), None, False, False
-
-
-async def _offer_instructions(
-    rt: Runtime, agent: str, view: RunView, talk: TerminalConversation
-) -> bool:
-    """Ask once whether instruction files of the workspace may become part of the system prompt;
-    False if the user pressed Ctrl-C.
-    """
-    from handrail.agent.prompt import read_instructions
-    from handrail.assembly.agent_services import trust_instructions
-    from handrail.cli.commands.agent.terminal_conversation import Interruption
-
-    files = await read_instructions(rt, agent)
-    if not files or await rt.agent_services.trusts(files):
-        return True
-    view.line("This workspace has files that instruct agents:")
-    for file in files:
-        size = count_noun(len(file.text), "character")
-        view.line(f"  {one_line(file.path)}  {size}  sha256 {file.digest[:16]}…")
-    view.text("Use them as instructions, now and until they change?")
-    try:
-        answer = await talk.ask("[yes/no] ")
-    except Interruption:
-        view.line("left out; no task was started")
-        return False
-    if answer.strip().lower() in ("y", "yes"):
-        trust_instructions(Path(rt.session.roots[0]), files)
-    else:
-        view.line("left out")
-    return True
 
 
 async def _one_task(
@@ -386,7 +371,6 @@ def _stdin_text() -> str:
 
 def _read_schema(name: str) -> Any:
     import json
-    from pathlib import Path
 
     from handrail.core.arguments.model_builder import model_from_schema
 

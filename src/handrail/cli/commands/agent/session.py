@@ -118,7 +118,7 @@ async def _end_work(options: Namespace, chosen: ConversationSummary) -> None:
     """End the jobs of the session; raises `unavailable` if a process works in it."""
     from handrail.agent.lease import ConversationLease
     from handrail.cli.workspace import open_session
-    from handrail.core.call import call_owner
+    from handrail.core.call import call_owner, is_owned
 
     async with open_session(options) as rt:
         root, process = rt.session.roots[0], rt.agent_services.process
@@ -126,7 +126,7 @@ async def _end_work(options: Namespace, chosen: ConversationSummary) -> None:
         lease = ConversationLease(rt.store, root, chosen.session, process)
         await lease.acquire()
         for job in await rt.jobs.list():
-            if job.call_id.startswith(f"{owner}."):
+            if is_owned(job.call_id, owner):
                 await rt.jobs.revoke(job.call_id)
         await lease.release()
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 PICK: Final = ""
 _MOST_OFFERED: Final = 20
 # A narrower terminal shows fewer columns.
-_WIDE: Final = 80
+_WIDE: Final = 100
 _MOST_MODEL: Final = 20
+# Of a session that was taken back to its beginning, or forked from there.
+_NO_TASK: Final = "(no task yet)"
 
 
 def choose_session(options: Namespace) -> str:
@@ -72,7 +74,8 @@ def session_lines(known: Sequence[ConversationSummary], *, numbered: bool = Fals
     rows = []
     for number, (one, when) in enumerate(zip(known, times, strict=True), 1):
         files = str(one.files_changed)
-        model, task = truncate(one_line(one.model), _MOST_MODEL), one_line(one.title.split("\n")[0])
+        model = truncate(one_line(one.model), _MOST_MODEL)
+        task = one_line(one.title) or _NO_TASK
         about = [f"{model}: {task}"] if narrow else [str(one.turns), model, task]
         rows.append([*([str(number)] * numbered), one.session, when, one.state, files, *about])
     heads = ["session", "started", "state", "files"]

@@ -19,13 +19,13 @@ from handrail.cli.commands.agent.mentions import add_mentioned_files
 from handrail.cli.commands.agent.queue_review import review_queue
 from handrail.cli.commands.agent.run import TASK_EXIT_CODES
 from handrail.cli.commands.agent.session_choice import list_sessions, session_lines
-from handrail.cli.commands.agent.tasks import todo_lines
+from handrail.cli.commands.agent.slash_commands import show_help, show_tasks
 from handrail.cli.commands.record.diff import diff_lines, find_diffs, without_caches
 from handrail.cli.commands.setup.overview import MODE_MEANINGS
 from handrail.cli.commands.setup.skills import skill_lines
 from handrail.cli.exit_codes import ExitCode
 from handrail.cli.render import output
-from handrail.cli.render.screen import TextStyle, one_line, paint, terminal_width, truncate
+from handrail.cli.render.screen import TextStyle, one_line, paint
 from handrail.core.ports.skills import SkillLibrary
 from handrail.core.problems import ProblemRaised
 from handrail.policy.modes import Mode, parse_mode
@@ -42,25 +42,6 @@ _T = TypeVar("_T")
 _PROMPT: Final = "> "
 _TWICE_S: Final = 2.0
 _MOST_SESSIONS: Final = 10
-_HELP: Final[Mapping[str, str]] = {
-    "/help": "show this list",
-    "/diff": "what the last task changed; /diff all: the session",
-    "/mode": "show the permission mode; /mode NAME: switch to it",
-    "/plan": "review, approve or reject the calls queued by plan mode",
-    "/model": "show the model; /model NAME: use another one",
-    "/undo": "revert the last task: files and conversation",
-    "/compact": "make the conversation shorter for the model",
-    "/tasks": "show the to-do list, background jobs and subagents",
-    "/agents": "list the subagents of the session; /agents ID: what one did",
-    "/skills": "list the skills; /NAME starts one",
-    "/sessions": "list the sessions of this workspace",
-    "/exit": "end the conversation (also Ctrl-D)",
-}
-_HELP_TEXT: Final = (
-    "Anything else is a task; @path adds a file to it. A line that you type while the model works "
-    "reaches it before its next step. Ctrl-C stops the task; twice within two seconds it ends the "
-    "program."
-)
 # How much runs without asking: a switch to a higher rank needs the user's confirmation.
 _MODE_RANKS: Final[Mapping[Mode, int]] = {
     Mode.PLAN: 0,
@@ -99,6 +80,7 @@ class TerminalConversation:
         # Typed while the model worked, to be taken up after the task.
         self._later: deque[str] = deque()
         self._at_end = False
+        self._worked = False
         self._last = ExitCode.DONE
         self.next_mode: Mode | None = None
         # The model that the user switched to.
@@ -123,8 +105,9 @@ class TerminalConversation:
         return one_line(self._agent.model_name)
 
     async def run(self, first: str | None, *, resume: bool) -> ExitCode:
-        """Work on `first`, or on the unfinished task, then on what is typed."""
-        if resume or first is not None:
+        """Work on `first`, or on the unfinished task if there is one, then on what is typed."""
+        unfinished = resume and (await self._agent.load()).state.get("unfinished")
+        if first is not None or unfinished:
             await self._task(first)
         while self.next_mode is None and (line := await self._next_line()) is not None:
             if line.startswith("/"):
@@ -132,6 +115,9 @@ class TerminalConversation:
                     break
             elif line.strip():
                 await self._task(line)
+        if self._worked and self.next_mode is None and not self._leaving.is_set():
+            again = f"to go on later: handrail run --resume {self._agent.session}"
+            self.view.text(again, TextStyle.FAINT)
         return ExitCode.ABORTED if self._leaving.is_set() else self._last
 
     @contextlib.contextmanager
@@ -200,13 +186,17 @@ class TerminalConversation:
 
     async def _task(self, task: str | None) -> None:
         agent, outer = self._agent, self._work
+        self._worked = True
         self._interrupted_at = float("-inf")
         self._work = asyncio.ensure_future(self._run_task(task))
         steering = asyncio.ensure_future(self._steer())
         try:
             result = await self._work
         except asyncio.CancelledError:
+            steering.cancel()  # first: what is typed from now on is the next task
             self.view.line(paint("stopped; what was done stays recorded", TextStyle.CAUTION))
+            if (stopped := await agent.stopped_result()) is not None:
+                await self.view.receipt(stopped, agent, self._rt, self._model)
             for line in agent.take_steering():  # said to this task: none begins another one
                 self.view.text(f"not sent: {line}", TextStyle.FAINT)
             self._last = ExitCode.ABORTED
@@ -254,14 +244,14 @@ class TerminalConversation:
         if name in ("/exit", "/quit"):
             return False
         commands: Mapping[str, Callable[[str], Coroutine[Any, Any, None] | None]] = {
-            "/help": self._show_help,
+            "/help": lambda _: show_help(self.view),
             "/diff": self._show_diff,
             "/mode": self._switch_mode,
             "/plan": lambda _: review_queue(self._rt, self.view, self.ask),
             "/model": self._switch_model,
             "/undo": self._undo_task,
             "/compact": self._compact,
-            "/tasks": self._show_todos,
+            "/tasks": lambda _: show_tasks(self._rt, self.view),
             "/agents": self._show_agents,
             "/skills": lambda _: self.view.line("\n".join(skill_lines(self._skills.list()))),
             "/sessions": self._list_sessions,
@@ -276,27 +266,6 @@ class TerminalConversation:
         except ProblemRaised as raised:
             self.view.problem(raised.problem)
         return True
-
-    def _show_help(self, _: str) -> None:
-        for command, meaning in _HELP.items():
-            self.view.labelled(command, meaning)
-        self.view.text(_HELP_TEXT)
-
-    async def _show_todos(self, _: str) -> None:
-        for text in todo_lines(await self._rt.todos.items()):
-            self.view.line(text)
-        if jobs := [
-            one for one in await self._rt.jobs.list() if one.session == self._rt.session.id
-        ]:
-            self.view.line("\nbackground jobs:")
-            for job in jobs:
-                about = f"{job.id}  {job.state}  {one_line(job.description or job.command)}"
-                self.view.line(truncate(f"  {about}", terminal_width()))
-        agents = self._rt.agent_services.subagents.value
-        await agents.load()
-        if agents.states():
-            self.view.line("\nsubagents:")
-            await self._show_agents("")
 
     async def _show_agents(self, id: str) -> None:
         self.view.line("\n".join(await agent_lines(self._rt, id)))

@@ -327,7 +327,8 @@ class RunView:
         if facts["status"] == "planned":
             self.note("not run: it is only planned")
         elif facts["status"] != "ok":
-            self.text(f"{facts['status']}, {facts['code']}{reason}", TextStyle.BAD, "  ")
+            code = "" if facts["code"] == "cancelled" else f", {facts['code']}"
+            self.text(f"{facts['status']}{code}{reason}", TextStyle.BAD, "  ")
             if facts["code"] == "unknown_tool" and facts["tool"] in BUILTIN_NAMES:
                 self._note_missing_tool(facts["tool"])
             if facts["code"] == "untrusted" and facts["tool"] in _TRUSTED_WITH:

@@ -15,7 +15,7 @@ from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.assembly.explain import Fate
+    from handrail.assembly.explain import CommandForecast
     from handrail.core.commands import CommandAnalysis, CommandAnalyzer, CommandEffects
 
 _EPILOG: Final = """\
@@ -63,19 +63,19 @@ def run(options: Namespace) -> int:
         with _open_lines(options.jsonl) as lines:
             _explain_lines(analyzer, root, lines)
         return 0
-    analysis, fate = _explain(options, root)
+    analysis, forecast = _explain(options, root)
     if options.json:
-        output.print_json({**analysis.to_dict(), "verdict": _verdict_row(fate)})
+        output.print_json({**analysis.to_dict(), "verdict": _verdict_row(forecast)})
         return 0
-    for line in _render(analysis, f"in mode {fate.mode.value}: {_verdict_text(fate)}"):
+    for line in _render(analysis, f"in mode {forecast.mode.value}: {_verdict_text(forecast)}"):
         output.print_text(line)
     return 0
 
 
-def _explain(options: Namespace, root: Path) -> tuple[CommandAnalysis, Fate]:
+def _explain(options: Namespace, root: Path) -> tuple[CommandAnalysis, CommandForecast]:
     import asyncio
 
-    from handrail.assembly.explain import foresee
+    from handrail.assembly.explain import explain_command
     from handrail.assembly.resolved_settings import resolve_settings
     from handrail.assembly.settings_files import config_file
     from handrail.cli.commands.setup.config import load_layers
@@ -85,7 +85,7 @@ def _explain(options: Namespace, root: Path) -> tuple[CommandAnalysis, Fate]:
     meant = resolve_settings(load_layers(options), root)
     config = config_file(config_path(options))
     cwd, env = _cwd(root, options.cwd), _variables(options.env)
-    return asyncio.run(foresee(meant, config, options.shell_command, cwd, env))
+    return asyncio.run(explain_command(meant, config, options.shell_command, cwd, env))
 
 
 def _explain_lines(analyzer: CommandAnalyzer, root: Path, lines: Iterable[bytes]) -> None:
@@ -152,13 +152,13 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _verdict_text(fate: Fate) -> str:
+def _verdict_text(forecast: CommandForecast) -> str:
     """Describe the verdict with the settings in force."""
     from handrail.cli.render.screen import one_line
     from handrail.core.verdicts import Effect
     from handrail.policy.modes import QUEUED
 
-    verdict = fate.verdict
+    verdict = forecast.verdict
     if verdict.code == QUEUED:
         return "queued for approval (see `handrail plan`)"
     words = {
@@ -167,32 +167,32 @@ def _verdict_text(fate: Fate) -> str:
         Effect.DENY: "refused",
     }
     by_mode = verdict.effect is Effect.ALLOW and verdict.rule.startswith("mode:")
-    why = "" if by_mode else f" ({one_line(verdict.reason)}{_rule_location(fate)})"
-    if not fate.hooks or verdict.effect is Effect.DENY:
+    why = "" if by_mode else f" ({one_line(verdict.reason)}{_rule_location(forecast)})"
+    if not forecast.hooks or verdict.effect is Effect.DENY:
         return f"{words[verdict.effect]}{why}"
-    hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in fate.hooks)
+    hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in forecast.hooks)
     return f"{words[verdict.effect]}{why}, unless a hook decides otherwise: {hooks}"
 
 
-def _rule_location(fate: Fate) -> str:
+def _rule_location(forecast: CommandForecast) -> str:
     """Describe where the deciding rule comes from."""
     from handrail.cli.render.screen import one_line
 
-    return "" if fate.rule is None else f"; rule from {one_line(str(fate.rule.origin))}"
+    return "" if forecast.rule is None else f"; rule from {one_line(str(forecast.rule.origin))}"
 
 
-def _verdict_row(fate: Fate) -> dict[str, Any]:
-    verdict = fate.verdict
+def _verdict_row(forecast: CommandForecast) -> dict[str, Any]:
+    verdict = forecast.verdict
     return {
-        "mode": fate.mode.value,
+        "mode": forecast.mode.value,
         "effect": verdict.effect.value,
         "rule": verdict.rule,
         "reason": verdict.reason,
-        "hooks": [one.name for one in fate.hooks],
+        "hooks": [one.name for one in forecast.hooks],
     }
 
 
-def _render(analysis: CommandAnalysis, fate: str) -> Iterator[str]:
+def _render(analysis: CommandAnalysis, forecast: str) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, one_line, paint
     from handrail.core.commands import CommandClass
 
@@ -208,7 +208,7 @@ def _render(analysis: CommandAnalysis, fate: str) -> Iterator[str]:
         yield f"{'' if number else 'because':<{_ROOM}}{one_line(reason.text)}{part}"
     yield from _effect_lines(analysis.effects)
     yield ""
-    yield fate
+    yield forecast
 
 
 def _effect_lines(effects: CommandEffects) -> Iterator[str]:

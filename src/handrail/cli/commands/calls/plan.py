@@ -56,6 +56,7 @@ def run(options: Namespace) -> int:
 async def _act(options: Namespace) -> int:
     from handrail.cli.workspace import open_session
 
+    planning = _planning_process(options) if options.action in ("show", "leave") else None
     async with open_session(options) as rt:
         if options.action == "approve":
             waiting = rt.plan_queue.pending
@@ -67,10 +68,31 @@ async def _act(options: Namespace) -> int:
             if not gone and not options.json:
                 output.print_line("nothing is queued")
         elif options.action == "leave":
-            _leave(rt, options)
+            _leave(rt, options, planning)
         else:
-            _show(rt, options)
+            _show(rt, options, planning)
     return 0
+
+
+def _planning_process(options: Namespace) -> str | None:
+    """The number of the process that has the session open in plan mode, such as a conversation at another
+    terminal; None if there is none.
+    """
+    import json
+
+    from handrail.cli.workspace import DEFAULT_SESSION, find_workspace, open_record
+    from handrail.host.state.identities import may_still_run
+    from handrail.store.records.sessions import find_openings
+
+    place = find_workspace(options)
+    if not place.recorded:
+        return None
+    with open_record(place) as db:
+        for opening in find_openings(db).get(options.session or DEFAULT_SESSION, ()):
+            line = db.execute("SELECT info FROM ledger WHERE id = ?", (opening.line,)).fetchone()
+            if json.loads(line[0]).get("mode") == "plan" and may_still_run(opening.owner):
+                return opening.owner.split("/")[-2]
+    return None
 
 
 def _print_results(
@@ -99,21 +121,25 @@ def _with_cli_hint(result: ToolResult) -> ToolResult:
     return replace(result, problem=problem, text=text)
 
 
-def _leave(rt: Runtime, options: Namespace) -> None:
+def _leave(rt: Runtime, options: Namespace, planning: str | None) -> None:
     was = rt.planning.active
     mode = rt.planning.end()
     if options.json:
         output.print_json({"left": was, "mode": mode, "waiting": len(rt.plan_queue.pending)})
+    elif planning is not None and not was:
+        output.print_line(
+            f"plan mode is on in process {planning}; only there it can end, by /mode NAME"
+        )
     else:
         output.print_line(f"plan mode {'ended' if was else 'was not on'}; the mode is {mode}")
 
 
-def _show(rt: Runtime, options: Namespace) -> None:
+def _show(rt: Runtime, options: Namespace, planning: str | None) -> None:
     if options.json:
         _print_items(rt.plan_queue.items(), options)
         return
     session = f" --session {options.session}" if options.session else ""
-    for line in plan_lines(rt):
+    for line in plan_lines(rt, planning):
         output.print_line(line)
     if rt.plan_queue.pending:
         output.print_line(
@@ -121,15 +147,16 @@ def _show(rt: Runtime, options: Namespace) -> None:
         )
 
 
-def plan_lines(rt: Runtime) -> Iterator[str]:
-    """Whether plan mode is on, the plan that the model wrote, and the queued calls. No part of what the
-    model wrote begins in the first column.
+def plan_lines(rt: Runtime, planning: str | None = None) -> Iterator[str]:
+    """Whether plan mode is on, here or in the process that is `planning`, the plan that the model wrote,
+    and the queued calls. No part of what the model wrote begins in the first column.
     """
     from handrail.cli.render.screen import colour_diff, fold_coloured
 
     count, items = len(rt.plan_queue.pending), rt.plan_queue.items()
     queued = "1 call is queued" if count == 1 else f"{count} calls are queued"
-    yield f"plan mode is {'on' if rt.planning.active else 'off'}" + (f"; {queued}" * bool(count))
+    state = "on" if rt.planning.active else f"on in process {planning}" if planning else "off"
+    yield f"plan mode is {state}" + (f"; {queued}" * bool(count))
     text = rt.planning.text
     if text.strip():
         yield "plan written by the model:"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.core.call import call_owner
+from handrail.core.call import call_owner, is_owned
 from handrail.core.names.store_location import is_store_url
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.state.identities import may_still_run
@@ -36,7 +36,7 @@ class OldConversations(NamedTuple):
 
     def _is_used(self, conversation: str, index: ConversationIndex) -> bool:
         owner = call_owner(conversation)
-        if any(one.startswith(f"{owner}.") for one in self.running_calls):
+        if any(is_owned(one, owner) for one in self.running_calls):
             return True
         return index.find_holder(conversation, may_still_run) is not None
 

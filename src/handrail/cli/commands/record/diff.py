@@ -49,7 +49,8 @@ def run(options: Namespace) -> int:
             output.print_json({"session": session, **one._asdict(), **counts})
         return 0
     if session is not None and not every:
-        output.print_line(f"no changes in session {session}; --session NAME: another one")
+        turn = f"turn {options.turn} of " if options.turn not in (None, "last") else ""
+        output.print_line(f"no changes in {turn}session {session}; --session NAME: another one")
         return 0
     for line in diff_lines(found, stat=options.stat):
         output.print_line(line)
@@ -68,7 +69,8 @@ def find_diffs(
     options: Namespace, session: str | None, *, task: bool = False, turn: str | None = None
 ) -> tuple[str | None, list[FileDiff]]:
     """The session (by default the one that changed something last) and its diffs; raises
-    `invalid_arguments` for a turn that is no number and for a session that does not exist.
+    `invalid_arguments` for a turn that is no number and for a session that does not exist, `not_found`
+    for a turn that the session does not have.
     """
     from handrail.cli.commands.record.show import open_diffs
     from handrail.cli.workspace import (
@@ -135,6 +137,7 @@ def _newest_session_traces(traces: Sequence[Trace]) -> list[Trace]:
 def _chosen(
     db: SqlConnection, traces: Sequence[Trace], session: str, *, task: bool, turn: str | None
 ) -> Callable[[Trace], bool]:
+    from handrail.cli.workspace import check_turn
     from handrail.store.records.conversations import list_conversations
 
     if task:
@@ -148,4 +151,5 @@ def _chosen(
     if turn != "last" and not turn.isdecimal():
         raise messages.NOT_A_TURN.error(turn=turn, field="turn")
     number = traces[0].turn if turn == "last" else int(turn)
+    check_turn(db, session, number, [one.turn for one in traces])
     return lambda one: one.turn == number

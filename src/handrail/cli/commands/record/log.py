@@ -7,6 +7,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command, parse_count
 from handrail.cli.render import output
 
@@ -53,13 +54,21 @@ def run(options: Namespace) -> int:
     """Print the newest calls first, as a table or as JSON objects."""
     from handrail.cli.commands.record.file_log import print_file_history
     from handrail.cli.render.screen import one_line
-    from handrail.cli.workspace import find_workspace, open_record, read_session_name
+    from handrail.cli.workspace import (
+        check_session,
+        check_turn,
+        find_workspace,
+        open_record,
+        read_session_name,
+    )
     from handrail.store.records.calls import list_calls
 
     place = find_workspace(options)
     if options.follow:
         return _follow(options, place)
     if not place.recorded and not options.store:
+        if (name := _named_session(options)) is not None:
+            raise messages.NO_SUCH_SESSION.error(session=name, field="session")
         if not options.json:
             output.print_line(f"no calls recorded in {one_line(place.root)}")
         return 0
@@ -68,10 +77,14 @@ def run(options: Namespace) -> int:
         return 0
     with open_record(place) as db:
         name, number = _chosen_turn(db, options)
+        check_session(db, name)
         session, talk = read_session_name(db, name)
         calls = list_calls(
             db, session, None, options.limit, None, number, options.agent, conversation=talk
         )
+        if name is not None and number is not None and not calls:
+            newest = list_calls(db, session, None, 1, None, conversation=talk)
+            check_turn(db, name, number, [one.turn for one in newest])
     if options.json:
         for call in calls:
             output.print_json(call_json(call))
@@ -209,8 +222,13 @@ def _chosen_turn(db: SqlConnection, options: Namespace) -> tuple[str | None, int
         newest = list_calls(db, session, None, 1, None, conversation=talk)
         name = talk or (newest[0].session if newest else options.session)
         return name, newest[0].turn if newest else None
-    session, number = options.turn or (None, None)
-    return options.session or session, number
+    return _named_session(options), (options.turn or (None, None))[1]
+
+
+def _named_session(options: Namespace) -> str | None:
+    """The session of --session or of --turn SESSION:NUMBER."""
+    of_turn: str | None = None if options.turn in (None, _LAST) else options.turn[0]
+    return options.session or of_turn
 
 
 def _parse_turn(text: str) -> tuple[str | None, int] | str:

@@ -162,7 +162,7 @@ def _approval_text(done: Mapping[str, Any]) -> str:
 def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
     arguments = asked.get("arguments")
     if not isinstance(arguments, dict):
-        yield "  the arguments were deleted by gc"
+        yield "  the arguments were deleted, by `handrail gc` or with their session"
         return
     for name, value in arguments.items():
         yield from _block(f"{name} =", value if isinstance(value, str) else output.to_json(value))

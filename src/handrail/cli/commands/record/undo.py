@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
+from handrail.cli import messages
 from handrail.cli.exit_codes import results_exit_code
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
@@ -16,7 +17,8 @@ _MOST_LINES: Final = 100
 _EPILOG: Final = """\
 TURN  last, session:number as in `handrail log`, or the id of a call
 WHEN  start (of the last session with changes), all, 14:30,
-      2026-03-01T14:30, 20m (ago), or the id of a call"""
+      2026-03-01T14:30, 20m (ago), or the id of a call;
+      with --session only changes of that session"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -90,8 +92,15 @@ def _with_cli_hint(result: ToolResult) -> ToolResult:
 
 async def _undo(options: Namespace) -> ToolResult:
     from handrail.cli.render.status_line import ProgressLine
-    from handrail.cli.workspace import open_session
+    from handrail.cli.workspace import check_session, find_workspace, open_record, open_session
 
+    place = find_workspace(options)
+    # The newest change of any session would be undone.
+    if options.session is not None and not place.recorded:
+        raise messages.NO_SUCH_SESSION.error(session=options.session, field="session")
+    if options.session is not None:
+        with open_record(place) as db:
+            check_session(db, options.session)
     turn = options.turn
     if options.session and turn is not None and turn.isdecimal():
         turn = f"{options.session}:{turn}"
@@ -101,7 +110,14 @@ async def _undo(options: Namespace) -> ToolResult:
         try:
             if options.redo:
                 return await rt.redo(options.call, on_event=line.on_event, **named)
-            named |= {"since": options.since, "agent": options.agent}
+            named |= {"since": _since(options), "agent": options.agent}
             return await rt.undo(options.call, on_event=line.on_event, **named)
         finally:
             line.clear()
+
+
+def _since(options: Namespace) -> str | None:
+    """The point of --since, in the session of --session if there is one."""
+    if options.session is None or options.since is None or options.since.isdigit():
+        return options.since if options.since is None else str(options.since)
+    return f"{options.session}>{options.since}"

@@ -48,8 +48,9 @@ def print_integrity(found: Integrity) -> None:
     for line in _verdict(found):
         output.print_text(line)
     if found.purged_payloads:
+        deleted = count_noun(found.purged_payloads, "payload")
         output.print_text(
-            f"{count_noun(found.purged_payloads, 'payload')} deleted by gc; their rows are intact"
+            f"{deleted} deleted, by `handrail gc` or with a session; their rows are intact"
         )
     if found.missing_payloads:
         missing = count_noun(found.missing_payloads, "payload")

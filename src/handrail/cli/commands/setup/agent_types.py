@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.cli import messages
-from handrail.cli.exit_codes import ExitCode
+from handrail.cli.commands.setup.definitions import definition_table, print_definitions
 from handrail.cli.parser import Parser, Subparsers, add_definition_parser
-from handrail.cli.render import output
 from handrail.core.ports.subagents import AgentSummary
 
 _PROJECT: Final = "project"
@@ -33,28 +32,20 @@ def run(options: Namespace) -> int:
     canonical = canonical_names(find_vocabulary(loaded.settings.dialect))
     library = find_agents(loaded, workspace_directory(options), canonical)
     if options.action == "list":
-        _print_list(options, library.list())
-        return ExitCode.DONE
+        known = library.list()
+        return print_definitions(
+            options, map(_to_dict, known), definition_table("agent", known, _state)
+        )
     if options.name is None:
         raise messages.AGENT_MISSING.error(action=options.action, field="name")
     chosen = library.show(options.name)
     if not chosen:
         raise messages.NO_SUCH_AGENT_TYPE.error(name=options.name, field="name")
     if options.action == "show":
-        return _show(options, chosen)
+        values = ({**_to_dict(one), "text": text} for one, text in chosen)
+        lines = (line for one, text in chosen for line in _details(one, text))
+        return print_definitions(options, values, lines, folded=True)
     return _trust(options, chosen)
-
-
-def _print_list(options: Namespace, known: Sequence[AgentSummary]) -> None:
-    from handrail.cli.render.screen import one_line, table
-
-    if options.json:
-        for one in known:
-            output.print_json(_to_dict(one))
-        return
-    rows = [(one.name, one.source, _state(one), one_line(one.description)) for one in known]
-    for line in table(rows, ("agent", "of", "state", "description")):
-        output.print_line(line)
 
 
 def _to_dict(one: AgentSummary) -> dict[str, object]:
@@ -69,16 +60,6 @@ def _state(one: AgentSummary) -> str:
     if not one.trusted:
         return "not trusted"
     return f"usable, ignores {', '.join(one.ignored)}" if one.ignored else "usable"
-
-
-def _show(options: Namespace, chosen: Sequence[tuple[AgentSummary, str]]) -> int:
-    for one, text in chosen:
-        if options.json:
-            output.print_json({**_to_dict(one), "text": text})
-            continue
-        for line in _details(one, text):
-            output.print_folded(line)
-    return ExitCode.DONE
 
 
 def _details(one: AgentSummary, text: str) -> Iterator[str]:

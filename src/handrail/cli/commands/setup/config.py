@@ -29,9 +29,14 @@ _TABLE_EXAMPLES: Final = {
         '# deny = ["read_file(.env)"]',
     ],
 }
+_NO_MODEL: Final = (
+    'it names no model yet: set `model` there, such as model = "anthropic:MODEL", '
+    "or use `handrail run --model NAME`"
+)
 _EPILOG: Final = """\
 show          print every setting, its value, and the file and line that set it
-check FILE    check a file and report the line and key of each error
+check [FILE]  check your settings file, or the named ones, and report the line
+              and key of each error
 init          ask about the model, if this is a terminal, and write a settings
               file with every setting as a comment: your own,
               or the one that --config names"""
@@ -42,7 +47,11 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser = add_command(subparsers, "config", epilog=_EPILOG)
     parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
     parser.add_argument(
-        "arguments", metavar="FILE", nargs="*", default=[], help="the files to check"
+        "arguments",
+        metavar="FILE",
+        nargs="*",
+        default=[],
+        help="the files to check (default: your own settings file)",
     )
     parser.set_defaults(run=run)
 
@@ -93,8 +102,8 @@ def _init(options: Namespace) -> int:
         output.print_json({"file": str(file), "written": not options.dry_run})
     else:
         verb = "would write" if options.dry_run else "wrote"
-        output.print_text(f"{verb} {one_line(file)}; `handrail config check FILE` checks changes")
-        for line in answers.next_steps() if answers else ():
+        output.print_text(f"{verb} {one_line(file)}; `handrail config check` checks your changes")
+        for line in answers.next_steps() if answers else (_NO_MODEL,):
             output.print_text(line)
     return ExitCode.DONE
 
@@ -270,12 +279,21 @@ def _is_below(name: str, key: str) -> bool:
 
 
 def _check(options: Namespace) -> int:
-    if not options.arguments:
-        raise messages.CHECK_NEEDS_A_FILE.error()
+    names = options.arguments or [options.config or _own_file()]
     if not options.json:
         output.install_log_handler()
-    fits = [_check_one(options, name) for name in options.arguments]
+    fits = [_check_one(options, name) for name in names]
     return ExitCode.DONE if all(fits) else ExitCode.USAGE
+
+
+def _own_file() -> str:
+    """The user's settings file. Raises `invalid_arguments` if there is none."""
+    from handrail.assembly.settings_files import config_file
+
+    file = config_file(None)
+    if not file.exists():
+        raise messages.NOTHING_TO_CHECK.error()
+    return str(file)
 
 
 def _check_one(options: Namespace, name: str) -> bool:

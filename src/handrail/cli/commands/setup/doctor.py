@@ -309,21 +309,14 @@ def render_report(report: Mapping[str, Any]) -> Iterator[str]:
         "confinement of commands (measured, with network access off)", _command_rows(report)
     )
     yield from _section("language servers", _server_rows(report["language_servers"]))
-    config = report["config"]
-    yield from _section(
-        "stored data",
-        {
-            "config": config["file"]
-            if config["exists"]
-            else f"{config['file']} (not found, using defaults)",
-            **_state_rows(report["state"], report["store"]),
-            **_store_rows(report["store"]),
-        },
-    )
+    config, store = report["config"], report["store"]
+    missing = "" if config["exists"] else " (not found, using defaults)"
+    kept = {"config": f"{config['file']}{missing}", **_state_rows(report["state"], store)}
+    yield from _section("stored data", {**kept, **_store_rows(store)})
     for warning in report["warnings"]:
         yield paint(f"warning: {one_line(warning)}", TextStyle.CAUTION)
     if report["warnings"]:
-        yield "tools cannot write there, but programs that you run in the workspace can"
+        yield "tools cannot write there, but programs that you run can: better install it elsewhere"
     for notice in report["notices"]:
         yield f"notice: {one_line(notice)}"
     for problem in report["problems"]:

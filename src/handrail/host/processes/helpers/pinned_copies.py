@@ -29,7 +29,7 @@ _READ: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _CHUNK: Final = 1 << 20
 # Larger than any helper.
 _MOST_BYTES: Final = 256 << 20
-# A file changed more recently may change again without new time stamps.
+# A file changed more recently than this may change again without new time stamps.
 _SETTLED_NS: Final = 2_000_000_000
 
 # Device, inode, size and both times: equal for an unchanged file.
@@ -56,7 +56,7 @@ class HelperCopies:
         self._directory = directory
 
     def read_pin(self, environment: str, name: str) -> HelperPin | None:
-        """The pin of a program; None if there is none. Raises OSError if it is damaged."""
+        """Return the pin of a program; None if there is none. Raises OSError if it is damaged."""
         try:
             stored = json.loads(self._pin_file(environment, name).read_bytes())
             return HelperPin(
@@ -74,7 +74,7 @@ class HelperCopies:
             ) from error
 
     def add(self, environment: str, name: str, source: str, entry: RecordEntry) -> str | None:
-        """Copy and pin a program; returns the copy's path, None if the content has another hash.
+        """Copy and pin a program; return the copy's path, None if the content has another hash.
 
         If another process has pinned the program meanwhile, that pin is used.
         """
@@ -91,7 +91,7 @@ class HelperCopies:
         return str(copy)
 
     def replace(self, environment: str, name: str, source: str, entry: RecordEntry) -> str | None:
-        """`add` for a program that the user accepted, whatever was pinned before."""
+        """Do what `add` does for a program that the user accepted, replacing an earlier pin."""
         if self._copy(name, source, entry.sha256) is None:
             return None
         self._pin_file(environment, name).unlink(missing_ok=True)
@@ -100,7 +100,7 @@ class HelperCopies:
     def check(
         self, environment: str, name: str, source: str, pin: HelperPin
     ) -> tuple[bool, str | None]:
-        """Whether the installed file matches the pin, and the path of the pinned copy.
+        """Return whether the installed file matches the pin, and the path of the pinned copy.
 
         A lost or damaged copy is made again if the installed file is unchanged.
         """
@@ -118,7 +118,7 @@ class HelperCopies:
         return source_stamp is not None, None if copy_stamp is None else str(copy)
 
     def _copy(self, name: str, source: str, sha256: str) -> Stamp | None:
-        """Copy a file to the name of its hash; its stamp, None if the hash differs."""
+        """Copy a file to the name of its hash; return its stamp, None if the hash differs."""
         descriptor, temporary = tempfile.mkstemp(prefix=".", dir=self._directory)
         try:
             with open(descriptor, "wb") as copy:  # noqa: PTH123 - a descriptor
@@ -159,7 +159,7 @@ class HelperCopies:
 
 
 def open_helper_copies() -> HelperCopies:
-    """The copies in the user's state directory, or in a temporary one if that cannot be used."""
+    """The copies in the user's state directory, or in a temporary one if that is unusable."""
     try:
         return HelperCopies(private_directory(private_directory(state_home()) / _FOLDER))
     except ProblemRaised:
@@ -167,7 +167,7 @@ def open_helper_copies() -> HelperCopies:
 
 
 def hash_file(path: str) -> str:
-    """The SHA-256 of a regular file, in hexadecimal. Raises OSError."""
+    """Return the SHA-256 of a regular file, in hexadecimal. Raises OSError."""
     return _read_through(path, lambda _: None)[0]
 
 
@@ -191,7 +191,7 @@ def _verify(path: str | Path, sha256: str, known: Stamp) -> Stamp | None:
 
 
 def _read_through(path: str | Path, write: Callable[[bytes], object]) -> tuple[str, Stamp]:
-    """Hash a regular file while passing its content on; its hash, and its stamp before that."""
+    """Hash a regular file while passing its content on; the hash, and the stamp before that."""
     descriptor = os.open(path, _READ)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         info = os.fstat(descriptor)

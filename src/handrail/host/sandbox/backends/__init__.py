@@ -1,1 +1,1 @@
-"""The confinement backends (bubblewrap, Landlock) and the kernel rules they apply."""
+"""The confinement backends (bubblewrap, Landlock) and the kernel rules that they apply."""

@@ -1,7 +1,7 @@
 """Drops, on the calling thread, the rights that a recipe denies a program.
 
-It binds the THREAD for good: call it only on a thread that ends with the program. Imports nothing
-heavy, because it runs in the freshly started helper.
+The restriction binds the THREAD for good: call it only on a thread that ends with the program.
+Imports nothing large, because it runs in the freshly started helper.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from handrail.host.sandbox.backends.landlock_grants import (
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 
 _MOUNTS: Final = "/proc/self/mountinfo"
-# Device and inode of each path; None if there is nothing.
+# The device and inode of each path; None if the path does not exist.
 _Seen = tuple[tuple[int, int] | None, ...]
-# And the grants, where they had to be opened to be known.
+# Like `_Seen`, with the grants where they had to be opened to know them.
 _Wanted = tuple[_Seen, tuple[tuple[AccessRight, str], ...] | None]
 
 
 def restrict_thread(recipe: Recipe, open_top: OpenTree | None = None) -> None:
     """Apply the recipe's Landlock rules, capability drop and system-call filter to this thread and
-    everything it starts. `open_top` opens Landlock's trees. Raises OSError if one cannot be
-    applied: then nothing may be started.
+    everything that it starts. `open_top` opens the trees for Landlock. Raises OSError if one of
+    them cannot be applied; then the program must not be started.
     """
     rules = recipe.landlock
     # First, while the thread may still open every granted path.
@@ -64,14 +64,14 @@ _NOTHING: Final = struct.pack("=6I", *[0] * 6)
 
 
 def drop_capabilities() -> None:
-    """Drop every capability and every way to regain one; raises OSError if one stays.
+    """Drop every capability and every way to regain one; raises OSError if one remains.
 
     Without the right to set the securebits (a container's root may lack it) the sets are still
     emptied, and no_new_privs keeps them empty.
     """
     libc = _libc()
     number = 0
-    # Until the first number that does not exist.
+    # Up to the first number that is not a capability.
     while libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
     libc.prctl(_PR_SET_SECUREBITS, _SECURE_BITS, 0, 0, 0)
@@ -80,7 +80,7 @@ def drop_capabilities() -> None:
 
 
 def clear_capabilities() -> None:
-    """Drop every capability of this thread, which starts no program; raises OSError if one stays."""
+    """Drop every capability of this thread, which starts no program; raises OSError."""
     libc = _libc()
     header = struct.pack("=Ii", _VERSION_3, 0)
     if libc.capset(header, _NOTHING) != 0:
@@ -102,12 +102,12 @@ class _CachedRuleset(NamedTuple):
     handle: int
 
     def is_current(self, rules: LandlockRules, seen: _Seen) -> bool:
-        """Whether these rules would be made again from the same inodes."""
+        """Return whether these rules would be made from the same inodes again."""
         return self.rules == rules and self.seen[0] == seen and is_listed_alike(self.listings)
 
 
 def enter_ruleset(rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
-    """Restrict the calling thread for good; `open_top` opens trees. False: the kernel refused."""
+    """Restrict the calling thread for good; `open_top` opens trees. False if the kernel refused."""
     return _last.enter(rules, open_top)
 
 
@@ -122,8 +122,9 @@ class RulesetCache:
     def enter(self, rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
         """See `enter_ruleset`."""
         with self._lock:
-            # Before making rules: a path replaced meanwhile then differs at the next call.
-            mounted, seen = self._mounted(), _look(rules)
+            # Before the rules are made: if a path is replaced meanwhile, the next call notices the
+            # difference.
+            mounted, seen = self._mounted(), _read_identities(rules)
             if self._made is not None and not mounted and self._made.is_current(rules, seen):
                 return landlock.enter(self._made.handle)
             grants = GrantSet(rules, open_top) if rules.denied_parents else None
@@ -157,8 +158,8 @@ class RulesetCache:
         return self._made
 
     def _mounted(self) -> bool:
-        """Whether anything was mounted or unmounted since the last call. An unmounted file system
-        takes its rules with it, and the next one may have equal inode numbers.
+        """Return whether anything was mounted or unmounted since the last call. Unmounting a file
+        system removes its rules, and the next file system may have equal inode numbers.
         """
         if self._mounts is None:
             with suppress(OSError):
@@ -172,7 +173,7 @@ class RulesetCache:
 _last: Final = RulesetCache()
 
 
-def _look(rules: LandlockRules) -> _Seen:
+def _read_identities(rules: LandlockRules) -> _Seen:
     return (
         *_identities(rules.read, os.stat),
         *_identities(rules.write, os.lstat),

@@ -21,8 +21,8 @@ from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any
 
-# Variables that a C program does not act on. All others are set by bubblewrap for the command and
-# hidden from bubblewrap itself: LD_PRELOAD would run in it, unconfined.
+# Variables that no C program acts on. All others are set by bubblewrap for the command only: in
+# bubblewrap's own environment, LD_PRELOAD would load code that runs unconfined.
 _INERT: Final = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER"})
 _APART: Final = (
     "--unshare-pid",
@@ -36,10 +36,10 @@ _APART: Final = (
 )
 
 
-# Each mount costs a fraction of a millisecond, growing with their number. Beyond this, the paths
-# nearest to the top are mounted; the others are repaired afterwards, like missing ones.
+# Each mount costs a fraction of a millisecond, which grows with their number. Beyond this limit,
+# the paths nearest to the top are mounted; the others are repaired afterwards, like missing ones.
 _MAX_READ_ONLY: Final = 200
-# Likewise for hidden paths; but these cannot be repaired afterwards, so more are a gap.
+# The limit for hidden paths. These cannot be repaired afterwards, so further ones are a gap.
 MAX_HIDDEN_PATHS: Final = 100
 
 
@@ -76,9 +76,9 @@ def mounts_handles(program: str) -> bool:
 class BubblewrapBackend:
     """Makes recipes that start a program through bubblewrap.
 
-    `own_proc` False: this machine (most likely a container) does not allow mounting a new /proc,
-    so processes outside stay visible. `by_handle`: bubblewrap can mount descriptors, so paths in a
-    root need not be looked up by name again.
+    `own_proc` is False on a machine (most likely a container) that does not allow mounting a new
+    /proc; then processes outside stay visible. `by_handle` says that bubblewrap can mount
+    descriptors, so that paths in a root need not be looked up by name again.
     """
 
     name = "bubblewrap"
@@ -89,7 +89,7 @@ class BubblewrapBackend:
         self.by_handle = by_handle
 
     def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
-        """The recipe for a launch."""
+        """Return the recipe for a launch."""
         wanted = launch.confinement
         code = command_filter(inet=True, ipc=True, attributes=True)
         mounts = self._mounts(launch, shared_mounts)
@@ -120,7 +120,7 @@ class BubblewrapBackend:
         )
 
     def _mounts(self, launch: Launch, shared_mounts: SharedMounts) -> _Mounts:
-        """Path → mount; later entries overrule earlier ones."""
+        """Return the mount of each path; later entries replace earlier ones."""
         wanted = launch.confinement
         mounts: _Mounts = {"/run": _Mount(_MountKind.EMPTY), "/var/tmp": _Mount(_MountKind.EMPTY)}  # noqa: S108 - private
         mounts["/var/run"] = _Mount(_MountKind.LINK, "/run")
@@ -140,24 +140,27 @@ class BubblewrapBackend:
         for copy in wanted.copies:
             mounts[copy.root] = _Mount(_MountKind.WRITABLE, copy.path)
             mounts |= {path: _Mount(_MountKind.SHOWN, path) for path in copy.shared}
-        writable = [path for path in map(real_path, wanted.writable) if _there(path)]
+        writable = [path for path in map(real_path, wanted.writable) if _exists(path)]
         mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in writable}
         read_only = _read_only(wanted, writable)
-        mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in _pins(read_only, writable)}
+        mounts |= {
+            path: _Mount(_MountKind.WRITABLE, path)
+            for path in _pinned_directories(read_only, writable)
+        }
         mounts |= {path: _Mount(_MountKind.SHOWN, path) for path in read_only}
         masked = (*wanted.hidden, *wanted.denied_reads[:MAX_HIDDEN_PATHS], *shared_mounts.hidden)
-        hidden = list(_visible(masked, mounts))
+        hidden = list(_visible_hidden_paths(masked, mounts))
         for path in hidden:
             mounts |= _parents_of_hidden(path, mounts)
         mounts |= {path: _hiding_mount(path) for path in hidden}
         if wanted.denied_reads:
-            # There is nothing to mount on in an empty directory.
+            # An empty directory has no entry to mount on.
             empty = frozenset(hidden)
-            mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
+            mounts = {path: one for path, one in mounts.items() if not _is_in_empty(path, empty)}
         return mounts | _tmp_parents(mounts)
 
     def hiding_gap(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
-        """Why some denied paths are not hidden; None if all are."""
+        """Return why some denied paths are not hidden; None if all are."""
         del shared_mounts
         number = len(confinement.denied_reads)
         if number <= MAX_HIDDEN_PATHS:
@@ -165,8 +168,8 @@ class BubblewrapBackend:
         return f"{number:,} denied paths exist, and at most {MAX_HIDDEN_PATHS} can be hidden"
 
     def enforced_read_only(self, confinement: Confinement) -> tuple[str, ...]:
-        """The resolved read-only paths that are mounted read-only."""
-        writable = [path for path in map(real_path, confinement.writable) if _there(path)]
+        """Return the resolved read-only paths that are mounted read-only."""
+        writable = [path for path in map(real_path, confinement.writable) if _exists(path)]
         return tuple(_read_only(confinement, writable))
 
 
@@ -177,16 +180,17 @@ def _arguments(mounts: _Mounts) -> Iterator[str]:
             yield from ("--tmpfs", path)
         yield from (mount.how.value, *([mount.source] if mount.source else []), path)
         if mount.how is _MountKind.PROCESSES:
-            # Root may write /proc/sys without any capability, for example a core dump handler.
+            # Root can write to /proc/sys without any capability, for example to set a core dump
+            # handler.
             yield from ("--remount-ro", path)
     if "/" not in mounts:
-        # Writing outside all mounts should fail instead of being lost.
+        # A write outside all mounts should fail instead of being lost.
         yield from ("--remount-ro", "/")
 
 
 def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator[int]:
-    """Positions in the arguments at which a path in a root is mounted: option, source and target.
-    No source can look like an option, because sources are absolute.
+    """Return the positions in the arguments at which a path in a root is mounted: option, source
+    and target. No source can look like an option, because sources are absolute.
     """
     for at, word in enumerate(mounted[:-2]):
         if word in _BOUND and is_inside_any(mounted[at + 1], roots):
@@ -194,7 +198,7 @@ def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator
 
 
 def _inodes(paths: Iterable[str]) -> Iterator[str]:
-    """The inodes of the paths that exist."""
+    """Return the inodes of the paths that exist."""
     for path in paths:
         with suppress(OSError):
             yield inode_key(os.lstat(path))
@@ -216,7 +220,7 @@ def _hiding_mount(path: str) -> _Mount:
 
 
 def _alias_links(shared_mounts: SharedMounts, mounts: _Mounts) -> _Mounts:
-    """Links for the alias paths of roots, where no mount provides the path."""
+    """Return links for the alias paths of roots where no mount provides the path."""
     shown = [path for path, mount in mounts.items() if mount.how is _MountKind.SHOWN]
     links: _Mounts = {}
     for alias, root in shared_mounts.aliases:
@@ -232,33 +236,33 @@ def _alias_links(shared_mounts: SharedMounts, mounts: _Mounts) -> _Mounts:
 
 
 def _can_be_empty(home: str, mounts: _Mounts) -> bool:
-    """Whether an empty private home can be mounted there."""
-    return bool(home) and home not in mounts and (_there(home) or not is_inside_any(home, mounts))
+    """Return whether an empty private home can be mounted there."""
+    return bool(home) and home not in mounts and (_exists(home) or not is_inside_any(home, mounts))
 
 
 def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
-    """Further readable paths; a link only where no mount provides the path."""
-    there = [path for path in wanted.readable if _there(path) and not is_inside_any(path, shown)]
+    """Return the additional readable paths; a link only where no mount provides the path."""
+    there = [path for path in wanted.readable if _exists(path) and not is_inside_any(path, shown)]
     real = [path for path in there if real_path(path) == path]
     return [path for path in there if path in real or not is_inside_any(path, real)]
 
 
 def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
-    return sorted(_within(wanted.read_only, writable), key=_depth)[:_MAX_READ_ONLY]
+    return sorted(_writable_paths(wanted.read_only, writable), key=_depth)[:_MAX_READ_ONLY]
 
 
-def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
-    """The resolved paths that lie in writable trees; others are not visible at all."""
+def _writable_paths(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
+    """Return the resolved paths that lie in writable trees; other paths are not visible at all."""
     tops = list(writable)
     for path in paths:
-        # A link cannot be mounted on; its target is mounted instead.
+        # Nothing can be mounted on a link, so its target is used.
         real = real_path(path)
-        if is_inside_any(real, tops) and _there(real):
+        if is_inside_any(real, tops) and _exists(real):
             yield real
 
 
-def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
-    """Each `.git` of which parts are read-only: as a mount point it cannot be renamed."""
+def _pinned_directories(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
+    """Return each `.git` of which parts are read-only: a mount point cannot be renamed."""
     for path in read_only:
         top, found, _ = path.rpartition("/.git/")
         # A whole read-only tree must not become writable again.
@@ -266,18 +270,18 @@ def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
             yield f"{top}/.git"
 
 
-def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
+def _visible_hidden_paths(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
     shown = [
         path
         for path, mount in mounts.items()
         if mount.how in (_MountKind.SHOWN, _MountKind.WRITABLE)
     ]
     for path in {real_path(one) for one in paths}:
-        if path != "/" and is_inside_any(path, shown) and _there(path):
+        if path != "/" and is_inside_any(path, shown) and _exists(path):
             yield path
 
 
-def _lies_in(path: str, empty: Collection[str]) -> bool:
+def _is_in_empty(path: str, empty: Collection[str]) -> bool:
     above = path.rpartition("/")[0]
     while above:
         if above in empty:
@@ -287,7 +291,7 @@ def _lies_in(path: str, empty: Collection[str]) -> bool:
 
 
 def _parents_of_hidden(hidden: str, mounts: _Mounts) -> _Mounts:
-    """The directories leading to a hidden path, as mount points: renamed, they would reveal it."""
+    """Return the parents of hidden paths as mount points: renaming one would reveal the path."""
     holders: _Mounts = {}
     folder = hidden.rpartition("/")[0]
     while folder and folder not in mounts:
@@ -298,8 +302,8 @@ def _parents_of_hidden(hidden: str, mounts: _Mounts) -> _Mounts:
 
 
 def _tmp_parents(mounts: _Mounts) -> _Mounts:
-    """Directories leading to a mount below /tmp. The private /tmp outlives this program, so a link
-    planted there would redirect the mounts of the next one.
+    """Return the directories that lead to a mount below /tmp. The private /tmp outlives this
+    program, so a link that it leaves there would redirect the mounts of the next program.
     """
     top = "/tmp"  # noqa: S108 - the private one
     if mounts.get(top, _Mount(_MountKind.EMPTY)).source == top:
@@ -309,7 +313,7 @@ def _tmp_parents(mounts: _Mounts) -> _Mounts:
     return {first: _Mount(_MountKind.EMPTY) for first in firsts if first not in mounts}
 
 
-def _there(path: str) -> bool:
+def _exists(path: str) -> bool:
     return os.path.lexists(path)
 
 

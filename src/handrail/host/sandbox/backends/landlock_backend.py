@@ -1,8 +1,8 @@
 """Confinement by Landlock: a program sees the whole machine but loses rights on it.
 
-Landlock only grants, for whole trees. So a path inside a writable tree cannot be read-only, and a
-hidden path costs the right to create names in the directories above it. That is too much for
-denied paths: they are hidden only where a program may not write.
+Landlock only grants rights, on whole trees. So a path inside a writable tree cannot be read-only,
+and hiding a path removes the right to create names in the directories above it. That is too much
+for denied paths: they are hidden only where a program may not write.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, list_except
 
-# Not the terminals, whose screens belong to the user.
+# Without the terminals, whose screens belong to the user.
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _ABI_WITH_TCP: Final = 4
 # Each grant costs microseconds at every program start.
@@ -32,7 +32,7 @@ class LandlockBackend:
     name = "landlock"
 
     def recipe(self, launch: Launch, shared_mounts: SharedMounts) -> Recipe:
-        """The recipe for a launch. Raises `stale` if a path to hide was moved meanwhile."""
+        """Return the recipe for a launch. Raises `stale` if a path to hide was moved meanwhile."""
         wanted = launch.confinement
         hidden = _hidden(wanted, shared_mounts)
         writable = _writable(wanted)
@@ -42,7 +42,7 @@ class LandlockBackend:
             withheld = []
         return Recipe(
             argv=launch.argv,
-            env={**launch.env, **_elsewhere(launch, shared_mounts.temporary)},
+            env={**launch.env, **_redirect_variables(launch, shared_mounts.temporary)},
             cwd=launch.cwd,
             landlock=_rules(
                 readable,
@@ -58,7 +58,7 @@ class LandlockBackend:
         )
 
     def hiding_gap(self, confinement: Confinement, shared_mounts: SharedMounts) -> str | None:
-        """Why some denied paths are not hidden; None if all are."""
+        """Return why some denied paths are not hidden; None if all are."""
         writable = _writable(confinement)
         if any(is_inside_any(path, writable) for path in confinement.denied_reads):
             return "Landlock cannot hide a part of what a command may write"
@@ -69,7 +69,7 @@ class LandlockBackend:
 
 
 def _has_proxy(wanted: Confinement) -> bool:
-    """Whether TCP sockets are allowed but cannot connect; needs Landlock ABI 4."""
+    """Return whether TCP sockets are allowed but cannot connect; needs Landlock ABI 4."""
     return bool(wanted.hosts) and not wanted.network and landlock.abi() >= _ABI_WITH_TCP
 
 
@@ -81,14 +81,16 @@ def _rules(
     *,
     network: bool,
 ) -> LandlockRules:
-    """The rules, with closed paths given as inodes."""
+    """Return the rules, with denied paths given as inodes."""
     tops = [*read, *write]
     closed: dict[str, None] = {}
     above_hidden: dict[str, None] = {}
     above_withheld: dict[str, None] = {}
     for paths, above in ((hidden, above_hidden), (withheld, above_withheld)):
         for path in paths:
-            chain = _chain(path, needed=paths is withheld) if is_inside_any(path, tops) else []
+            chain = (
+                _inode_chain(path, needed=paths is withheld) if is_inside_any(path, tops) else []
+            )
             if chain:
                 closed[chain[-1]] = None
                 above.update(dict.fromkeys(chain[:-1]))
@@ -98,12 +100,12 @@ def _rules(
         network,
         denied=tuple(closed),
         denied_parents=tuple(above_hidden | above_withheld),
-        # Not the directories above paths that are invisible anyway.
+        # The directories above paths that are invisible anyway are left out.
         listable=tuple(one for one in above_withheld if one not in above_hidden),
     )
 
 
-def _chain(path: str, *, needed: bool) -> list[str]:
+def _inode_chain(path: str, *, needed: bool) -> list[str]:
     try:
         return inode_chain(path)
     except OSError as error:
@@ -133,7 +135,7 @@ def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for path in paths for part in list_except(path, hidden))
 
 
-def _elsewhere(launch: Launch, temporary: str) -> dict[str, str]:
-    """Environment variables that direct caches and temporary files to writable paths."""
+def _redirect_variables(launch: Launch, temporary: str) -> dict[str, str]:
+    """Return environment variables that direct caches and temporary files to writable paths."""
     caches = {} if "XDG_CACHE_HOME" in launch.env else {"XDG_CACHE_HOME": f"{temporary}/cache"}
     return {"TMPDIR": temporary, **caches}

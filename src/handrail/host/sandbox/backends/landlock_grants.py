@@ -1,8 +1,8 @@
-"""The inputs of Landlock rules: open descriptors, chosen by inode and never by name.
+"""Makes the inputs of Landlock rules: open descriptors, chosen by inode and never by name.
 
-A name may lead elsewhere by the time a rule is made, so closed paths and the directories leading
-to them are identified by inode. Trees are opened without following links. A closed inode is left
-out, a directory on the way to one is granted entry by entry, everything else as a whole.
+A name may lead elsewhere by the time a rule is made, so denied paths and their parent directories
+are identified by inode. Trees are opened without following links. A denied inode is left out, a
+directory that leads to one is granted entry by entry, everything else as a whole.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PathGrant(NamedTuple):
 
 
 def inode_key(info: os.stat_result) -> str:
-    """An inode as text, for transfer to the process that starts programs."""
+    """Return an inode as text, for transfer to the process that starts programs."""
     return f"{info.st_dev}:{info.st_ino}"
 
 
@@ -60,7 +60,9 @@ def open_without_links(path: str) -> int:
 
 
 def inode_chain(path: str) -> list[str]:
-    """The inodes of `/` and of each part of a path; raises OSError if a part is missing or a link."""
+    """Return the inodes of `/` and each part of a path; raises OSError for a missing part or a
+    link.
+    """
     handle = os.open("/", LOOK | os.O_DIRECTORY)
     try:
         chain = [inode_key(os.fstat(handle))]
@@ -81,13 +83,13 @@ class GrantSet:
     """The grants for a set of rules. `close` closes their descriptors."""
 
     def __init__(self, rules: LandlockRules, open_top: OpenTree | None = None) -> None:
-        """Open everything, trees by `open_top`; raises OSError if there are too many."""
+        """Open everything, trees by `open_top`; raises OSError if there are too many grants."""
         self._open_top = open_top or open_without_links
         self._closed = frozenset(rules.denied)
         self._ways = frozenset(rules.denied_parents)
         self._listed = frozenset(rules.listable)
         self._all: list[PathGrant] = []
-        # What was in the directories that are granted entry by entry.
+        # The entries of the directories that are granted one by one.
         self.listings: dict[str, Listing | None] = {}
         try:
             self._take(rules.read, AccessRight.READ)
@@ -98,11 +100,11 @@ class GrantSet:
 
     @property
     def inodes(self) -> tuple[tuple[AccessRight, str], ...]:
-        """What is granted, for comparison with a later call."""
+        """The granted inodes, for comparison with a later call."""
         return tuple((one.right, one.inode) for one in self._all)
 
     def handles(self, right: AccessRight) -> list[int]:
-        """The descriptors with this right."""
+        """Return the descriptors with this right."""
         return [one.handle for one in self._all if one.right is right]
 
     def close(self) -> None:
@@ -116,12 +118,12 @@ class GrantSet:
             try:
                 handle = self._open_top(top)
             except OSError:
-                # Missing, or a link, whose target is granted separately or not at all.
+                # The path is missing, or a link, whose target is granted separately or not at all.
                 continue
             self._grant(handle, right, top)
 
     def _grant(self, handle: int, right: AccessRight, path: str) -> None:
-        """Grant what a descriptor refers to, as far as allowed; takes ownership of the descriptor."""
+        """Grant what a descriptor refers to, as far as allowed; takes ownership of it."""
         info = os.fstat(handle)
         inode = inode_key(info)
         if stat.S_ISLNK(info.st_mode) or inode in self._closed:
@@ -162,9 +164,7 @@ class GrantSet:
 
 
 def is_listed_alike(listings: Mapping[str, Listing | None]) -> bool:
-    """Whether these directories have the entries that they had. An entry that was replaced has
-    another inode.
-    """
+    """Whether these directories still have the same entries. A replaced entry has another inode."""
     return all(known is not None and _list_path(path) == known for path, known in listings.items())
 
 

@@ -1,7 +1,7 @@
 """The seccomp filter for commands: system calls that a command must not make.
 
-What ordinary programs need works. Calls that reach out of the confinement, or widen the kernel's
-attack surface, fail with an error that programs can handle.
+Everything that ordinary programs need works. Calls that reach out of the confinement, or widen the
+kernel's attack surface, fail with an error that programs can handle.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SEQPACKET: Final = 5
 _TYPE_MASK: Final = 0xF
 _TCP: Final = 6
 _MSG_FASTOPEN: Final = 0x20000000
-# Inserts input into a terminal, controls the console.
+# Insert input into a terminal, and control the console.
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
 _IOCTL_TYPE: Final = 0xFF00
@@ -58,7 +58,7 @@ _PRIO_USER: Final = 2
 _IOPRIO_USER: Final = 3
 
 _CLONE3: Final = 435
-# io_uring x3 (calls that no filter sees), open_tree, move_mount, fsopen, fsconfig, fsmount,
+# io_uring x3 (its operations pass no filter), open_tree, move_mount, fsopen, fsconfig, fsmount,
 # fspick, pidfd_getfd, mount_setattr, quotactl_fd, open_tree_attr: equal on all machines.
 _SHARED: Final = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 443, 467)
 
@@ -74,7 +74,8 @@ class _SyscallNumbers(NamedTuple):
     # shmget, shmat, shmctl; semget, semop, semctl, semtimedop; msgget, msgsnd, msgrcv, msgctl;
     # mq_open, mq_unlink: shared with programs outside, by a key or by a number that can be guessed.
     ipc: tuple[int, ...]
-    # Change any process of the same user: its limits (a limit of processor time kills), priority.
+    # These can change any process of the same user: its limits (a limit of processor time kills the
+    # process) and its priority.
     prlimit: int
     setpriority: int
     ioprio_set: int
@@ -132,12 +133,12 @@ _MACHINES: Final = {
 
 @cache
 def command_filter(*, inet: bool, ipc: bool, attributes: bool, tcp: bool = False) -> bytes:
-    """The filter for a command; empty if there is none for this machine.
+    """Return the filter for a command; empty if there is none for this machine.
 
-    `inet`: IP sockets are allowed, because of a network namespace or because the network is open.
-    `ipc`: System V and POSIX queues are allowed, and limits and priorities of other processes,
-    because of namespaces. `attributes`: so are ioctls that change files, because of read-only mounts. `tcp`: TCP sockets are allowed, which
-    something else keeps from connecting.
+    `inet` allows IP sockets, because there is a network namespace or the network is open. `ipc`
+    allows System V and POSIX queues, and changing limits and priorities of other processes, because
+    there are namespaces. `attributes` allows ioctls that change files, because there are read-only
+    mounts. `tcp` allows TCP sockets, because something else keeps them from connecting.
     """
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
@@ -154,8 +155,8 @@ def _lines(
     return [
         *opening(machine.audit),
         FilterLine(JUMP_IF_EQUAL, machine.clone, to="clone"),
-        # Its flags are in memory, where a filter cannot read them; the C library falls back to
-        # clone.
+        # The flags of `clone3` are in memory, where a filter cannot read them; the C library falls
+        # back to `clone`.
         FilterLine(JUMP_IF_EQUAL, _CLONE3, to="unknown"),
         FilterLine(JUMP_IF_EQUAL, machine.unshare, to="unshare"),
         FilterLine(JUMP_IF_EQUAL, machine.socket, to="socket"),
@@ -195,7 +196,7 @@ def _process_jumps(machine: _SyscallNumbers) -> list[FilterLine]:
 
 
 def _process_lines() -> list[FilterLine]:
-    """Allow limits and priorities of the calling process (0) and its group only."""
+    """Allow changing limits and priorities of the calling process (0) and its group only."""
     lines = [
         FilterLine(LOAD_WORD, _argument(0), name="limit"),
         FilterLine(JUMP_IF_EQUAL, 0, to="allow"),
@@ -213,7 +214,7 @@ def _process_lines() -> list[FilterLine]:
 
 
 def _file_ioctl_lines() -> list[FilterLine]:
-    """Deny ioctls of file systems that write: a file opened for reading is enough for them."""
+    """Deny the ioctls with which a program could change a file that it opened for reading."""
     return [
         *(FilterLine(JUMP_IF_EQUAL, number, to="allow") for number in _READING_IOCTLS),
         FilterLine(JUMP_IF_EQUAL, _FAT_SET_ATTRIBUTES, to="deny"),
@@ -223,7 +224,7 @@ def _file_ioctl_lines() -> list[FilterLine]:
 
 
 def _send_lines(sends: Sequence[tuple[int, int]]) -> list[FilterLine]:
-    """Deny sending that connects first, which is no call of `connect`."""
+    """Deny sending calls that connect first, because these do not call `connect`."""
     lines: list[FilterLine] = []
     for flags in sorted({flags for _, flags in sends}):
         lines += [
@@ -248,7 +249,9 @@ def _tcp_lines() -> list[FilterLine]:
 
 
 def _socket_lines(*, inet: bool, tcp: bool) -> list[FilterLine]:
-    """Path-name sockets reach daemons outside, vsock the host of a virtual machine."""
+    """Deny sockets that reach daemons outside (path names) or the host of a virtual machine
+    (vsock).
+    """
     families = (_AF_INET, _AF_INET6) if inet or tcp else ()
     allowed = "allow" if inet else "tcp"
     return [
@@ -257,7 +260,7 @@ def _socket_lines(*, inet: bool, tcp: bool) -> list[FilterLine]:
         FilterLine(JUMP_IF_EQUAL, _AF_NETLINK, to="netlink"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
         *(_tcp_lines() if tcp and not inet else ()),
-        # Programs list network interfaces with it; changing one needs a capability.
+        # Programs list network interfaces with netlink; changing one needs a capability.
         FilterLine(LOAD_WORD, _argument(2), name="netlink"),
         FilterLine(JUMP_IF_EQUAL, _NETLINK_ROUTE, to="allow"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
@@ -274,5 +277,5 @@ def _socket_lines(*, inet: bool, tcp: bool) -> list[FilterLine]:
 
 
 def _argument(position: int) -> int:
-    """The offset of the low half of an argument; the kernel checks no more of these arguments."""
+    """Return the offset of the low half of an argument; the kernel checks no more of these."""
     return ARGUMENTS + 8 * position

@@ -1,6 +1,7 @@
-"""What the probe attacks: files, sockets and a process that a confined program must not reach.
+"""The targets that the probe attacks: files, sockets and a process that a confined program must not
+reach.
 
-All of it lies in a directory of its own that is removed afterwards. Nothing of the user's is
+Everything lies in a temporary directory that is removed afterwards. Nothing of the user's is
 touched.
 """
 
@@ -33,7 +34,9 @@ _MOMENT_S: Final = 0.5
 
 
 class ProbeFixture(NamedTuple):
-    """The paths and names of the fixture. `mark` is a number in the victim's command line."""
+    """The paths and names of the fixture. `mark` is in the command line of the process to
+    attack.
+    """
 
     top: Path
     mark: str
@@ -78,41 +81,43 @@ class ProbeFixture(NamedTuple):
         }
 
     def observed_attacks(self) -> dict[str, bool]:
-        """Attack → whether it succeeded, as observed from outside."""
+        """Return for each attack whether it succeeded, as observed from outside."""
         return {
             "write_open_outside": _changed(self.top / "outside"),
             "write_open_shown": _changed(self.top / "shown"),
             "meta_seen": _attributes(self.top) != self.attributes,
-            "tcp": _heard(self.sockets["tcp"]),
-            "udp": _heard(self.sockets["udp"]),
-            "unix_path": _heard(self.sockets["stream"]),
-            "unix_path_pair": _heard(self.sockets["datagram"]),
-            "unix_abstract": _heard(self.sockets["abstract"]),
+            "tcp": _was_reached(self.sockets["tcp"]),
+            "udp": _was_reached(self.sockets["udp"]),
+            "unix_path": _was_reached(self.sockets["stream"]),
+            "unix_path_pair": _was_reached(self.sockets["datagram"]),
+            "unix_abstract": _was_reached(self.sockets["abstract"]),
             "signals": self.victim.process.poll() is not None,
-            "survivors": self._left_behind(),
+            "survivors": self._outlives_parent(),
         }
 
     def lingering(self) -> tuple[str, ...]:
-        """The command line of a program that tries to outlive its parent."""
+        """Return the command line of a program that tries to outlive its parent."""
         return ("sleep", f"60.{self.mark}")
 
-    def _left_behind(self) -> bool:
-        """Whether it did; the kernel ends a pid namespace shortly after its first process."""
+    def _outlives_parent(self) -> bool:
+        """Return whether that program is still running; the kernel ends a pid namespace shortly
+        after its first process.
+        """
         end = time.monotonic() + _MOMENT_S
-        while self._lingers():
+        while self._is_running():
             if time.monotonic() > end:
                 return True
             time.sleep(_MOMENT_S / 100)
         return False
 
-    def _lingers(self) -> bool:
+    def _is_running(self) -> bool:
         wanted = "\0".join(self.lingering())
         return any(wanted in _command_line(entry) for entry in Path("/proc").iterdir())
 
 
 @contextmanager
 def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
-    """Create the fixture, and remove it at the end; raises OSError."""
+    """Create the fixture, and remove it when the block ends; raises OSError."""
     remove_stale_probes()
     with ExitStack() as ends:
         top = create_probe_dir(ends)
@@ -139,7 +144,7 @@ def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
 
 
 def _attributes(top: Path) -> dict[str, object]:
-    """Mode, owner, times and attributes of the files whose attributes are attacked."""
+    """Return mode, owner, times and attributes of the files whose attributes are attacked."""
     found: dict[str, object] = {}
     for folder in ("shown", "outside"):
         file = top / folder / "attributes"
@@ -150,7 +155,7 @@ def _attributes(top: Path) -> dict[str, object]:
 
 
 def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.socket]:
-    # By descriptor: socket addresses are short, directory paths need not be.
+    # By descriptor: socket addresses must be short, but the path of the directory may be long.
     handle = os.open(workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     ends.callback(os.close, handle)
     sockets: dict[str, socket.socket] = {}
@@ -178,7 +183,7 @@ def _sleep_seconds(mark: str) -> str:
     return f"30.{mark}"
 
 
-def _heard(listener: socket.socket) -> bool:
+def _was_reached(listener: socket.socket) -> bool:
     try:
         if listener.type is socket.SOCK_STREAM:
             listener.accept()[0].close()
@@ -190,7 +195,7 @@ def _heard(listener: socket.socket) -> bool:
 
 
 def _changed(folder: Path) -> bool:
-    """Whether names or contents differ from those created."""
+    """Return whether names or contents differ from those that were created."""
     expected = {
         "outside": {"file", "attributes", "secret"},
         "shown": {"file", "attributes", "hidden", "way"},
@@ -216,7 +221,7 @@ class ProbeOutput(NamedTuple):
 
 def run_probe_program(recipe: Recipe, *, deadline_s: float) -> ProbeOutput:
     """Run a program to its end or deadline; raises OSError if it cannot start."""
-    # Files, because pipes would have to be drained.
+    # Files, because the caller would have to drain pipes.
     stdout, stderr = _memory(), _memory()
     try:
         with start_probe_program(recipe, OutputPipes(stdout, stderr)) as started:

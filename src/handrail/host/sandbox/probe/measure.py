@@ -59,7 +59,7 @@ class SandboxBackend(Protocol):
 def measure_backend(backend: SandboxBackend, places: VisiblePaths) -> dict[str, Strength]:
     """Run every attack once. Raises `BackendUnusable` if not even allowed actions work.
 
-    A measurement that does not end in time is repeated with more time: the machine may be busy.
+    A measurement that exceeds its deadline is repeated with more time: the machine may be busy.
     """
     try:
         for deadline_s in (DEADLINE_S, BUSY_DEADLINE_S):
@@ -74,23 +74,25 @@ def measure_backend(backend: SandboxBackend, places: VisiblePaths) -> dict[str, 
 def _measure(
     backend: SandboxBackend, places: VisiblePaths, deadline_s: float
 ) -> dict[str, Strength] | None:
-    """Run every attack once; None if the deadline has passed."""
-    sleep, shell, setsid = (_needed(name) for name in ("sleep", "sh", "setsid"))
+    """Run every attack once; return None if the deadline has passed."""
+    sleep, shell, setsid = (_required_program(name) for name in ("sleep", "sh", "setsid"))
     with create_fixture(sleep) as fixture:
         leave = f"{setsid} {' '.join(fixture.lingering())} >/dev/null 2>&1 &"
-        inner = _inner(fixture)
+        inner = _inner_command(fixture)
         confined = (shell, "-c", f'{leave} exec "$@"', "sh", *inner)
         recipe = _recipe(backend, places, fixture, confined, deadline_s)
         if not recipe.own_pids:
-            # The supervisor, which normally ends the process tree, is not involved here.
+            # The supervisor, which normally ends the process tree, is not used here.
             recipe = _recipe(backend, places, fixture, inner, deadline_s)
         outcome = run_probe_program(recipe, deadline_s=deadline_s)
         if outcome.exit_code is None:
             return None
-        return _judge(_answers(outcome), fixture.observed_attacks(), own_pids=recipe.own_pids)
+        return _grade_properties(
+            _parse_answers(outcome), fixture.observed_attacks(), own_pids=recipe.own_pids
+        )
 
 
-def _needed(name: str) -> str:
+def _required_program(name: str) -> str:
     path = find_binary(name, (), search_path=_SYSTEM_PATH)
     if path is None:
         raise BackendUnusable(
@@ -99,9 +101,9 @@ def _needed(name: str) -> str:
     return path
 
 
-def _inner(fixture: ProbeFixture) -> tuple[str, ...]:
+def _inner_command(fixture: ProbeFixture) -> tuple[str, ...]:
     source = Path(__file__).with_name("probe_child.py").read_text("utf-8")
-    # Resolved: a virtual environment may lie in an invisible directory.
+    # Resolved: a virtual environment may lie in a directory that is not visible inside.
     python = os.path.realpath(sys.executable)
     return (python, "-I", "-S", "-B", "-c", source, json.dumps(fixture.child_arguments()))
 
@@ -129,7 +131,7 @@ def _recipe(
     return backend.recipe(launch, shared_mounts)
 
 
-def _answers(outcome: ProbeOutput) -> dict[str, bool]:
+def _parse_answers(outcome: ProbeOutput) -> dict[str, bool]:
     try:
         answers = json.loads(outcome.stdout)
     except ValueError:
@@ -143,10 +145,12 @@ def _answers(outcome: ProbeOutput) -> dict[str, bool]:
     return answers
 
 
-def _judge(
+def _grade_properties(
     inside: Mapping[str, bool], outside: Mapping[str, bool], *, own_pids: bool
 ) -> dict[str, Strength]:
-    """Property → strength, from attacks that succeeded as seen `inside` and `outside`."""
+    """Return the strength of each property, by the attacks that succeeded `inside` and
+    `outside`.
+    """
 
     def through(*names: str) -> bool:
         # An attack without a result counts as successful.
@@ -174,17 +178,17 @@ def _judge(
         "proc_view": graded(("proc_environment",), ("proc_seen",)),
         "ptrace": graded(("ptrace",)),
         "userns": graded(("userns",)),
-        # A path that does not exist cannot be made read-only; it is repaired afterwards.
+        # A path that does not exist cannot be made read-only; it is repaired afterwards instead.
         "protected_names": Strength.REPAIRED,
         "kill_tree": graded(("survivors",)) if own_pids else Strength.ENFORCED,
     }
 
 
 def cache_key(*parts: str) -> str:
-    """The cache key: this machine and process, and the given parts."""
+    """Return the cache key: this machine and process, and the given parts."""
     facts = [platform.release(), platform.machine(), str(os.geteuid()), str(os.getegid()), *parts]
     facts += [_text(path) for path in _IDENTITY]
-    facts += sorted(_own_code())
+    facts += sorted(_source_digests())
     facts += [_link(f"/proc/self/ns/{name}") for name in _NAMESPACES]
     status = _text("/proc/self/status").splitlines()
     facts += [line for line in status if line.startswith(("Cap", "Seccomp:", "NoNewPrivs:"))]
@@ -192,13 +196,13 @@ def cache_key(*parts: str) -> str:
 
 
 def load_result(directory: Path | None, key: str) -> Mapping[str, Any] | None:
-    """The result stored under the key."""
+    """Return the result stored under the key."""
     found = _load(directory).get(key)
     return found if isinstance(found, dict) else None
 
 
 def save_result(directory: Path | None, key: str, facts: Mapping[str, Any]) -> None:
-    """Store a result; a directory that cannot be written is ignored."""
+    """Store a result; do nothing if the directory cannot be written."""
     if directory is None:
         return
     kept = {**_load(directory), key: facts}
@@ -224,8 +228,8 @@ def _load(directory: Path | None) -> dict[str, Any]:
     return kept if isinstance(kept, dict) else {}
 
 
-def _own_code() -> Iterator[str]:
-    """The source files of the sandbox and of the service that answers system calls: another
+def _source_digests() -> Iterator[str]:
+    """Return the source files of the sandbox and of the service that answers system calls: another
     version may measure or confine differently.
     """
     sandbox = Path(__file__).parents[1]

@@ -33,7 +33,7 @@ _RACES: Final = 50
 
 
 def main(given: dict[str, Any]) -> dict[str, bool]:
-    """Run all attacks; name → whether it succeeded."""
+    """Run all attacks; return for each name whether it succeeded."""
     attempts = {
         **_controls(given),
         **_writing("shown", given),
@@ -60,7 +60,7 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
 
 
 def _controls(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    """Actions that must work: a program that can do nothing is broken, not confined."""
+    """Check actions that must work: a program that can do nothing is broken, not confined."""
     return {
         "ok_workspace": lambda: _write(f"{given['workspace']}/new"),
         "ok_temporary": lambda: _write(f"{os.environ['TMPDIR']}/new"),
@@ -87,7 +87,7 @@ def _writing(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object
 
 
 def _metadata(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    """Each change of a file's attributes, by every way to name the file."""
+    """Change each attribute of a file, by every way to name the file."""
     file = f"{given[where]}/attributes"
     attempts: dict[str, Callable[[], object]] = {
         f"meta_flags_{where}": lambda: _opened(file, os.O_RDONLY, _set_same_flags),
@@ -151,7 +151,7 @@ def _set_attribute_at(file: str) -> None:
 
 
 def _race(file: str, link: str) -> bool:
-    """Change a file of the workspace while its name is made to lead to another."""
+    """Change a file of the workspace while its name is made to lead to another file."""
     inside, other = Path(f"{link}.inside"), Path(f"{link}.other")
     inside.touch()
     Path(link).symlink_to(inside)
@@ -181,14 +181,14 @@ def _reading(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
 
 
 def _hiding(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    """Denied files and directories, in a read-only and in a writable place."""
+    """Attack denied files and directories, in a read-only and in a writable directory."""
     way, moved = Path(given[where], "way"), Path(given[where], "moved")
     file, beside = way / "withheld", way / "beside"
     aside = Path(given["workspace"], f"{where}.aside")
     return {
-        f"hide_{where}_read": lambda: _says(file),
-        f"hide_{where}_folder": lambda: _says(way / "closed" / "secret"),
-        f"hide_{where}_root": lambda: _says(Path(f"/proc/self/root{file}")),
+        f"hide_{where}_read": lambda: _shows_content(file),
+        f"hide_{where}_folder": lambda: _shows_content(way / "closed" / "secret"),
+        f"hide_{where}_root": lambda: _shows_content(Path(f"/proc/self/root{file}")),
         f"hide_{where}_link": lambda: _after(aside.hardlink_to, file, told=aside),
         f"hide_{where}_rename": lambda: _after(file.rename, aside, told=aside),
         f"hide_{where}_exchange": lambda: _after(_exchange, file, beside, told=beside),
@@ -202,7 +202,7 @@ def _network(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
     return {
         "tcp": lambda: _connect(socket.AF_INET, socket.SOCK_STREAM, 0, here),
         "mptcp": lambda: _connect(socket.AF_INET, socket.SOCK_STREAM, _MPTCP, here),
-        # Sending always works; only the receiver can tell whether it arrived.
+        # Sending always works; only the receiver knows whether the message arrived.
         "sent_udp": lambda: _send(("127.0.0.1", given["udp"])),
     }
 
@@ -247,14 +247,14 @@ def _read(path: str) -> str:
     return Path(path).read_text("utf-8", "replace")
 
 
-def _says(path: Path) -> bool:
-    """Whether a denied file's content can be read: an opened file may be an empty stand-in."""
+def _shows_content(path: Path) -> bool:
+    """Whether a denied file's content can be read: an opened file may be an empty replacement."""
     return path.read_text("utf-8", "replace") == "withheld"
 
 
 def _after(act: Callable[..., object], *arguments: Path, told: Path) -> bool:
     act(*arguments)
-    return _says(told)
+    return _shows_content(told)
 
 
 def _exchange(one: Path, other: Path) -> None:

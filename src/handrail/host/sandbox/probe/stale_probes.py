@@ -1,4 +1,4 @@
-"""Directories and files of probes, and the removal of those that killed probes left.
+"""Creates the directories and files of probes, and removes those that killed probes left.
 
 A probe holds a lock on its directory. The kernel releases the lock however the probe ends, so an
 unlocked directory is stale. A directory gets its final name only once it is locked.
@@ -27,7 +27,7 @@ _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def create_probe_dir(ends: ExitStack) -> Path:
-    """A new locked directory, removed by `ends`; raises OSError."""
+    """Create a locked directory, which `ends` removes; raises OSError."""
     made = create_locked_directory(PREFIX)
     ends.callback(os.close, made.handle)
     ends.callback(shutil.rmtree, made.path, ignore_errors=True)
@@ -35,7 +35,7 @@ def create_probe_dir(ends: ExitStack) -> Path:
 
 
 def create_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
-    """A new locked file in shared memory, if there is any; `ends` removes it. Raises OSError."""
+    """Create a locked file in shared memory, if there is any; `ends` removes it. Raises OSError."""
     folder = os.path.dirname(path)  # noqa: PTH120 - a string in, a string out
     if not os.path.isdir(folder):  # noqa: PTH112 - likewise
         return
@@ -44,7 +44,7 @@ def create_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
     os.write(handle, content)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     ends.callback(Path(path).unlink, missing_ok=True)
-    # With a directory descriptor, or Python would not follow the link to the open file.
+    # A directory descriptor makes Python follow the link to the open file.
     os.link(str(handle), path, src_dir_fd=_own_handles(ends), follow_symlinks=True)
 
 
@@ -55,7 +55,7 @@ def _own_handles(ends: ExitStack) -> int:
 
 
 def remove_stale_probes() -> int:
-    """Remove the directories and files of ended probes; returns their number."""
+    """Remove the directories and files of probes that have ended; return their number."""
     return sum(map(_remove, _abandoned()))
 
 
@@ -66,7 +66,7 @@ def _abandoned() -> Iterator[Path]:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a path is owned by this user and not locked."""
+    """Return whether a path is owned by this user and not locked."""
     try:
         handle = os.open(path, _LOOK)
     except OSError:

@@ -1,1 +1,1 @@
-"""Protected names around a command: recorded before it runs, restored after it."""
+"""Protected names around a command: recorded before it runs, restored after it has run."""

@@ -1,6 +1,4 @@
-"""The state of protected names before a command, one value per root, with copies of their
-content.
-"""
+"""The state of protected names before a command, one per root, with copies of their content."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from handrail.host.state.directories import private_directory
 _SMALL: Final = 1 << 20
 _IN_MEMORY: Final = 32 << 20
 _COPIED: Final = 256 << 20
-# Bytes of all private copies, those of earlier commands included.
+# The limit for the bytes of all private copies, including those of earlier commands.
 _QUOTA: Final = 512 << 20
 
 
@@ -68,7 +66,7 @@ class ImageCache:
         self._lock = Lock()
 
     def recall(self, info: os.stat_result) -> FileImage | None:
-        """The image of an unchanged file or link; None if there is none."""
+        """Return the image of an unchanged file or link; None if there is none."""
         known = self._known.get((info.st_dev, info.st_ino))
         return known if known is not None and known.held and known.proves(info) else None
 
@@ -76,7 +74,7 @@ class ImageCache:
         """Read the image of a file or link in an open directory."""
         image = unread(info)
         with self._lock:
-            # Unreadable, or changing meanwhile: only the signature is known.
+            # Unreadable, or changing while it was read: only the signature is known.
             with suppress(OSError):
                 image = self._content(handle, name, info, image)
             self._remember(image)
@@ -90,7 +88,7 @@ class ImageCache:
                 self._remember(image)
 
     def same(self, image: FileImage, handle: int, name: str, info: os.stat_result) -> bool:
-        """Whether a file or link still has this content; raises OSError."""
+        """Return whether a file or link still has this content; raises OSError."""
         if image.proves(info):
             return True
         if info.st_size != image.size or not image.held:
@@ -103,7 +101,7 @@ class ImageCache:
             return hash_file(descriptor) == image.digest
 
     def parts(self, image: FileImage) -> Iterator[bytes]:
-        """The content in pieces; raises OSError if it was not kept or is damaged."""
+        """Yield the content in pieces; raises OSError if it was not kept or is damaged."""
         if image.data is not None:
             return iter((image.data,))
         if image.digest is not None:
@@ -141,7 +139,7 @@ class ImageCache:
 
 
 def unread(info: os.stat_result) -> FileImage:
-    """An image without content."""
+    """Return an image without content."""
     return FileImage(file_signature(info), is_settled(info.st_ctime_ns))
 
 
@@ -161,7 +159,7 @@ What = Literal["changed", "created", "removed", "replaced", "unchecked"]
 
 
 class RepairedEntry(NamedTuple):
-    """One protected name that was changed, or a directory that could not be checked because the
+    """A protected name that was changed, or a directory that could not be checked because the
     command created too many entries (`what` is "unchecked").
 
     `kept` is the path of the command's version in the quarantine, None if there was none.
@@ -189,18 +187,18 @@ class RootBaseline:
     entries: Mapping[str, BaselineEntry]
     # Git's own directories.
     git: frozenset[str]
-    # Steps that git has begun in them, which a command may finish.
+    # Operations that git has begun in them, such as a rebase, which a command may finish.
     pending: frozenset[str]
-    # Ordinary directories that lead to entries.
+    # Ordinary directories that contain entries.
     ways: Mapping[str, os.stat_result]
     # Open handles of directories, to find them after a move and to keep their inode from reuse.
     held: Mapping[str, int]
     aliases: Sequence[ProtectedHit]
-    # Paths that were not entered: hidden ones and other roots.
+    # Paths that are not entered: hidden ones and other roots.
     skipped: frozenset[str]
     # Directories that were not listed.
     left: frozenset[str]
-    # Names that hold more entries than were recorded.
+    # Names that contain more entries than were recorded.
     cut: frozenset[str]
     # The `HEAD` files of repositories in directories of any name.
     repositories: frozenset[str] = frozenset()
@@ -210,15 +208,15 @@ class RootBaseline:
         return self.top.absolute(rel)
 
     def beneath(self, rel: str) -> Iterator[str]:
-        """The entry and all entries below it, upper ones first."""
+        """Return the entry and all entries below it, upper ones first."""
         inside = f"{rel}/"
         return (one for one in self.entries if one == rel or one.startswith(inside))
 
 
 @dataclass(slots=True)
 class ProtectedBaseline:
-    """All roots before a command. `partial` are paths that could not be checked, `unchecked` those
-    of them in roots that were checked completely before the command.
+    """The baselines of all roots before a command. `partial` are paths that could not be checked;
+    `unchecked` are those of them in roots that could be checked completely before the command.
     """
 
     views: Sequence[RootBaseline]
@@ -228,7 +226,7 @@ class ProtectedBaseline:
     _open: bool = True
 
     def leave(self, path: str) -> None:
-        """Exclude a path from the repair: a tool was allowed to change it."""
+        """Exclude a path from the repair, because a tool was allowed to change it."""
         for view in self.views:
             if path.startswith(view.top.prefix):
                 lifted = self.allowed.lifted.with_path(path.removeprefix(view.top.prefix))
@@ -249,6 +247,6 @@ class ProtectedBaseline:
 
 
 def path_prefixes(rel: str) -> list[str]:
-    """The path and all directories above it, uppermost first: a, a/b, a/b/c."""
+    """Return the path and all directories above it, uppermost first: a, a/b, a/b/c."""
     parts = rel.split("/")
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]

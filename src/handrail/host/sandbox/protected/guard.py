@@ -1,5 +1,5 @@
-"""Keeps protected names as they are: the paths that a sandbox mounts read-only, and what is restored
-after a command, in rounds, until nothing differs.
+"""Protects names from commands: lists the paths that a sandbox mounts read-only, and restores after
+a command what was changed, in rounds, until nothing differs.
 """
 
 from __future__ import annotations
@@ -52,37 +52,37 @@ class ProtectedRepair:
         self._quarantine = Quarantine(directory)
         tops = [view.top for view in snapshot.views]
         self._sides = [
-            self._side(view, EntryRestorer(view, tops, observer.images, self._quarantine))
+            self._root_repair(view, EntryRestorer(view, tops, observer.images, self._quarantine))
             for view in snapshot.views
         ]
 
     def run(self) -> list[RepairedEntry]:
-        """Restore everything possible; returns what had changed."""
+        """Restore everything that can be restored; return what had changed."""
         try:
-            self._rounds()
+            self._repair_in_rounds()
         finally:
             self._quarantine.close()
         unchecked = list(self._snapshot.unchecked)[:_MOST_UNCHECKED]
         return [
-            *(_checked(one) for one in self._repaired.values()),
+            *(_without_missing_copy(one) for one in self._repaired.values()),
             *(RepairedEntry(path, "unchecked", None, restored=False) for path in unchecked),
         ]
 
-    def _rounds(self) -> None:
+    def _repair_in_rounds(self) -> None:
         found, last = list(self._differences()), list[tuple[_RootRepair, ProtectedChange]]()
         for _ in range(_ROUNDS):
             if not found or found == last:
                 break
-            # Moved directories are moved back first; only then new entries can be told from moved
-            # ones.
+            # Moved directories are moved back first; only then can new entries be distinguished
+            # from moved ones.
             if not self._bring_all_back(found):
                 for side, one in found:
                     self._repair_entry(side, one)
             found, last = list(self._differences()), found
         for side, one in found:
-            self._note(side, one, None, restored=False)
+            self._record_repair(side, one, None, restored=False)
 
-    def _side(self, view: RootBaseline, restore: EntryRestorer) -> _RootRepair:
+    def _root_repair(self, view: RootBaseline, restore: EntryRestorer) -> _RootRepair:
         prefix = view.top.prefix
         held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
         allowed = self._snapshot.allowed
@@ -104,18 +104,18 @@ class ProtectedRepair:
         if one.what not in ("removed", "replaced"):
             return False
         for rel in path_prefixes(one.rel):
-            if rel not in side.view.held or not self._is_away(side, rel, one.rel):
+            if rel not in side.view.held or not self._is_moved(side, rel, one.rel):
                 continue
             try:
                 kept = side.restore.bring_back(rel)
             except OSError:
                 continue
-            self._note(side, one, kept)
+            self._record_repair(side, one, kept)
             return True
         return False
 
-    def _is_away(self, side: _RootRepair, rel: str, wanted: str) -> bool:
-        """Whether a directory's path is missing or leads to something else."""
+    def _is_moved(self, side: _RootRepair, rel: str, wanted: str) -> bool:
+        """Return whether a directory's path is missing or leads to something else."""
         info = side.view.top.lstat_beneath(rel)
         if info is None or not stat.S_ISDIR(info.st_mode):
             return True
@@ -124,18 +124,18 @@ class ProtectedRepair:
     def _repair_entry(self, side: _RootRepair, one: ProtectedChange) -> None:
         try:
             if one.what == "created" or one.rel not in side.view.entries:
-                self._note(side, one, side.restore.take_away(one.rel))
+                self._record_repair(side, one, side.restore.take_away(one.rel))
             else:
                 self._put_back(side, one)
         except OSError:
-            self._note(side, one, None, restored=False)
+            self._record_repair(side, one, None, restored=False)
 
     def _put_back(self, side: _RootRepair, one: ProtectedChange) -> None:
-        self._note(side, one, side.restore.put_back(one.rel))
+        self._record_repair(side, one, side.restore.put_back(one.rel))
         if one.what == "changed":
             return
         for rel in side.view.beneath(one.rel):
-            # These directories had more entries than are recorded.
+            # These directories had more entries than the baseline contains.
             whole = rel not in side.view.git and rel not in side.view.cut
             try:
                 if rel != one.rel:
@@ -143,9 +143,9 @@ class ProtectedRepair:
             except OSError:
                 whole = False
             if not whole:
-                self._note(side, one, None, restored=False)
+                self._record_repair(side, one, None, restored=False)
 
-    def _note(
+    def _record_repair(
         self, side: _RootRepair, one: ProtectedChange, kept: str | None, *, restored: bool = True
     ) -> None:
         path = side.view.absolute(one.rel)
@@ -156,8 +156,8 @@ class ProtectedRepair:
         self._repaired[path] = RepairedEntry(path, one.what, kept, restored)
 
 
-def _checked(one: RepairedEntry) -> RepairedEntry:
-    """Without the quarantine path of an entry that was moved back from there."""
+def _without_missing_copy(one: RepairedEntry) -> RepairedEntry:
+    """Return the entry without its quarantine path if it was moved back from there."""
     return one if one.kept is None or os.path.lexists(one.kept) else one._replace(kept=None)
 
 
@@ -165,7 +165,7 @@ class ProtectedState:
     """Records protected names before a command and repairs them after it.
 
     `directory` is a private directory for copies and the quarantine; `hidden` are paths that are
-    never entered. Blocking; one instance serves all commands.
+    never entered. Methods block; one instance serves all commands.
     """
 
     def __init__(self, table: NameTable, directory: Path, *, hidden: Sequence[str] = ()) -> None:
@@ -181,13 +181,13 @@ class ProtectedState:
         sequences: bool = False,
         repositories: bool = False,
     ) -> ProtectedBaseline:
-        """Record the protected names; `repair` or the baseline's `close` releases it.
+        """Record the protected names; `repair` or the baseline's `close` releases the baseline.
 
         `lifted` are paths and globs beneath a root that the user allowed for this command.
-        `git_writable`: it may write in `.git`, except where git finds programs or configuration.
-        `sequences`: it may leave steps for git to continue, such as a rebase; steps can be
-        programs, so other commands may not. `repositories`: it may create repositories, such as
-        `git init`.
+        `git_writable`: the command may write in `.git`, except where git finds programs or
+        configuration. `sequences`: it may leave an operation for git to continue, such as a rebase;
+        the steps can run programs, so other commands may not. `repositories`: it may create
+        repositories, as `git init` does.
         """
         allowed = CommandAllowances(AllowedPaths(lifted), git_writable, sequences, repositories)
         return self._observer.before(tops, allowed)
@@ -207,20 +207,22 @@ class ProtectedState:
 
 
 def read_only_paths(snapshot: ProtectedBaseline) -> tuple[str, ...]:
-    """Absolute paths to mount read-only for the command: existing, not links."""
+    """The absolute paths to mount read-only for the command: they exist and are not links."""
     return tuple(
         dict.fromkeys(
-            view.absolute(rel) for view in snapshot.views for rel in _bound(view, snapshot.allowed)
+            view.absolute(rel)
+            for view in snapshot.views
+            for rel in _mount_paths(view, snapshot.allowed)
         )
     )
 
 
-def _bound(view: RootBaseline, allowed: CommandAllowances) -> Iterator[str]:
+def _mount_paths(view: RootBaseline, allowed: CommandAllowances) -> Iterator[str]:
     bound = set[str]()
     for rel, seen in view.entries.items():
         mode = seen.info.st_mode
         if stat.S_ISDIR(mode):
-            # A part of it must stay writable, so only its other entries are mounted.
+            # A part of this directory must stay writable, so only its other entries are mounted.
             if allowed.lifted.reaches(rel) or (allowed.git_writable and rel in view.git):
                 continue
         elif not stat.S_ISREG(mode):

@@ -1,6 +1,6 @@
 """Which names are protected, and which of them the user allowed for one command.
 
-The table is that of `core/protected_names`; nothing is added here.
+The table is the one in `core/protected_names`; nothing is added here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ProtectedNameTable:
         self._heads = tuple(glob.partition("*")[0] for glob in globs if glob[0] != "*")
 
     def mark(self, name: str) -> int:
-        """The bits of a name; 0 if it is not protected."""
+        """Return the bits of a name; 0 if it is not protected."""
         lowered = name.lower()
         if (
             lowered not in self._literal
@@ -59,20 +59,20 @@ class ProtectedNameTable:
         return self._literal.get(folded) or (FILE if self._glob(folded) else 0)
 
     def marks_below(self, rel: str) -> Mapping[str, int]:
-        """Folded name → bits, for names that are protected in this directory because of its path."""
+        """The bits of each folded name that is protected in this directory because of its path."""
         return {
             rest[0]: WHOLE if path.whole else FILE
-            for path, rest in self._continued(rel)
+            for path, rest in self._path_rests(rel)
             if len(rest) == 1
         }
 
     def rests(self, rel: str) -> list[tuple[str, int]]:
         """The rest of each path of the table that begins with the end of `rel`, with its bits."""
         return [
-            ("/".join(rest), WHOLE if path.whole else FILE) for path, rest in self._continued(rel)
+            ("/".join(rest), WHOLE if path.whole else FILE) for path, rest in self._path_rests(rel)
         ]
 
-    def _continued(self, rel: str) -> Iterator[tuple[NamePath, tuple[str, ...]]]:
+    def _path_rests(self, rel: str) -> Iterator[tuple[NamePath, tuple[str, ...]]]:
         parts = tuple(map(fold_name, rel.split("/")))
         for path in self._paths:
             for length in range(1, len(path.names)):
@@ -92,7 +92,7 @@ class AllowedPaths:
         self._plain = ["/".join(one) for one in split if one not in self._globs]
 
     def with_path(self, path: str) -> AllowedPaths:
-        """A copy with one more path, taken literally."""
+        """Return a copy with one more path, taken literally."""
         more = AllowedPaths(())
         more._globs, more._plain = self._globs, [*self._plain, path]
         return more
@@ -104,7 +104,7 @@ class AllowedPaths:
         return any(fits(rel.split("/"), glob) for glob in self._globs)
 
     def reaches(self, rel: str) -> bool:
-        """Whether something below the path is or may be allowed."""
+        """Return whether something below the path is or may be allowed."""
         if any(plain.startswith(f"{rel}/") for plain in self._plain):
             return True
         return any(reaches(rel.split("/"), glob) for glob in self._globs)

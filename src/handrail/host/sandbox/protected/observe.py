@@ -40,9 +40,9 @@ _LONGEST: Final = 4096
 
 
 class ProtectedAliases:
-    """Finds other paths that act under a protected name: the target of a link there, and the
-    directory that a `.git` file points to. Looked up before a command only: a link that the
-    command made must not turn ordinary files into protected ones.
+    """Finds other paths that have the effect of a protected name: the target of a link there, and
+    the directory that a `.git` file points to. They are looked up before a command only, because a
+    link that the command made must not turn ordinary files into protected ones.
     """
 
     def __init__(self, names: ProtectedNameTable, hidden: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ class ProtectedAliases:
     def find(
         self, hits: Mapping[RootHandle, Sequence[ProtectedHit]]
     ) -> dict[RootHandle, list[ProtectedHit]]:
-        """The targets below the roots, by root."""
+        """Return the targets below the roots, by root."""
         found: dict[RootHandle, list[ProtectedHit]] = {top: [] for top in hits}
         for top, hit in ((top, hit) for top, some in hits.items() for hit in some):
             for path, mark in self._targets(top, hit):
@@ -76,11 +76,11 @@ class ProtectedAliases:
             for rest, mark in self._names.rests(hit.rel) if hit.mark & FIRST else ():
                 yield f"{target}/{rest}", mark
         elif hit.mark & GIT and stat.S_ISREG(info.st_mode):
-            pointed = self._pointed(top, hit.rel)
+            pointed = self._read_pointer(top, hit.rel)
             if pointed is not None:
                 yield real_path(f"{path.rpartition('/')[0]}/{pointed}"), GIT
 
-    def _pointed(self, top: RootHandle, rel: str) -> str | None:
+    def _read_pointer(self, top: RootHandle, rel: str) -> str | None:
         with suppress(OSError):
             descriptor = top.open(rel, READ)
             try:
@@ -139,8 +139,8 @@ class ProtectedObserver:
         allowed: CommandAllowances,
     ) -> RootBaseline:
         scan = self._scan(top, [*walked.hits, *aliases], allowed)
-        entries = {rel: self._seen(top, rel, info) for rel, info in scan.entries.items()}
-        ways = self._ways(top, entries) | scan.ways
+        entries = {rel: self._baseline_entry(top, rel, info) for rel, info in scan.entries.items()}
+        ways = self._stat_parents(top, entries) | scan.ways
         folders = [rel for rel in scan.tops if stat.S_ISDIR(scan.entries[rel].st_mode)]
         return RootBaseline(
             top=top,
@@ -148,7 +148,7 @@ class ProtectedObserver:
             git=frozenset(scan.git),
             pending=frozenset(scan.pending),
             ways=ways,
-            held=self._hold(top, [*folders, *ways]),
+            held=self._open_directories(top, [*folders, *ways]),
             aliases=aliases,
             skipped=skipped,
             left=walked.left,
@@ -161,7 +161,7 @@ class ProtectedObserver:
     ) -> ProtectedScan:
         return ProtectedScan(top, self._names, allowed).run(hits)
 
-    def _seen(self, top: RootHandle, rel: str, info: os.stat_result) -> BaselineEntry:
+    def _baseline_entry(self, top: RootHandle, rel: str, info: os.stat_result) -> BaselineEntry:
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
             return BaselineEntry(info, None)
         known = self.images.recall(info)
@@ -173,7 +173,7 @@ class ProtectedObserver:
         except OSError:
             return BaselineEntry(info, unread(info))
 
-    def _ways(
+    def _stat_parents(
         self, top: RootHandle, entries: Mapping[str, BaselineEntry]
     ) -> dict[str, os.stat_result]:
         ways = dict[str, os.stat_result]()
@@ -183,7 +183,7 @@ class ProtectedObserver:
                 ways[above] = info
         return ways
 
-    def _hold(self, top: RootHandle, folders: Sequence[str]) -> dict[str, int]:
+    def _open_directories(self, top: RootHandle, folders: Sequence[str]) -> dict[str, int]:
         held = dict[str, int]()
         for rel in folders[:_MOST_HELD]:
             with suppress(OSError):
@@ -191,7 +191,7 @@ class ProtectedObserver:
         return held
 
     def _skipped(self, top: RootHandle, tops: Sequence[RootHandle]) -> frozenset[str]:
-        """Paths beneath this root that are not entered: hidden ones and other roots."""
+        """Return the paths beneath this root that are not entered: hidden ones and other roots."""
         prefix = top.prefix
         others = (*self._hidden, *(one.path for one in tops))
         return frozenset(path[len(prefix) :] for path in others if path.startswith(prefix))
@@ -205,6 +205,6 @@ def _images(views: Sequence[RootBaseline]) -> Iterator[FileImage]:
 
 
 def _gaps(view: RootBaseline) -> Iterator[str]:
-    """Paths that were not recorded, or cannot be restored."""
+    """Return the paths that were not recorded, or cannot be restored."""
     unheld = [rel for rel, seen in view.entries.items() if seen.image and not seen.image.held]
     return map(view.absolute, [*sorted(view.left), *sorted(view.cut), *unheld])

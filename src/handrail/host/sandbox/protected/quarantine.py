@@ -1,4 +1,4 @@
-"""The quarantine: where entries go that a command created at protected names.
+"""The quarantine, to which entries are moved that a command created at protected names.
 
 Entries are moved through open directories, never by path, and no link is followed.
 """
@@ -35,10 +35,10 @@ class Quarantine:
         self._count = 0
 
     def take(self, handle: int, name: str, called: str | None = None) -> str:
-        """Move an entry of an open directory away; returns its new path. Raises OSError.
+        """Move an entry of an open directory away; return its new path. Raises OSError.
 
         Between file systems the entry is copied. If it is too large for that, it stays in its
-        directory under a meaningless name; `called` is its former name.
+        directory under a random name; `called` is its former name.
         """
         target = self._open()
         self._count += 1
@@ -49,7 +49,7 @@ class Quarantine:
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
-                return self._carry(handle, name, kept)
+                return self._copy_over(handle, name, kept)
         return str(self._directory / kept)
 
     @property
@@ -58,7 +58,7 @@ class Quarantine:
         return RootHandle(str(self._directory), self._handle) if self._handle >= 0 else None
 
     def taken_by_others(self) -> frozenset[tuple[int, int]]:
-        """Device and inode of all entries that the repairs of other commands moved here."""
+        """Return device and inode of all entries that the repairs of other commands moved here."""
         found = set[tuple[int, int]]()
         with suppress(OSError), os.scandir(self._directory.parent) as folders:
             for folder in folders:
@@ -81,13 +81,13 @@ class Quarantine:
             self._handle = os.open(private_directory(self._directory), _OPEN)
         return self._handle
 
-    def _carry(self, handle: int, name: str, kept: str) -> str:
+    def _copy_over(self, handle: int, name: str, kept: str) -> str:
         aside = f"quarantined-{os.urandom(6).hex()}"
         os.rename(name, aside, src_dir_fd=handle, dst_dir_fd=handle)
         try:
             _BoundedCopy().entry(handle, aside, self._handle, kept, 0)
         except OSError:
-            # Too large or unreadable: it stays under the meaningless name.
+            # Too large or unreadable: the entry stays under the random name.
             with suppress(OSError):
                 _remove(self._handle, kept)
             return f"{handle_path(handle) or ''}/{aside}"
@@ -118,8 +118,8 @@ class _BoundedCopy:
     def _folder(self, source: int, name: str, target: int, new: str, depth: int) -> None:
         os.mkdir(new, 0o700, dir_fd=target)
         with (
-            _entered(source, name) as inside,
-            _entered(target, new) as below,
+            _open_folder(source, name) as inside,
+            _open_folder(target, new) as below,
             writable_folder(inside),
         ):
             for one in os.listdir(inside):  # noqa: PTH208 - by handle
@@ -171,7 +171,7 @@ def _remove(handle: int, name: str) -> None:
 
 
 @contextmanager
-def _entered(handle: int, name: str) -> Iterator[int]:
+def _open_folder(handle: int, name: str) -> Iterator[int]:
     inside = os.open(name, _OPEN, dir_fd=handle)
     try:
         yield inside
@@ -181,7 +181,7 @@ def _entered(handle: int, name: str) -> Iterator[int]:
 
 @contextmanager
 def writable_folder(handle: int) -> Iterator[None]:
-    """Give the owner write permission on a directory during the `with` block."""
+    """Give the owner write permission on a directory while the block runs."""
     info = os.fstat(handle)
     mode, wanted = stat.S_IMODE(info.st_mode), stat.S_IWUSR | stat.S_IXUSR
     if mode & wanted == wanted or info.st_uid != os.geteuid():
@@ -201,12 +201,12 @@ def set_mode(handle: int, mode: int) -> None:
     except OSError as error:
         if error.errno != errno.EBADF:
             raise
-        # An O_PATH handle allows only this.
+        # An O_PATH handle supports only this way.
         Path(f"/proc/self/fd/{handle}").chmod(mode)
 
 
 def handle_path(handle: int) -> str | None:
-    """The current path of an open directory; None if it was removed or is unknown."""
+    """Return the current path of an open directory; None if it was removed or is unknown."""
     try:
         path = str(Path(f"/proc/self/fd/{handle}").readlink())
     except OSError:

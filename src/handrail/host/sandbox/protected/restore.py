@@ -1,7 +1,7 @@
 """Restores entries at protected names, through open directories only.
 
-Directories on the way can be exchanged for links at any moment, so each step opens one name
-beneath a handle, and an entry is built under a temporary name before it is put in place.
+A directory in the path can be replaced by a link at any moment, so each step opens one name beneath
+a handle, and an entry is built under a temporary name before it is put in place.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class EntryRestorer:
     quarantine: Quarantine
 
     def taken_by_others(self) -> AbstractSet[str]:
-        """The entries that the repair of another command has moved away since: they appeared while
-        that command ran, and must not be restored.
+        """Return the entries that the repair of another command has moved away since: they appeared
+        while that command ran, and must not be restored.
         """
         taken = self.quarantine.taken_by_others()
         return {
@@ -73,8 +73,7 @@ class EntryRestorer:
             except OSError:
                 with suppress(FileNotFoundError):
                     os.unlink(temp, dir_fd=handle)
-                # An entry that cannot be restored must not stay as it is either: it could be
-                # executed.
+                # An entry that cannot be restored is removed anyway, because it could be executed.
                 if lstat_at(handle, name) is not None:
                     self.quarantine.take(handle, name)
                 raise
@@ -97,7 +96,7 @@ class EntryRestorer:
         ):
             if not _is_same(source, now, held):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            # First next to its name: it may lie inside the entry that is in the way.
+            # First next to its name: the directory may lie inside the entry that occupies its name.
             with writable_folder(source), writable_folder(handle):
                 os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
                 in_the_way = lstat_at(handle, name) is not None
@@ -106,7 +105,7 @@ class EntryRestorer:
             return kept
 
     def moved_to(self, rel: str) -> tuple[RootHandle, str] | None:
-        """The current place of a held directory in a root or the quarantine, or None."""
+        """Return the current path of a held directory in a root or the quarantine, or None."""
         held = self.view.held.get(rel)
         path = handle_path(held) if held is not None else None
         if path is None:
@@ -120,7 +119,7 @@ class EntryRestorer:
 
     @contextmanager
     def _parent(self, rel: str, *, make: bool) -> Iterator[tuple[int, str]]:
-        """Open the directory of an entry; yields it with the entry's name."""
+        """Open the directory of an entry; yield its handle and the entry's name."""
         handle = os.dup(self.view.top.handle)
         try:
             for above in path_prefixes(rel)[:-1]:
@@ -151,7 +150,7 @@ class EntryRestorer:
         if info is None:
             _make_folder(handle, name, like)
         else:
-            _dress_folder(handle, name, like)
+            _apply_attributes(handle, name, like)
         return kept
 
     def _write(self, handle: int, temp: str, seen: BaselineEntry) -> None:
@@ -187,10 +186,10 @@ class EntryRestorer:
 def _make_folder(handle: int, name: str, like: os.stat_result | None) -> None:
     os.mkdir(name, 0o700 if like is not None else 0o777, dir_fd=handle)
     if like is not None:
-        _dress_folder(handle, name, like)
+        _apply_attributes(handle, name, like)
 
 
-def _dress_folder(handle: int, name: str, like: os.stat_result) -> None:
+def _apply_attributes(handle: int, name: str, like: os.stat_result) -> None:
     inside = os.open(name, _ENTER, dir_fd=handle)
     try:
         # Only root may change the owner; otherwise the writing user owns the copy.

@@ -1,4 +1,4 @@
-"""The entries at protected names now, each by its own lstat.
+"""Finds the entries at protected names, each by its own lstat.
 
 Upper entries come before lower ones. No link is followed and no content is read.
 """
@@ -26,8 +26,9 @@ from handrail.host.snapshots.listing_cache import ListingCache
 
 _MOST_DIRECTORIES: Final = 100_000
 _MOST_LISTED: Final = 1_500_000
-# Packages contain settings of editors and the like, which have no effect there. A repository has:
-# git enters it from the one around it, and runs what its configuration names.
+# Installed packages contain editor settings and the like, which have no effect there. A repository
+# in them has an effect: git enters it from the surrounding repository and runs the programs that
+# its configuration names.
 _PACKAGES: Final = "node_modules"
 _REPOSITORY: Final = frozenset(REPOSITORY_ENTRIES)
 
@@ -36,14 +37,14 @@ _MOST_ENTRIES: Final = 10_000
 _MOST_IN_ALL: Final = 200_000
 _DEEPEST_GROUP: Final = 8
 
-# What makes git run a program or use other files. Not objects, refs, index and logs, which a
-# commit changes.
+# The files that make git run a program or use other files. Objects, refs, index and logs are not
+# among them, because a commit changes these.
 _GIT_FILES: Final = ("config", "config.worktree", "commondir", "gitdir")
 _GIT_TREES: Final = ("hooks", "remotes", "branches")
-# They hold lines that `git rebase --continue` and the like execute. A commit may finish such a
-# sequence, but only certain commands may begin one.
+# These contain lines that `git rebase --continue` and the like execute. A commit may finish such an
+# operation, but only certain commands may begin one.
 _GIT_SEQUENCES: Final = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_NAMES")
-# Temporary; one that stays prevents git from writing.
+# Lock files are temporary; one that remains prevents git from writing.
 _GIT_LOCKS: Final = ("config.lock", "config.worktree.lock")
 _GIT_INSIDE: Final = {
     "info": ("attributes",),
@@ -65,13 +66,13 @@ class ProtectedScan:
         self.entries: dict[str, os.stat_result] = {}
         # Entries whose own name is protected.
         self.tops: list[str] = []
-        # Directories of git that only lead to entries.
+        # Directories of git that only contain entries.
         self.ways: dict[str, os.stat_result] = {}
         # Git's own directories.
         self.git: set[str] = set()
-        # Steps that git has begun in them, which may be finished.
+        # Operations that git has begun in them, which may be finished.
         self.pending: set[str] = set()
-        # Names that hold more entries than were scanned.
+        # Names that contain more entries than were scanned.
         self.cut: set[str] = set()
         # The `HEAD` files of repositories in directories of any name.
         self.repositories: set[str] = set()
@@ -83,7 +84,7 @@ class ProtectedScan:
         self._sequences = () if allowed.git_writable and allowed.sequences else _GIT_SEQUENCES
 
     def run(self, hits: Iterable[ProtectedHit]) -> ProtectedScan:
-        """Scan these names and everything below them; returns itself."""
+        """Scan these names and everything below them; return this object."""
         for hit in hits:
             if hit.rel in self.entries or self._lifted.covers(hit.rel):
                 continue
@@ -91,10 +92,10 @@ class ProtectedScan:
             if hit.mark & BARE:
                 self._bare(hit.rel)
             else:
-                self._meet(hit)
+                self._scan_hit(hit)
         return self
 
-    def _meet(self, hit: ProtectedHit) -> None:
+    def _scan_hit(self, hit: ProtectedHit) -> None:
         info = self._root.lstat_beneath(hit.rel)
         is_folder = info is not None and stat.S_ISDIR(info.st_mode)
         if info is None or (is_folder and not hit.mark & ~(FILE | FIRST)):
@@ -115,7 +116,7 @@ class ProtectedScan:
         for rel in pending:
             if len(self.entries) > self._most:
                 return
-            for name, info in self._inside(rel):
+            for name, info in self._list_entries(rel):
                 below = f"{rel}/{name}"
                 if self._lifted.covers(below):
                     continue
@@ -128,7 +129,9 @@ class ProtectedScan:
                     pending.append(below)
 
     def _bare(self, rel: str) -> None:
-        """A repository in a directory of any name: its existence and what git runs are protected."""
+        """Scan a repository in a directory of any name: its existence and the files that git
+        executes are protected.
+        """
         head = f"{rel}/HEAD".lstrip("/")
         if rel not in self.git and not self._lifted.covers(head):
             self.repositories.add(head)
@@ -138,51 +141,51 @@ class ProtectedScan:
         self.git.add(rel)
         above = f"{rel}/" if rel else ""
         for name in _GIT_FILES:
-            self._note(f"{above}{name}")
+            self._record_entry(f"{above}{name}")
         for name in (*_GIT_TREES, *self._sequences, *_GIT_LOCKS):
-            if self._note(f"{above}{name}"):
+            if self._record_entry(f"{above}{name}"):
                 self._tree(f"{above}{name}")
         passing = self._sequences if self._git_writable else ()
         self.pending.update(f"{above}{name}" for name in (*passing, *_GIT_LOCKS))
         for way, names in _GIT_INSIDE.items():
-            if self._passes(f"{above}{way}"):
+            if self._is_plain_directory(f"{above}{way}"):
                 for name in names:
-                    self._note(f"{above}{way}/{name}")
+                    self._record_entry(f"{above}{way}/{name}")
         for name in _GIT_GROUPS:
-            if self._passes(f"{above}{name}"):
+            if self._is_plain_directory(f"{above}{name}"):
                 self._group(f"{above}{name}", 0)
 
     def _group(self, rel: str, depth: int) -> None:
-        """Git directories below this one; a submodule's name may contain slashes."""
-        for name, info in self._inside(rel):
+        """Scan git directories below this one; a submodule's name may contain slashes."""
+        for name, info in self._list_entries(rel):
             below = f"{rel}/{name}"
             if not stat.S_ISDIR(info.st_mode):
                 if stat.S_ISLNK(info.st_mode):
-                    self._note(below)
+                    self._record_entry(below)
             elif self._root.lstat_beneath(f"{below}/HEAD") is not None:
                 self._git(below)
             elif depth < _DEEPEST_GROUP:
                 self._group(below, depth + 1)
 
-    def _passes(self, rel: str) -> bool:
-        """Whether it is a directory; any other entry of that name is protected itself."""
+    def _is_plain_directory(self, rel: str) -> bool:
+        """Whether the entry is a directory; any other entry of that name is protected itself."""
         info = self._root.lstat_beneath(rel)
         if info is None:
             return False
         if stat.S_ISDIR(info.st_mode):
             self.ways[rel] = info
             return True
-        return self._note(rel)
+        return self._record_entry(rel)
 
-    def _note(self, rel: str) -> bool:
-        """Record an entry if it exists; whether it is a directory."""
+    def _record_entry(self, rel: str) -> bool:
+        """Record an entry if it exists; return whether it is a directory."""
         info = self._root.lstat_beneath(rel)
         if info is None or self._lifted.covers(rel):
             return False
         self.entries[rel] = info
         return stat.S_ISDIR(info.st_mode)
 
-    def _inside(self, rel: str) -> list[tuple[str, os.stat_result]]:
+    def _list_entries(self, rel: str) -> list[tuple[str, os.stat_result]]:
         try:
             handle = self._root.open_folder(rel)
         except OSError:
@@ -202,7 +205,7 @@ class ProtectedHit(NamedTuple):
 
     # Path beneath the root.
     rel: str
-    # Bits of `name_table`: why the name counts.
+    # Bits of `name_table` that say why the name is protected.
     mark: int
 
 
@@ -240,7 +243,7 @@ class ProtectedListings:
                 hits += visit.listing.hits
             elif visit.error is None:
                 missed.add(visit.path)
-            # A directory that is gone or cannot be opened counts as empty.
+            # A directory that was removed or cannot be opened counts as empty.
         cache.finish(walk)
         return ListingResult(hits, frozenset(missed))
 
@@ -260,7 +263,7 @@ class ProtectedListings:
                 mark &= GIT
             repository += name in _REPOSITORY
             is_folder = entry.is_dir(follow_symlinks=False)
-            if mark and self._counts(mark, is_folder, entry, above + name):
+            if mark and self._is_protected(mark, is_folder, entry, above + name):
                 hits.append(ProtectedHit(above + name, mark))
             elif is_folder:
                 folders.append(above + name)
@@ -268,7 +271,7 @@ class ProtectedListings:
             hits.append(ProtectedHit(rel, BARE))
         return _NameListing(tuple(folders), tuple(hits), size)
 
-    def _counts(self, mark: int, is_folder: bool, entry: os.DirEntry[str], rel: str) -> bool:
+    def _is_protected(self, mark: int, is_folder: bool, entry: os.DirEntry[str], rel: str) -> bool:
         if mark & (WHOLE | GIT):
             return True
         if mark & FILE:

@@ -45,17 +45,17 @@ class BaselineComparison:
         self._held = held
         self._restore = restore
         self._read_only: frozenset[str] = frozenset()
-        # Entries treated as if they had not existed: see `taken_by_others`.
+        # Entries treated as if they had never existed: see `taken_by_others`.
         self._taken: AbstractSet[str] = frozenset()
 
     def differences(self, scan: ProtectedScan) -> list[ProtectedChange]:
         """All changes, upper entries before lower ones."""
         self._taken = self._restore.taken_by_others()
-        self._read_only = frozenset(filter(self._stands, self._held))
-        return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
+        self._read_only = frozenset(filter(self._is_in_place, self._held))
+        return [*_uppermost(self._removed_or_changed(scan)), *_uppermost(self._created(scan))]
 
-    def _stands(self, rel: str) -> bool:
-        """Whether a read-only path was not moved together with a directory above it."""
+    def _is_in_place(self, rel: str) -> bool:
+        """Return whether a read-only path was not moved together with a directory above it."""
         if _is_inside(rel, self._taken):
             return False
         for above in path_prefixes(rel)[:-1]:
@@ -65,20 +65,20 @@ class BaselineComparison:
                 return False
         return True
 
-    def _lost(self, scan: ProtectedScan) -> Iterator[ProtectedChange]:
+    def _removed_or_changed(self, scan: ProtectedScan) -> Iterator[ProtectedChange]:
         for rel, seen in self._view.entries.items():
             if self._lifted.covers(rel) or _is_inside(rel, self._taken):
                 continue
-            # The scan may have ended at a limit, before this entry.
+            # The scan may have reached a limit before this entry.
             now = scan.entries.get(rel) or self._view.top.lstat_beneath(rel)
             what = self._difference(rel, seen, now)
             if what == "removed" and _is_inside(rel, self._view.pending):
                 continue
-            if what is not None and not self._is_kept(rel, seen.info, what):
+            if what is not None and not self._is_impossible(rel, seen.info, what):
                 yield ProtectedChange(rel, what)
 
     def _new_repositories(self, scan: ProtectedScan) -> AbstractSet[str]:
-        """Repositories that the command was allowed to create; none of them inside an older one."""
+        """Return the repositories that the command was allowed to create, none in an older one."""
         if not self._repositories:
             return frozenset()
         old = self._view.git
@@ -99,8 +99,8 @@ class BaselineComparison:
             if not self._lifted.covers(rel) and not _is_inside(rel, made):
                 yield ProtectedChange(rel, "created")
 
-    def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:
-        """Whether the sandbox made this change impossible; hard links have other names."""
+    def _is_impossible(self, rel: str, info: os.stat_result, what: What) -> bool:
+        """Return whether the sandbox made this change impossible; hard links have other names."""
         by_another = what == "changed" and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
         return not by_another and _is_inside(rel, self._read_only)
 
@@ -115,10 +115,10 @@ class BaselineComparison:
             if not os.path.samestat(now, seen.info) and self._restore.moved_to(rel):
                 return "replaced"
             return None if _attributes(now) == _attributes(seen.info) else "changed"
-        return None if self._holds(rel, seen, now) else "changed"
+        return None if self._is_unchanged(rel, seen, now) else "changed"
 
-    def _holds(self, rel: str, seen: BaselineEntry, now: os.stat_result) -> bool:
-        # A new hard link would allow changing this file by another name.
+    def _is_unchanged(self, rel: str, seen: BaselineEntry, now: os.stat_result) -> bool:
+        # With a new hard link the file could be changed by another name.
         if _attributes(now) != _attributes(seen.info) or now.st_nlink > seen.info.st_nlink:
             return False
         image = seen.image
@@ -136,7 +136,9 @@ def _attributes(info: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _uppermost(found: Iterator[ProtectedChange]) -> Iterator[ProtectedChange]:
-    """Leave out entries below a directory that is gone, new, replaced or possibly unreadable."""
+    """Leave out entries below a directory that was removed, created, replaced or made
+    unreadable.
+    """
     whole, closed = set[str](), set[str]()
     for one in found:
         if _is_inside(one.rel, whole) or (one.what == "removed" and _is_inside(one.rel, closed)):

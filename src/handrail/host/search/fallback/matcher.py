@@ -1,8 +1,8 @@
-r"""Matching lines in Python, in time linear to the text whatever the pattern.
+r"""Matches lines in Python, in time linear in the size of the text for any pattern.
 
-The engine is RE2. It differs from ripgrep's where patterns are unusual: `\d \w \s \b` know
-ASCII only, a repetition goes up to 1000, `\A` and `\z` mean the file and not the line, and a
-lone CR never ends a line. Look-around and back-references exist in neither.
+The engine is RE2. It differs from ripgrep's engine for unusual patterns: `\d \w \s \b` know ASCII
+only, a repetition goes up to 1000, `\A` and `\z` mean the file and not the line, and a lone CR
+never ends a line. Look-around and back-references exist in neither.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from handrail.host.search.fallback.tree_walk import SearchBudget
 from handrail.host.search.limits import MAX_HITS, MAX_LINE, cut_line
 from handrail.host.search.results import bad_pattern, understands_crlf
 
-# More bytes than this are more characters than are shown.
+# A line of more bytes has more characters than are shown.
 _ENOUGH: Final = 4 * MAX_LINE + 4
 
 
@@ -31,7 +31,7 @@ class MatchSpan(NamedTuple):
 
 
 def line_end(data: bytes, position: int) -> int:
-    """The end of the line at a position, without its line break."""
+    """Return the end of the line at a position, without its line break."""
     end = data.find(b"\n", position)
     return len(data) if end < 0 else end
 
@@ -39,7 +39,7 @@ def line_end(data: bytes, position: int) -> int:
 def lines_around(
     data: bytes, spans: Iterable[MatchSpan], before: int, after: int
 ) -> Iterator[tuple[int, bool, str]]:
-    """The lines to show: number, whether it matched, text."""
+    """Return the lines to show: number, whether the line matched, text."""
     cursor = _Cursor(data)
     owed = 0
     for span in spans:
@@ -52,7 +52,7 @@ def lines_around(
 
 
 class _Cursor:
-    """The next line that was not shown: its number and offset."""
+    """The position of the next line that was not shown: its number and offset."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -60,7 +60,7 @@ class _Cursor:
         self._at = 0
 
     def move(self, span: MatchSpan, before: int) -> None:
-        """Move to `count` lines before a span, but never back."""
+        """Move to `count` lines before a span, but never backwards."""
         number, at = span.number, span.start
         while before > 0 and at > self._at:
             at = max(self._at, self._data.rfind(b"\n", self._at, at - 1) + 1)
@@ -71,7 +71,7 @@ class _Cursor:
     def take(
         self, most: int, until: int, *, matched: bool = False
     ) -> Iterator[tuple[int, bool, str]]:
-        """The lines from here that begin before a position."""
+        """Yield the lines from this position that begin before `until`."""
         while most > 0 and self._at < until:
             end = line_end(self._data, self._at)
             text = self._data[self._at : min(end, self._at + _ENOUGH)]
@@ -84,14 +84,14 @@ _LINE_BREAK: Final = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 
 
 class FileMatches(NamedTuple):
-    """The matches in a file: their number, the lines to show, whether it turned out binary."""
+    """The matches in a file: their number, the lines to show, and whether the file is binary."""
 
     times: int
     lines: list[tuple[int, bool, str]]
     turned_binary: bool
 
 
-# Linear is not fast: the time also depends on the pattern's length and groups.
+# Linear time can still be long: it also depends on the pattern's length and groups.
 _LONGEST: Final = 10_000
 _MOST_GROUPS: Final = 100
 _NOTHING: Final = FileMatches(0, [], turned_binary=False)
@@ -106,7 +106,7 @@ class Matcher:
         self._crlf = understands_crlf(query)
 
     def match(self, data: bytes, budget: SearchBudget) -> FileMatches:
-        """The matches in the text of one file; none if it is binary."""
+        """Return the matches in the text of one file; none if the file is binary."""
         mode = self._query.mode
         nul = data.find(b"\0")
         if nul >= 0:
@@ -124,7 +124,7 @@ class Matcher:
         return FileMatches(sum(1 for _ in found), [], turned_binary=False)
 
     def _rows(self, data: bytes, budget: SearchBudget) -> Iterator[MatchSpan]:
-        """The matching lines, one by one."""
+        """Yield the matching lines one by one."""
         position, number = 0, 1
         while position < len(data) and not budget.over:
             found = self._pattern.search(data, position)
@@ -139,7 +139,7 @@ class Matcher:
             position, number = end + 1, number + 1
 
     def _groups(self, data: bytes, budget: SearchBudget) -> Iterator[MatchSpan]:
-        """The lines of each match; matches that share a line are merged."""
+        """Yield the lines of each match; matches that share a line are merged."""
         number, start, seen = 1, 0, 0
         group: tuple[int, int, int] | None = None
         for found in self._pattern.finditer(data):
@@ -161,7 +161,7 @@ class Matcher:
 
 
 def _compile(query: GrepQuery) -> Any:
-    # Imported here: it costs milliseconds, and most processes never search in Python.
+    # Imported here: RE2 costs milliseconds to import, and most processes never search in Python.
     import re2
 
     options = re2.Options()

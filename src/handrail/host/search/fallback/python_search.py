@@ -1,4 +1,4 @@
-"""Search without ripgrep, in a thread: slower, with equal results."""
+"""Searches without ripgrep, in a thread: slower, with equal results."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _GLOBS: Final = {
 
 
 def type_globs(name: str) -> tuple[str, ...] | None:
-    """The globs for base names of a type; None if the type is unknown."""
+    """Return the globs for base names of a type; None if the type is unknown."""
     globs = _GLOBS.get(name)
     if globs is None:
         return None
@@ -120,7 +120,7 @@ class PythonSearch(SearchEngine):
         root, allowed = self._prepare(query)
         check_text(root, query.place)
         work = partial(_grep, root, query, allowed, Matcher(query), self._left_out)
-        return await self._aside(work)
+        return await self._run_in_thread(work)
 
     async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
         """Matching lines of one text; see the port."""
@@ -131,9 +131,9 @@ class PythonSearch(SearchEngine):
         check_place(query.place)
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.patterns, "pattern")
-        return await self._aside(partial(_files, root, query, allowed))
+        return await self._run_in_thread(partial(_files, root, query, allowed))
 
-    async def _aside(self, work: Callable[[SearchBudget], _T]) -> _T:
+    async def _run_in_thread(self, work: Callable[[SearchBudget], _T]) -> _T:
         budget = SearchBudget(self._deadline_s)
         try:
             return await anyio.to_thread.run_sync(work, budget, abandon_on_cancel=True)
@@ -200,7 +200,7 @@ class _Results:
             self.turned_binary += matched.turned_binary
 
     def drop(self, withheld: InodeSet) -> None:
-        """Drop files that turned out to be denied."""
+        """Remove the results of files that proved to be denied."""
         for rel, inode in self._inodes.items():
             if inode in withheld.inodes:
                 del self.matched[rel]

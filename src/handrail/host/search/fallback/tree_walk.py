@@ -1,4 +1,4 @@
-"""Walks a tree by handles, applying ignore files as git does and skipping links and special files."""
+"""Walks a tree by handles; applies ignore files as git does, and skips links and special files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 class SearchBudget:
-    """Polled by the searching thread; stopped when the answer is no longer needed."""
+    """The time limit of a search, polled by its thread; `stop` ends a search no longer needed."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -65,9 +65,9 @@ class FileWalk:
 
     def __iter__(self) -> Iterator[WalkedFile]:
         if self.place.kind is Kind.FILE:
-            yield from self._single()
+            yield from self._walk_file()
             return
-        pending = [(self.place.rel, self._outside())]
+        pending = [(self.place.rel, self._ignores_outside())]
         while pending and not self.budget.over:
             rel, ignores = pending.pop()
             try:
@@ -76,11 +76,11 @@ class FileWalk:
                 self.unreadable += 1
                 continue
             try:
-                yield from self._directory(rel, handle, ignores, pending)
+                yield from self._walk_directory(rel, handle, ignores, pending)
             finally:
                 os.close(handle)
 
-    def _directory(
+    def _walk_directory(
         self, rel: str, handle: int, ignores: Ignores, pending: list[tuple[str, Ignores]]
     ) -> Iterator[WalkedFile]:
         with os.scandir(handle) as scanned:
@@ -102,7 +102,7 @@ class FileWalk:
             ):
                 pending.append((path, ignores))
 
-    def _single(self) -> Iterator[WalkedFile]:
+    def _walk_file(self) -> Iterator[WalkedFile]:
         if not self.allowed.accepts(self.place.rel):
             return
         parent, _, name = self.place.rel.rpartition("/")
@@ -116,8 +116,8 @@ class FileWalk:
         finally:
             os.close(handle)
 
-    def _outside(self) -> Ignores:
-        """The ignore files above the place: in the repository above, and in the root."""
+    def _ignores_outside(self) -> Ignores:
+        """The ignore files above the place: those of the root, and of the repository above it."""
         ignores = ignores_above(self.root.path, repository_above(self.root.path))
         parts = Path(self.place.rel).parts
         for depth in range(len(parts)):
@@ -150,7 +150,7 @@ class IgnoreFile:
     rules: tuple[IgnoreRule, ...]
 
     def verdict(self, rel: str, *, directory: bool) -> bool | None:
-        """True: ignored; False: explicitly included; None: no line matches."""
+        """Return True for ignored, False for explicitly included, None if no line matches."""
         path = rel[len(self.base) :]
         for rule in reversed(self.rules):
             if (directory or not rule.only_directories) and rule.matches.fullmatch(path):
@@ -160,10 +160,10 @@ class IgnoreFile:
 
 @dataclass(frozen=True, slots=True)
 class Ignores:
-    """All ignore files that apply in one directory: per kind, the nearest first.
+    """All ignore files that apply in one directory, per kind and nearest first.
 
-    `above` is the path from the top of the repository to the root, which ignore files above the
-    root see before every path.
+    `above` is the path from the top of the repository to the root; ignore files above the root
+    match it in front of every path.
     """
 
     above: str
@@ -195,7 +195,7 @@ class Ignores:
 
 
 def ignores_above(root: str, above: Sequence[str]) -> Ignores:
-    """The .gitignore files between a root and the top of its repository, nearest first."""
+    """Return the .gitignore files between a root and the top of its repository, nearest first."""
     kinds: list[tuple[IgnoreFile, ...]] = [()] * len(NAMES)
     top = above[-1] if above else root
     for directory in above:
@@ -203,9 +203,9 @@ def ignores_above(root: str, above: Sequence[str]) -> Ignores:
             text = Path(directory, ".gitignore").read_text("utf-8", "surrogateescape")
         except OSError:
             continue
-        base = _from(directory, top)
+        base = _relative_path(directory, top)
         kinds[_GITIGNORE] += (IgnoreFile(base, parse(text)),)
-    return Ignores(_from(root, top), tuple(kinds))
+    return Ignores(_relative_path(root, top), tuple(kinds))
 
 
 def parse(text: str) -> tuple[IgnoreRule, ...]:
@@ -274,6 +274,6 @@ def _read(handle: int, name: str) -> str | None:
         os.close(file)
 
 
-def _from(path: str, top: str) -> str:
+def _relative_path(path: str, top: str) -> str:
     rel = os.path.relpath(path, top)
     return "" if rel == "." else f"{rel}/"

@@ -1,1 +1,1 @@
-"""Search by ripgrep: command line, output, and re-reading where its answer is not trusted."""
+"""Searches by ripgrep: command line, output, and a second read where the output is not trusted."""

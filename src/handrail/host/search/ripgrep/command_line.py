@@ -1,7 +1,7 @@
-"""The command lines for ripgrep. Text from a model is only ever an operand.
+"""Makes the command lines for ripgrep. Text from a model is always an operand.
 
-A pattern follows `-e`, a path follows `--` and begins with `./`, a glob is glued to its option:
-none of them can be taken for an option.
+A pattern follows `-e`, a path follows `--` and begins with `./`, and a glob is joined to its
+option, so that none of them can be read as an option.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ALWAYS: Final = (
 _GREP: Final = (
     "--no-heading",
     "--with-filename",
-    # A mapped file that is truncated meanwhile would kill the process.
+    # Truncating a mapped file would kill the process that reads it.
     "--no-mmap",
     "--no-context-separator",
 )
@@ -50,11 +50,11 @@ class WalkOptions(NamedTuple):
     """How ripgrep walks the tree."""
 
     one_thread: bool
-    # Exclude `.git` by a glob, which slows a large search down by some per cent. Set only where a
-    # `.git` was seen; results from others are removed from the output.
+    # Exclude `.git` by a glob, which slows a large search by a few per cent. Set only where a
+    # `.git` was seen; elsewhere such results are removed from the output.
     skip_git: bool
-    # Apply ignore files above the searched directory. Set only where there are some, because
-    # matching each path against them costs as much.
+    # Apply ignore files above the searched directory. Set only where there are any, because
+    # matching each path against them costs time.
     heed_above: bool
 
 
@@ -71,8 +71,8 @@ def grep_command(query: GrepQuery, allowed: PathFilter, way: WalkOptions) -> lis
 
 
 def reread_command(query: GrepQuery, operands: Sequence[str]) -> list[str]:
-    """Arguments that search exactly these files, in this order. Whether a file matches is printed
-    as a count, so that each record ends where a name cannot.
+    """Return arguments that search exactly these files, in this order. A match is printed as a
+    count, so that each record ends with text that no name can contain.
     """
     counts = query._replace(mode=GrepMode.COUNT) if query.mode is GrepMode.FILES else query
     first = ("--max-count=1",) if query.mode is GrepMode.FILES else ()
@@ -81,7 +81,7 @@ def reread_command(query: GrepQuery, operands: Sequence[str]) -> list[str]:
 
 
 def _matching(query: GrepQuery) -> list[str]:
-    """Arguments for what matches and what is printed."""
+    """Return the arguments for what matches and what is printed."""
     arguments = [*_ALWAYS, *_GREP, *_MODES[query.mode]]
     if query.mode is GrepMode.CONTENT:
         arguments += [f"--before-context={max(query.before, 0)}"]
@@ -119,7 +119,8 @@ def _walk(place: Place, allowed: PathFilter, way: WalkOptions) -> list[str]:
 def _named(allowed: PathFilter) -> list[str]:
     if allowed.names is None:
         return []
-    # A type, because types narrow what ignore files leave; --glob would override them.
+    # A file type, because types only narrow what ignore files allow; `--glob` would override ignore
+    # files.
     return [*(f"--type-add=handrail:{name}" for name in allowed.names), "--type=handrail"]
 
 

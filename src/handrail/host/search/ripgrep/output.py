@@ -23,7 +23,7 @@ from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 
 def recheck_path(root: SearchRoot, rel: str) -> bool:
-    """Whether the path is a regular file of this root."""
+    """Return whether the path is a regular file of this root."""
     handle = open_beneath(root, rel)
     if handle is None:
         return False
@@ -37,8 +37,8 @@ _Ask = Callable[[str], bool]
 
 
 class LinesSource(NamedTuple):
-    """How to interpret the files in ripgrep's output: the path beneath the root, whether there is
-    such a file, and from where on one is binary.
+    """How to interpret the files in ripgrep's output: the path beneath the root, whether such a
+    file exists, and from which offset on it is binary.
     """
 
     rel_of: Callable[[bytes], str]
@@ -48,7 +48,7 @@ class LinesSource(NamedTuple):
 
 class LinesRead(NamedTuple):
     """Lines (number, matched, text) by path beneath the root. `binary` counts files that are text
-    only at the beginning, `unclear` names that are ambiguous.
+    only at the beginning, `unclear` counts ambiguous names.
     """
 
     by_rel: dict[str, list[tuple[int, bool, str]]]
@@ -71,27 +71,30 @@ def grep_answer(
     ended: HelperResult,
     note: str | None = None,
 ) -> GrepFound:
-    """The result of a content search that the kernel confined; `note`: what was left out."""
+    """The result of a content search by a confined ripgrep; `note` says what was left out."""
     if query.mode is GrepMode.CONTENT:
-        return _lines_answer(root, query.place, _asked(query, allowed), ended, note)
+        return _lines_answer(root, query.place, _remaining_filter(query, allowed), ended, note)
     if query.mode is GrepMode.COUNT:
         by_rel = {_rel(path): count for path, count in parse_counts(ended.stdout).items()}
     else:
         by_rel = dict.fromkeys(parse_paths(ended.stdout), 0)
     rels = _without_git(by_rel, query.place, ended)
-    kept = {rel: by_rel[rel] for rel in _kept(root, rels, _asked(query, allowed), ended)}
+    kept = {
+        rel: by_rel[rel]
+        for rel in _accepted_paths(root, rels, _remaining_filter(query, allowed), ended)
+    }
     return found_counts(root, kept, [*run_notes(ended), note], ENGINE)
 
 
 def candidates(query: GrepQuery, allowed: PathFilter, ended: HelperResult) -> list[str]:
-    """The paths that ripgrep reported and that pass the query and the rules, sorted."""
+    """Return the paths that ripgrep reported and that pass the query and the rules, sorted."""
     rels = _without_git(parse_paths(ended.stdout), query.place, ended)
-    ask = _asked(query, allowed)
+    ask = _remaining_filter(query, allowed)
     return sorted(rels if ask is None else filter(ask, rels))
 
 
 def read_lines(output: bytes, source: LinesSource) -> LinesRead:
-    """The lines that ripgrep printed, without those of binary files."""
+    """Return the lines that ripgrep printed, without those of binary files."""
     parsed = parse_lines(output, source.exists)
     by_rel = {source.rel_of(path): lines for path, lines in parsed.by_path.items()}
     binary = 0
@@ -118,13 +121,13 @@ def files_answer(
     """The result of a search for names."""
     ask = None if allowed.hints_decide else allowed.accepts
     rels = _without_git(parse_paths(ended.stdout), query.place, ended)
-    kept = _kept(root, rels, ask, ended)
+    kept = _accepted_paths(root, rels, ask, ended)
     ordered = newest_first(root, kept) if query.sort == "mtime" else sorted(kept)
     return found_files(root, ordered, run_notes(ended), ENGINE)
 
 
 def run_notes(ended: HelperResult) -> list[str | None]:
-    """The notes on what one run of ripgrep left out, and why."""
+    """Return the notes on what one run of ripgrep left out, and why."""
     missed = unreadable_files(ended.stderr)
     died = ended.exit_code < 0 and not (ended.timed_out or ended.cut)
     return [
@@ -144,25 +147,25 @@ def _lines_answer(
         lambda rel, offset: binary_from(root, rel, offset),
     )
     read = read_lines(ended.stdout, source)
-    kept = _kept(root, _without_git(read.by_rel, place, ended), ask, ended)
+    kept = _accepted_paths(root, _without_git(read.by_rel, place, ended), ask, ended)
     shown = {rel: read.by_rel[rel] for rel in kept}
     return found_lines(root, shown, [*run_notes(ended), *read.notes, note], ENGINE)
 
 
-def _asked(query: GrepQuery, allowed: PathFilter) -> _Ask | None:
-    """What remains to be checked of a path: ripgrep gets a type or names, not both."""
+def _remaining_filter(query: GrepQuery, allowed: PathFilter) -> _Ask | None:
+    """Return what remains to be checked of a path: ripgrep gets a type or names, not both."""
     return None if allowed.hints_decide and query.type is None else allowed.accepts
 
 
 def _without_git(rels: Iterable[str], place: Place, ended: HelperResult) -> Iterable[str]:
-    """Remove what lies in a `.git` below the place; few results contain the name at all."""
+    """Remove paths in a `.git` below the place; few results contain that name at all."""
     if b"/.git/" not in ended.stdout and b"/.git\0" not in ended.stdout:
         return rels
     start = len(place.rel)
     return (rel for rel in rels if ".git" not in rel[start:].split("/"))
 
 
-def _kept(
+def _accepted_paths(
     root: SearchRoot, rels: Iterable[str], ask: _Ask | None, ended: HelperResult
 ) -> Iterable[str]:
     kept = rels if ask is None else filter(ask, rels)

@@ -1,7 +1,7 @@
 """Parses ripgrep's output. A truncated record is dropped.
 
-A path ends at a NUL, but may contain line breaks and look like ripgrep's notices, which precede
-paths without a separator: a notice is only a hint.
+A path ends at a NUL, but may contain line breaks and text that looks like a notice of ripgrep.
+Notices precede paths without a separator, so a notice is only a hint.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class OutputLine(NamedTuple):
 
 
 class ParsedOutput(NamedTuple):
-    """Lines by path. `noticed` are files that ripgrep may have called binary, and near which
-    offset; `unclear` counts ambiguous names, which are dropped.
+    """Lines by path. `noticed` are files that ripgrep may have reported as binary, with the offset;
+    `unclear` counts ambiguous names, which are dropped.
     """
 
     by_path: dict[bytes, list[OutputLine]]
@@ -43,7 +43,7 @@ def parse_lines(output: bytes, exists: Callable[[bytes], bool]) -> ParsedOutput:
     """The output of a content search; `exists` returns whether a path is a file."""
     by_path: dict[bytes, list[OutputLine]] = {}
     noticed: dict[bytes, int] = {}
-    # Only a field with a line break can contain a notice; None stands for ambiguous ones.
+    # Only a field with a line break can contain a notice; None marks an ambiguous one.
     read: dict[bytes, bytes | None] = {}
     end = 0
     for found in _LINE.finditer(output):
@@ -71,7 +71,7 @@ def parse_paths(output: bytes) -> list[str]:
     complete = output[: output.rfind(b"\0") + 1]
     if not complete:
         return []
-    # Decoded and split as a whole: one by one, a hundred thousand names take twice as long.
+    # Decoded and split at once: one by one, a hundred thousand names take twice as long.
     return os.fsdecode(complete[2:-1]).split("\0./")
 
 
@@ -107,7 +107,7 @@ def _offsets(text: bytes) -> dict[bytes, int]:
 
 
 def _notices(text: bytes) -> Iterator[_Notice]:
-    # Matched one after the other: a search would try every position.
+    # Matched one after the other, because a search would try every position.
     found = _BINARY.match(text)
     while found is not None:
         yield _Notice(found[1], int(found[2]), found.end())

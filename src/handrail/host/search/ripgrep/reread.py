@@ -1,8 +1,9 @@
-"""Searches files again through handles of ours, so that what is shown is what was checked.
+"""Searches files again through checked handles, so that the file shown is the file that was
+checked.
 
-ripgrep opens files by name, and a name may lead elsewhere by then. Where that matters it only
-names candidates. Each of them is opened beneath the root, through no link, compared with what is
-withheld, and searched once more by its handle.
+ripgrep opens files by name, and a name may lead elsewhere by then. Where that matters, ripgrep only
+names candidates. Each candidate is opened beneath the root without following links, compared with
+the read denials, and searched again by its handle.
 """
 
 from __future__ import annotations
@@ -67,15 +68,15 @@ class RereadResults:
 
     @property
     def full(self) -> bool:
-        """Whether more could not be shown."""
+        """Whether no more results can be shown."""
         return self._hits > limits.MAX_HITS
 
     def stop(self, note: str) -> None:
-        """Note why the rest is missing."""
+        """Note why the remaining results are missing."""
         self._notes[note] = None
 
     def take(self, opened: Sequence[_CheckedFile], ended: HelperResult) -> None:
-        """Add what ripgrep found in some open files."""
+        """Add the matches that ripgrep found in some open files."""
         by_operand = {f"{_OPERAND}{one.handle}".encode(): one for one in opened}
         by_rel = {one.rel: one for one in opened}
         self._inodes.update((one.rel, one.inode) for one in opened)
@@ -99,7 +100,7 @@ class RereadResults:
             self._hits += 1
 
     def answer(self, root: SearchRoot, withheld: InodeSet, note: str | None) -> GrepFound:
-        """All results, except files that turned out to be denied."""
+        """Return all results, except files that proved to be denied."""
         lines = {rel: found for rel, found in self._lines.items() if self._open(rel, withheld)}
         counts = {rel: count for rel, count in self._counts.items() if self._open(rel, withheld)}
         if self._query.mode is GrepMode.CONTENT:
@@ -113,8 +114,8 @@ class RereadResults:
 
     @property
     def _skips_binary(self) -> bool:
-        """Whether a NUL anywhere excludes a file: ripgrep does so for files that it finds, but not
-        for files that it is given.
+        """Whether a NUL anywhere excludes a file: ripgrep does that for files that it finds itself,
+        but not for files that it is given.
         """
         return self._counting and not self._query.multiline
 
@@ -160,7 +161,7 @@ class _CheckedFiles:
         self._handles: list[int] = []
 
     def open(self, rels: Sequence[str]) -> list[_CheckedFile]:
-        """Those that are regular files beneath the root and not denied."""
+        """Open those candidates that are regular files beneath the root and not denied."""
         opened: list[_CheckedFile] = []
         for rel in rels:
             handle = open_beneath(self._root, rel)
@@ -188,7 +189,7 @@ def _opened(root: SearchRoot, withheld: InodeSet) -> Iterator[_CheckedFiles]:
 
 
 def _above_streams(handle: int) -> int:
-    """A duplicate with a number above the child's standard streams."""
+    """Return a duplicate with a number above the child's standard streams."""
     if handle > 2:
         return handle
     try:
@@ -198,7 +199,7 @@ def _above_streams(handle: int) -> int:
 
 
 def _batch_size() -> int:
-    """A share of this process's file descriptor limit."""
+    """Return a share of this process's file descriptor limit."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return _MOST_AT_ONCE

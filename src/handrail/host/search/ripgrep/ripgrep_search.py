@@ -1,4 +1,4 @@
-"""Search by ripgrep, started through `spawn` in its root's handle, reading only the root."""
+"""Searches by ripgrep, started through `spawn` in its root's handle; it can read only the root."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class SearchSlots:
 
     @asynccontextmanager
     async def member(self) -> AsyncIterator[bool]:
-        """Wait for a core; yields whether this search runs alone."""
+        """Wait for a free core; yield whether this search runs alone."""
         self._members += 1
         try:
-            # Lets searches that start at this moment be counted too.
+            # Lets searches that start at the same time be counted first.
             await anyio.lowlevel.checkpoint()
             async with self._slots:
                 yield self._members == 1
@@ -60,10 +60,10 @@ _FEW: Final = 100
 
 
 class TreeEstimate(NamedTuple):
-    """What the first hundred names show.
+    """An estimate from the first hundred names.
 
-    `small`: there are no more, so a second thread would cost more than it saves. `git`: a `.git`
-    was among them.
+    `small`: there are no more names, so a second thread would cost more than it saves. `git`: a
+    `.git` was among them.
     """
 
     small: bool
@@ -71,7 +71,7 @@ class TreeEstimate(NamedTuple):
 
 
 def estimate_tree(root: SearchRoot, place: Place) -> TreeEstimate:
-    """Look at about a hundred names from the top down."""
+    """Read about a hundred names from the top down."""
     if place.kind is Kind.FILE:
         return TreeEstimate(small=True, git=False)
     seen = 0
@@ -154,15 +154,17 @@ class RipgrepSearch(SearchEngine):
         if query.type is not None:
             await self._check_type(query.type)
         note = limits.withheld(view.number, whole=view.inodes.complete)
-        # Where the kernel confines ripgrep to readable files, its output is used directly.
+        # Where the kernel confines ripgrep to readable files, its output can be used directly.
         if self._left_out is None and not root.hidden and landlock.abi():
             ended = await self._run_grep(root, query, allowed)
             if ended.confined:
-                return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
+                return await _run_where_cheap(
+                    ended, partial(grep_answer, root, query, allowed, ended, note)
+                )
         return await self._grep_by_handles(root, query, allowed, view)
 
     async def _view(self, root: SearchRoot, place: Place, allowed: PathFilter) -> ReadDenyView:
-        """The denied files, before the search."""
+        """Return the denied files, before the search."""
         if self._left_out is None:
             return ReadDenyView(0, InodeSet())
         return await anyio.to_thread.run_sync(self._left_out.view, allowed, root, place)
@@ -170,7 +172,7 @@ class RipgrepSearch(SearchEngine):
     async def _grep_by_handles(
         self, root: SearchRoot, query: GrepQuery, allowed: PathFilter, view: ReadDenyView
     ) -> GrepFound:
-        """Candidates by name, then their content through checked handles."""
+        """Find candidates by name, then read their content through checked handles."""
         wide = query._replace(mode=GrepMode.FILES, before=0, after=0)
         named = await self._run_grep(root, wide, allowed)
         rels = await anyio.to_thread.run_sync(candidates, query, allowed, named)
@@ -179,7 +181,7 @@ class RipgrepSearch(SearchEngine):
             found.stop(note)
         again = InodeSet()
         if rels and self._left_out is not None:
-            # A file moved onto a denied name meanwhile is denied too.
+            # A file that was moved to a denied name during the search is denied too.
             again = await anyio.to_thread.run_sync(self._left_out.inodes)
         return found.answer(root, again, limits.withheld(view.number, whole=view.inodes.complete))
 
@@ -193,7 +195,7 @@ class RipgrepSearch(SearchEngine):
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.patterns, "pattern")
         ended = await self._run(root, query.place, partial(files_command, query, allowed))
-        return await _aside(ended, partial(files_answer, root, query, allowed, ended))
+        return await _run_where_cheap(ended, partial(files_answer, root, query, allowed, ended))
 
     async def version(self) -> str:
         """The binary's version, for `doctor`."""
@@ -218,7 +220,7 @@ class RipgrepSearch(SearchEngine):
     ) -> spawn.HelperResult:
         ended = await self._run(root, query.place, partial(grep_command, query, allowed))
         if ended.exit_code == _COMPLAINED and not ended.stdout:
-            self._check_complaint(query, ended)
+            self._check_pattern_error(query, ended)
         return ended
 
     async def _run_on(
@@ -261,13 +263,13 @@ class RipgrepSearch(SearchEngine):
         if name not in self._types:
             raise unknown_type(name, self._types)
 
-    def _check_complaint(self, query: GrepQuery, ended: spawn.HelperResult) -> None:
+    def _check_pattern_error(self, query: GrepQuery, ended: spawn.HelperResult) -> None:
         if not unreadable_files(ended.stderr):
             raise bad_pattern(query, pattern_error(ended.stderr))
 
 
-async def _aside(ended: spawn.HelperResult, answer: Callable[[], _T]) -> _T:
-    """Compute a small result here, a large one in a thread."""
+async def _run_where_cheap(ended: spawn.HelperResult, answer: Callable[[], _T]) -> _T:
+    """Compute a small result in the event loop, a large one in a thread."""
     if len(ended.stdout) <= _INLINE_BYTES and ended.confined:
         return answer()
     return await anyio.to_thread.run_sync(answer)

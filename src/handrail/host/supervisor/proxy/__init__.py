@@ -1,1 +1,1 @@
-"""The proxy through which a command reaches the hosts of a list, and nothing else."""
+"""The proxy through which a command reaches the hosts of a list, and no others."""

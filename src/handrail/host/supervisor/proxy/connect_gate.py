@@ -1,8 +1,8 @@
-"""Leads connections of one program to its proxy, by answering its `connect` calls.
+"""Directs the connections of one program to its proxy, by answering its `connect` calls.
 
-A program with a network of its own (bubblewrap) connects by itself to a socket that the proxy has
-in that network, where nothing else is. For a program in this machine's network (Landlock) the
-service connects the program's socket to the proxy; all other connections are refused.
+A program with its own network namespace (bubblewrap) connects by itself to a socket of the proxy,
+the only one in that namespace. For a program in this machine's network (Landlock) the service
+connects the program's socket to the proxy. All other connections are refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ConnectGate:
     """Answers the `connect` calls of one program."""
 
     def __init__(self, proxy: ConnectProxy, memory: ProcessMemory, *, own_network: bool) -> None:
-        """Raises OSError if no socket can be had."""
+        """Raises OSError if no socket can be created."""
         self.proxy = proxy
         self._memory = memory
         self._own_network = own_network
@@ -50,7 +50,7 @@ class ConnectGate:
     def answer(
         self, pid: int, arguments: Sequence[int], waits: Callable[[], bool]
     ) -> CallAnswer | None:
-        """The result of a call; None: the process may connect by itself."""
+        """Return the result of a call; None if the process may connect by itself."""
         try:
             address = self._address(pid, arguments)
             if self._own_network:
@@ -69,7 +69,7 @@ class ConnectGate:
         self.proxy.close()
 
     def _address(self, pid: int, arguments: Sequence[int]) -> tuple[str, int] | None:
-        """The address of a call, copied once; None if it is no address of the Internet."""
+        """Return the address of a call, copied once; None if it is not an Internet address."""
         size = arguments[2] & 0xFFFFFFFF
         if not 2 <= size <= _MOST_ADDRESS:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -88,7 +88,7 @@ class ConnectGate:
         raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
 
     def _connect(self, pid: int, number: int, waits: Callable[[], bool]) -> int:
-        """Connect a socket of the program to the proxy; returns an errno, 0 if that worked."""
+        """Connect a socket of the program to the proxy; return an errno, 0 on success."""
         with _borrow_socket(pid, number) as theirs:
             if not waits():
                 return errno.ESRCH
@@ -100,11 +100,11 @@ class ConnectGate:
                 return errno.EACCES
             code = theirs.connect_ex(self._door.getsockname())
             if code in (0, errno.EINPROGRESS):
-                self._let_in(theirs.getsockname())
+                self._accept_from(theirs.getsockname())
             return code
 
-    def _let_in(self, wanted: tuple[str, int]) -> None:
-        """Pass the connection of this program to the proxy; others of this machine are closed."""
+    def _accept_from(self, wanted: tuple[str, int]) -> None:
+        """Pass the connection of this program to the proxy; close connections of other programs."""
         for _ in range(_TRIES):
             client, peer = self._door.accept()
             if peer == wanted:
@@ -119,7 +119,7 @@ class ConnectGate:
 
 
 def _borrow_socket(pid: int, number: int) -> socket.socket:
-    """A second handle on a socket of a process; raises OSError."""
+    """Return a second handle of a socket of a process; raises OSError."""
     lines = Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines()
     process = next(int(line.split()[1]) for line in lines if line.startswith("Tgid:"))
     pidfd = os.pidfd_open(process)
@@ -134,14 +134,14 @@ def _borrow_socket(pid: int, number: int) -> socket.socket:
     except OSError:
         os.close(handle)
         raise
-    # As the program set it, which the two handles share.
+    # The blocking mode that the program set, which both handles share.
     found.settimeout(None if os.get_blocking(handle) else 0)
     return found
 
 
 def _listen_in_namespace(pid: int) -> socket.socket:
-    """A listening socket in the network of a process; raises OSError. Only a process with one
-    thread can enter another user namespace, so a child makes the socket.
+    """Return a listening socket in the network namespace of a process; raises OSError. Only a
+    process with one thread can enter another user namespace, so a child creates the socket.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -156,7 +156,7 @@ def _listen_in_namespace(pid: int) -> socket.socket:
         theirs.close()
         ours.settimeout(_PATIENCE_S)
         _, handles, _, _ = socket.recv_fds(ours, 1, 1)
-    # The runner reaps all its children, and may have been faster.
+    # The runner reaps all its children and may have been faster.
     with suppress(ChildProcessError):
         os.waitpid(child, 0)
     if not handles:
@@ -168,7 +168,8 @@ def _enter_network(pid: int) -> None:
     libc = load_libc()
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     owner = fcntl.ioctl(network, _OWNER_NAMESPACE)
-    # Fails where it is this process's own, whose rights then are enough or not.
+    # Fails if it is this process's own user namespace; then its rights are enough, or the next call
+    # fails.
     libc.setns(owner, _NEW_USER)
     if libc.setns(network, _NEW_NETWORK) != 0:
         raise OSError(ctypes.get_errno(), "setns")

@@ -1,7 +1,7 @@
 """The proxy of one command: connects to the hosts of a list, each by an address that was checked.
 
-A name is resolved once for each connection, and the connection goes to the address that was checked:
-a name that changes its address meanwhile leads nowhere else.
+A name is resolved once per connection, and the connection goes to the address that was checked, so
+a name that changes its address meanwhile has no effect.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from handrail.host import messages
 MAX_HEAD: Final = 32 << 10
 _END: Final = b"\r\n\r\n"
 _LINE: Final = re.compile(rb"([A-Z]{1,20}) ([!-~]{1,8192}) HTTP/1\.[01]")
-# Servers disagree about anything else: a name before a blank, a line that goes on, a lone line end.
+# Servers disagree about other forms: a name before a blank, a continued line, a lone line end.
 _FIELD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
 _HTTP_PORT: Final = 80
 _HTTPS_PORT: Final = 443
-# Meant for the proxy, or set by it.
+# Headers that are meant for the proxy, or set by it.
 _DROPPED: Final = (b"proxy-", b"connection:", b"host:", b"keep-alive:")
 
 _PATIENCE_S: Final = 30.0
 _MOST_CLIENTS: Final = 64
-# Records of one command; further connections are made, or refused, all the same.
+# The limit for the records of one command; further connections are served or refused without a
+# record.
 _MOST_RECORDS: Final = 200
 _CHUNK: Final = 1 << 16
 _BACKLOG: Final = 64
@@ -53,7 +54,7 @@ class ConnectProxy:
 
     @property
     def records(self) -> tuple[Connection, ...]:
-        """What was asked for, each once, in the order of the first request."""
+        """Return the requested hosts, each once, in the order of the first request."""
         with self._lock:
             return tuple(self._records)
 
@@ -122,7 +123,7 @@ class ConnectProxy:
             self._relay(client, server)
 
     def _connect(self, request: ProxyRequest) -> socket.socket | str:
-        """A connection to the requested host, or why there is none."""
+        """Return a connection to the requested host, or why there is none."""
         host, port = request.host, request.port
         if not self._allowed.allows(host, port):
             return messages.HOST_NOT_LISTED
@@ -178,11 +179,11 @@ def _answer(status: str, text: str) -> bytes:
 
 
 class BadRequest(Exception):
-    """The request cannot be understood."""
+    """The request is malformed."""
 
 
 class ProxyRequest(NamedTuple):
-    """Where a request goes. `head` is sent to the host first; empty for CONNECT. `rest` follows."""
+    """The destination of a request. `head` (empty for CONNECT), then `rest` is sent to the host."""
 
     host: str
     port: int
@@ -217,7 +218,7 @@ def read_request(client: socket.socket) -> ProxyRequest:
 
 
 def _plain(method: bytes, target: str, fields: list[bytes], rest: bytes) -> ProxyRequest:
-    """A request in absolute form, as the host expects it, for this one exchange."""
+    """Return a request in absolute form, rewritten for the host, for this one exchange."""
     url = urlsplit(target)
     if url.scheme.lower() != "http" or not url.netloc:
         raise ValueError("an absolute http:// URL or CONNECT is needed")

@@ -1,5 +1,5 @@
-"""The input of a background job: a named pipe in the job's directory that any process of the user
-can write to, connected to the program's stdin or to its terminal.
+"""The input of a background job: a named pipe in the job's directory to which any process of the
+user can write, connected to the program's stdin or to its terminal.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ INPUT_NAME: Final = "stdin"
 _CHUNK: Final = 4096
 _RETRY_S: Final = 0.05
 _END_OF_FILE: Final = b"\x04"
-# Rows and columns, so that programs do not wrap at zero.
+# Rows and columns; with zero, programs would wrap lines badly.
 _SIZE: Final = struct.pack("HHHH", 50, 200, 0, 0)
 
 
 class JobInput:
-    """What is written to the named pipe, until the end of input is sent."""
+    """Forwards what is written to the named pipe, until the end of input is sent."""
 
     def __init__(self, place: Path, loop: EventLoop, *, terminal: bool) -> None:
         self._path = place / INPUT_NAME
@@ -37,11 +37,11 @@ class JobInput:
         self._master = -1
         os.mkfifo(self._path, 0o600)
         self._reading = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        # As long as this end is open, the program sees no end of its input.
+        # As long as this end is open, the program does not see the end of its input.
         self._writing = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def outputs(self, sinks: OutputSinks, sink: Callable[[memoryview], None]) -> OutputPipes:
-        """The program's descriptors; its output goes to `sink`."""
+        """Return the program's descriptors; its output goes to `sink`."""
         if not self._terminal:
             writing = sinks.open(sink)
             stdin, self._reading = self._reading, -1
@@ -55,7 +55,7 @@ class JobInput:
         return OutputPipes(slave, os.dup(slave), None, os.dup(slave))
 
     def each_turn(self) -> float | None:
-        """Write what the terminal did not take before; returns when to call again."""
+        """Write what the terminal did not accept before; return when to call again."""
         if not self._pending:
             return None
         self._push()
@@ -77,7 +77,7 @@ class JobInput:
         self._writing = -1
 
     def release(self) -> None:
-        """Close everything: the program has ended."""
+        """Close everything after the program has ended."""
         self._path.unlink(missing_ok=True)
         self._loop.remove(self._reading)
         for handle in (self._reading, self._writing, self._master):
@@ -90,14 +90,14 @@ class JobInput:
         with suppress(BlockingIOError):
             data = os.read(self._reading, _CHUNK)
         if not data:
-            # Every other end is closed; the descriptor would stay readable for good.
+            # All writers have closed the pipe; its descriptor would stay readable.
             if self._writing < 0:
                 self._loop.remove(self._reading)
             return
         self._pending += data
         self._push()
         if self._pending:
-            # Not read further until the terminal takes the rest.
+            # No more is read until the terminal has accepted the rest.
             self._loop.remove(self._reading)
 
     def _push(self) -> None:

@@ -1,8 +1,8 @@
-"""Starts one program as its recipe says, after dropping rights and with nothing inherited.
+"""Starts one program as its recipe says, with rights dropped and nothing inherited.
 
-Dropping rights binds a thread for good, so a restricted program is started by a thread of its own.
-That thread lives as long as the program: its end would trigger the parent-death signal, on which
-bubblewrap ends.
+Dropping rights binds a thread for good, so a restricted program is started by its own thread. That
+thread lives as long as the program: its end would send the parent-death signal, on which bubblewrap
+ends.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from handrail.host.supervisor.tracing.syscall_tracer import (
     start_service,
 )
 
-# Bubblewrap's options for a mount by path and by descriptor.
+# The options of bubblewrap for a mount by path and by descriptor.
 _BY_HANDLE: Final = {"--bind-try": "--bind-fd", "--ro-bind-try": "--ro-bind-fd"}
 
 
 class ResolvedLaunch(NamedTuple):
-    """A recipe with opened paths: arguments, working directory, descriptors to pass on, and how
-    many arguments after the first are read from a file.
+    """A recipe with its paths opened: arguments, working directory, descriptors to pass on, and the
+    number of arguments after the first that are read from a file.
     """
 
     argv: list[str]
@@ -45,14 +45,16 @@ class ResolvedLaunch(NamedTuple):
 
 
 class RootHandles:
-    """The roots of one runtime; without any, every path is used by name."""
+    """The handles of the roots of one runtime; without any, every path is used by name."""
 
     def __init__(self, roots: Sequence[RootHandle] = ()) -> None:
         self._roots = sorted(roots, key=lambda root: -len(root.path))
 
     @contextmanager
     def open(self, recipe: Recipe) -> Iterator[ResolvedLaunch]:
-        """Open what a program starts from. Raises OSError; ESTALE if a root was moved or replaced."""
+        """Open the directories of a program. Raises OSError; ESTALE if a root was moved or
+        replaced.
+        """
         for root in self._roots:
             if not is_in_place(root):
                 raise OSError(errno.ESTALE, "it was moved or replaced", root.path)
@@ -78,7 +80,7 @@ class RootHandles:
         return open_without_links(path) if found is None else found
 
     def _directory(self, path: str) -> int | None:
-        """Open a directory in a root; None if it lies in no root."""
+        """Open a directory in a root; return None if it lies in no root."""
         try:
             return self._beneath(path, LOOK_IN)
         except OSError as error:
@@ -113,7 +115,7 @@ class RootHandles:
         return [*argv, *recipe.argv[last:]]
 
     def _beneath(self, path: str, flags: int) -> int | None:
-        """Open a path in a root without following links; None if it lies in no root."""
+        """Open a path in a root without following links; return None if it lies in no root."""
         for root in self._roots:
             top = root.path.rstrip("/")
             if path == root.path or path.startswith(f"{top}/"):
@@ -126,13 +128,13 @@ class RootHandles:
         return choose_opener()
 
 
-# The descriptor on which a program reports its last directory.
+# The descriptor on which a program reports its last working directory.
 REPORT_HANDLE: Final = 9
 _NOWHERE: Final = RootHandles()
 
 
 class StartedProgram(NamedTuple):
-    """A running program. `release` ends its thread; `connections`: its requests to the proxy."""
+    """A running program. `release` ends its thread; `connections` has its requests to the proxy."""
 
     process: subprocess.Popen[bytes]
     release: Callable[[], None]
@@ -140,8 +142,8 @@ class StartedProgram(NamedTuple):
 
 
 class OutputPipes(NamedTuple):
-    """Descriptors of the program: the streams it writes, the directory report if requested, and
-    `stdin`; None: nothing to read.
+    """The descriptors of a program: the streams that it writes, the directory report if requested,
+    and `stdin`; None means an empty input.
     """
 
     stdout: int
@@ -151,7 +153,7 @@ class OutputPipes(NamedTuple):
 
 
 def reserve_handles() -> None:
-    """Occupy the number of the report descriptor, so that nothing else gets it."""
+    """Occupy the number of the report descriptor, so that no other file gets it."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, REPORT_HANDLE, inheritable=False)
     os.close(null)
@@ -255,7 +257,7 @@ def _popen(
             stdin=stdin if outputs.stdin is None else outputs.stdin,
             stdout=outputs.stdout,
             stderr=outputs.stderr,
-            # The child enters the directory before descriptors are closed.
+            # The child changes to the directory before descriptors are closed.
             cwd=ready.cwd,
             env=recipe.env,
             pass_fds=handed,
@@ -267,14 +269,14 @@ def _popen(
 
 
 def _words(words: Sequence[str]) -> bytes:
-    # Words are separated by NUL: one inside a word would create an extra option.
+    # Words are separated by NUL, so a NUL inside a word would create another option.
     if any("\0" in word for word in words):
         raise ValueError("embedded null byte")
     return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def memory_file(data: bytes) -> int:
-    """A descriptor of an in-memory file with this content, at its beginning."""
+    """Return a descriptor of an in-memory file with this content, positioned at its beginning."""
     handle = os.memfd_create("handrail-options", os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:

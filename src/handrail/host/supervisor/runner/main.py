@@ -1,4 +1,4 @@
-"""The supervisor process: forks a runner on request and ends what killed runners leave behind.
+"""The supervisor process: forks a runner on request, and ends the processes of killed runners.
 
 It runs no program itself and has only one thread, so forking is safe.
 """
@@ -36,17 +36,18 @@ _FIRST_ROOT: Final = 64
 
 
 def main(arguments: list[str]) -> None:
-    """Entry point: `HANDLE PID MEMORY_MB SCRATCH SIGN [ROOT PATH]...`: the control socket, the
-    runtime's pid, a memory limit or 0, a directory to remove at the end or "", a file to lock or
-    "", and for each root its descriptor and path.
+    """Entry point with the arguments `HANDLE PID MEMORY_MB SCRATCH SIGN [ROOT PATH]...`: the
+    control socket, the runtime's pid, a memory limit or 0, a directory to remove at the end or "",
+    a file to lock or "", and for each root its descriptor and path.
     """
     handle, pid, memory_mb, scratch, lock_file, *roots = arguments
     pairs = zip(roots[::2], roots[1::2], strict=True)
-    root_handles = RootHandles([_moved_up(int(one), path) for one, path in pairs])
+    root_handles = RootHandles([_renumber_root(int(one), path) for one, path in pairs])
     control = socket.socket(fileno=int(handle))
     control.set_inheritable(False)
     control.setblocking(False)
-    # Locked first: if the lock is free after the runtime has ended, no program can follow.
+    # Locked first: if the lock is free after the runtime has ended, no program can still be
+    # started.
     lock_handle = _lock(lock_file) if lock_file else -1
     if os.getppid() != int(pid):
         return
@@ -55,11 +56,11 @@ def main(arguments: list[str]) -> None:
     if int(memory_mb):
         resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb) * _MB, int(memory_mb) * _MB))
     process_tree.become_subreaper("handrail-superv")
-    # Existing objects stay shared with every runner while unchanged.
+    # Objects that exist now stay shared with every runner while they are unchanged.
     gc.freeze()
     SupervisorProcess(control, runtime, lock_handle, root_handles).serve()
     if scratch:
-        # Loaded only now: the first program waits for what this process imports.
+        # Imported only now: the first program waits for everything that this process imports.
         import shutil
 
         shutil.rmtree(scratch, ignore_errors=True)
@@ -67,8 +68,8 @@ def main(arguments: list[str]) -> None:
         Path(lock_file).unlink(missing_ok=True)
 
 
-def _moved_up(handle: int, path: str) -> RootHandle:
-    """A root with a descriptor number that no program uses and no program inherits."""
+def _renumber_root(handle: int, path: str) -> RootHandle:
+    """Return a root with a descriptor number that no program uses or inherits."""
     moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _FIRST_ROOT)
     os.close(handle)
     return RootHandle(path, moved)
@@ -81,12 +82,12 @@ def _lock(lock_file: str) -> int:
 
 
 class SupervisorProcess:
-    """Forks runners until the runtime ends; stays until the last runner has ended."""
+    """Forks runners until the runtime ends; continues until the last runner has ended."""
 
     def __init__(
         self, control: socket.socket, runtime: int, lock_handle: int, root_handles: RootHandles
     ) -> None:
-        """`lock_handle` stays locked while a program runs that is not kept; see `killed_runtimes`."""
+        """`lock_handle` is locked while a program runs that is not kept; see `killed_runtimes`."""
         self._control = control
         self._runtime = runtime
         self._lock_handle = lock_handle
@@ -97,7 +98,7 @@ class SupervisorProcess:
         self._closing = False
         self._loop.add(control.fileno(), self._on_control)
         self._loop.add(runtime, self._on_runtime_gone)
-        self._loop.add(self._signals.handle, self._on_signals)
+        self._loop.add(self._signals.handle, self._signals.take)
 
     def serve(self) -> None:
         """Run until the runtime and all runners have ended."""
@@ -133,11 +134,8 @@ class SupervisorProcess:
         self._loop.remove(self._runtime)
         self._closing = True
 
-    def _on_signals(self) -> None:
-        self._signals.take()
-
     def _end_orphans(self) -> bool:
-        """Reap children and kill what a killed runner left; whether more may be left."""
+        """Reap children and kill what a killed runner left; return whether more may be left."""
 
         def ended(pid: int, exit_code: int) -> None:
             del exit_code
@@ -162,7 +160,7 @@ class SupervisorProcess:
             run_runner(connection, self._runtime, self._release_lock, self._root_handles)
             code = 0
         finally:
-            # Never continue in the supervisor's code, whatever happened.
+            # The child must never continue in the supervisor's code.
             if code:
                 import traceback
 

@@ -1,7 +1,7 @@
-"""All descendants of this process: finding, signalling, and proving that none is left.
+"""All descendants of this process: finds them, signals them, and proves that none is left.
 
-This process is a subreaper, so orphans below it become its children. No child left means no
-descendant left, whatever sessions, groups or names they used.
+This process is a subreaper, so orphans below it become its children. If no child is left, no
+descendant is left, whatever sessions, groups or names the descendants used.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def become_subreaper(name: str) -> None:
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "this kernel lets no process adopt orphans")
     libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
-    # Otherwise a program of the same user could take the socket by ptrace.
+    # Otherwise a program of the same user could take over the socket by ptrace.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[TreeMember]:
-    """Every living descendant, except those in `spare` and their descendants."""
+    """Return every living descendant, except those in `spare` and their descendants."""
     found: list[TreeMember] = []
     seen: set[int] = set()
     parents = [os.getpid()]
@@ -70,13 +70,13 @@ def ask_to_end(*, omit: Container[int] = ()) -> None:
 
 
 def kill(until: float, spare: Container[int] = ()) -> None:
-    """Stop all descendants until no new one appears, then kill them; until `until` at most.
+    """Stop all descendants until no new one appears, then kill them; give up at `until`.
 
     A stopped process cannot fork, and with a full process table its slot cannot be reused.
     """
     some = members(spare, MANY)
     if len(some) >= MANY:
-        # Finding them all takes long, and more may be forked meanwhile.
+        # Finding all of them takes long, and more may be forked meanwhile.
         _send_groups(some, signal.SIGKILL)
     stopped: set[int] = set()
     while time.monotonic() < until:
@@ -105,8 +105,8 @@ def reap(ended: Callable[[int, int], None]) -> bool:
 
 
 def _send_groups(found: Iterable[TreeMember], number: int) -> None:
-    """Signal whole process groups, in one step in which none of them can fork."""
-    # The group of the supervisor and all runners is this one.
+    """Signal whole process groups: during this one step none of their processes can fork."""
+    # The supervisor and all runners are in this group.
     for group in {member.group for member in found} - {os.getpgrp()}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
@@ -124,7 +124,8 @@ def _send(pid: int, number: int, family: Container[int]) -> None:
     except OSError:
         return
     try:
-        # The pid may have been reused since it was read; the pidfd cannot.
+        # The pid may have been reused since it was read; the pidfd still refers to the same
+        # process.
         stat = process_stat(pid)
         if stat is not None and stat.parent in family:
             signal.pidfd_send_signal(handle, number)
@@ -139,10 +140,10 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._poll = select.poll()
-        self._calls: dict[int, Callable[[], None]] = {}
+        self._calls: dict[int, Callable[[], object]] = {}
 
-    def add(self, handle: int, call: Callable[[], None]) -> None:
-        """Call `callback` whenever the descriptor is readable or at its end."""
+    def add(self, handle: int, call: Callable[[], object]) -> None:
+        """Run `call` whenever the descriptor is readable or at its end."""
         self._calls[handle] = call
         self._poll.register(handle, select.POLLIN)
 
@@ -168,8 +169,8 @@ class SignalPipe:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             # Not SIG_IGN, which programs would inherit.
-            signal.signal(number, _nothing if number in numbers else signal.SIG_DFL)
-        signal.signal(signal.SIGPIPE, _nothing)
+            signal.signal(number, _ignore_signal if number in numbers else signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, _ignore_signal)
         signal.set_wakeup_fd(self._sender, warn_on_full_buffer=False)
 
     def take(self) -> bytes:
@@ -180,12 +181,12 @@ class SignalPipe:
             return b""
 
     def close(self) -> None:
-        """Stop listening; used after a fork, where the signals belong to the other process."""
+        """Stop listening; used after a fork, when the signals belong to the other process."""
         signal.set_wakeup_fd(-1)
         os.close(self.handle)
         os.close(self._sender)
 
 
-def _nothing(number: int, frame: object) -> None:
-    """A handler that only wakes up the loop."""
+def _ignore_signal(number: int, frame: object) -> None:
+    """Do nothing: the handler only wakes up the loop."""
     del number, frame

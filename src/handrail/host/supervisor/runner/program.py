@@ -1,6 +1,6 @@
 """One program from its start until all its processes have ended: output, deadline, termination.
 
-A program ends with its first process; processes left behind are killed. The runner continues only
+A program ends with its first process; remaining processes are killed. The runner continues only
 when it has no child left, or reports the survivors.
 """
 
@@ -21,15 +21,15 @@ from handrail.host.supervisor.runner.process_tree import EventLoop
 
 Sink = Callable[[memoryview], None]
 
-# How long a process tree may clean up after SIGTERM, and how long killing is tried.
+# How long a process tree may clean up after SIGTERM, and how long killing is attempted.
 GRACE_S: Final = 0.5
 _KILLING_S: Final = 5.0
 _ROUND_S: Final = 0.02
-# Bytes read at once, and the pipe size for programs with much output: the kernel's default
-# maximum, so that neither end has to wake the other often.
+# The bytes read at once, and the pipe size for programs with much output. This is the kernel's
+# default maximum, so that neither end has to wake the other often.
 CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 16
-# How much can be left in the pipes of a program that has ended.
+# The most that can be left in the pipes of a program that has ended.
 _REST_BYTES: Final = 4 << 20
 
 
@@ -75,7 +75,7 @@ class RunningProgram:
         return [(one.host, one.port, one.refused) for one in self._started.connections()]
 
     def cancel(self) -> None:
-        """End the program at the next turn."""
+        """End the program in the next turn of the loop."""
         self._cancelled = True
 
     def watch(self, timeout_s: float | None, each_turn: Callable[[], float | None]) -> ProgramExit:
@@ -88,7 +88,7 @@ class RunningProgram:
                     break
                 self._loop.turn(_earlier(deadline, each_turn()))
                 gone = self._reap()
-            why = self._why()
+            why = self._exit_reason()
             if self._own_pids and self._exit_code is not None and not gone:
                 # The kernel ends the rest of the pid namespace by itself.
                 gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
@@ -97,19 +97,19 @@ class RunningProgram:
         finally:
             self._started.release()
 
-    def _why(self) -> ExitReason:
+    def _exit_reason(self) -> ExitReason:
         if self._exit_code is not None:
             return ExitReason.ENDED
         return ExitReason.CANCELLED if self._cancelled else ExitReason.TIMED_OUT
 
     def _end(self, each_turn: Callable[[], float | None]) -> int:
-        """End all processes that are left; how many they were besides the first."""
+        """End all remaining processes; return their number without the first process."""
         others = {member.pid for member in process_tree.members(at_most=process_tree.MANY)} - {
             self.pid
         }
         gone = False
         if len(others) + 1 < process_tree.MANY:
-            # The first process of a pid namespace takes the others with it at once, so those get
+            # The end of a pid namespace's first process kills the others at once, so the others get
             # SIGTERM first.
             process_tree.ask_to_end(omit={self.pid} if self._own_pids and others else ())
             gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
@@ -127,14 +127,14 @@ class RunningProgram:
     def _outcome(self, why: ExitReason, ended_children: int) -> ProgramExit:
         survivors = () if self._reap() else tuple(member.pid for member in process_tree.members())
         ended_at = self._ended_at or time.monotonic()
-        # A process that cannot be killed has at least been sent this signal.
+        # A process that cannot be killed was at least sent this signal.
         code = -signal.SIGKILL if self._exit_code is None else self._exit_code
         return ProgramExit(why, code, ended_at - self._begun, ended_children, survivors)
 
     def _reap(self) -> bool:
-        return process_tree.reap(self._note)
+        return process_tree.reap(self._record_exit)
 
-    def _note(self, pid: int, exit_code: int) -> None:
+    def _record_exit(self, pid: int, exit_code: int) -> None:
         if pid == self.pid:
             self._exit_code = exit_code
             self._ended_at = time.monotonic()
@@ -152,7 +152,7 @@ class OutputSinks:
         self._view = memoryview(buffer)
 
     def open(self, sink: Sink) -> int:
-        """Create a pipe; returns the writing descriptor, which the caller closes."""
+        """Create a pipe; return the writing descriptor, which the caller closes."""
         reading, writing = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(reading, False)
         self._sinks[reading] = sink
@@ -170,15 +170,15 @@ class OutputSinks:
         """Read what is left in the pipes, and close them."""
         for handle in list(self._sinks):
             rest = _REST_BYTES
-            while rest > 0 and (heard := self._hear(handle)):
+            while rest > 0 and (heard := self._read_once(handle)):
                 rest -= heard
-            self._forget(handle)
+            self._close_pipe(handle)
 
     def _on_ready(self, handle: int) -> None:
-        self._hear(handle)
+        self._read_once(handle)
 
-    def _hear(self, handle: int) -> int:
-        """Read once; the number of bytes."""
+    def _read_once(self, handle: int) -> int:
+        """Read once; return the number of bytes."""
         if handle not in self._sinks:
             return 0
         try:
@@ -186,20 +186,20 @@ class OutputSinks:
         except BlockingIOError:
             return 0
         except OSError as error:
-            # A terminal that no program has open any more.
+            # No program has this terminal open any more.
             if error.errno != errno.EIO:
                 raise
             count = 0
         if not count:
-            self._forget(handle)
+            self._close_pipe(handle)
             return 0
         if count >= _PIPE_BYTES and handle not in self._wide:
-            self._widen(handle)
+            self._enlarge_pipe(handle)
         self._sinks[handle](self._view[:count])
         return count
 
-    def _widen(self, handle: int) -> None:
-        """Enlarge the pipe of a program with much output, which saves turns."""
+    def _enlarge_pipe(self, handle: int) -> None:
+        """Enlarge the pipe of a program with much output, which saves turns of the loop."""
         self._wide.add(handle)
         try:
             fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, CHUNK)
@@ -208,7 +208,7 @@ class OutputSinks:
             if error.errno != errno.EPERM:
                 raise
 
-    def _forget(self, handle: int) -> None:
+    def _close_pipe(self, handle: int) -> None:
         if self._sinks.pop(handle, None) is not None:
             self._loop.remove(handle)
             os.close(handle)

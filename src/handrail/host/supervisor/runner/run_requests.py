@@ -1,4 +1,4 @@
-"""How a runner serves requests: one program for a call, or one background job, and their output."""
+"""Serves requests in a runner: one program for a call, or one background job, and their output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLO
 _LIVE_BYTES: Final = 64 * 1024
 _LIVE_EVERY_S: Final = 0.05
 
-# A path is at most half as long.
+# A path is at most half as long as this.
 _MAX_REPORT: Final = 8192
 
 
@@ -68,7 +68,7 @@ def run_channel(runner: Runner, request: WireFrame) -> None:
     stdin, stdout = runner.channel.take_handles()
     memory_mb = request.header["memory_mb"]
     if memory_mb:
-        # The limit cannot be lifted again.
+        # The runner serves no other request, because the limit cannot be lifted again.
         runner.leaves = True
         _limit_data(memory_mb << 20)
     hearing = _ProgramOutput(None, LiveOutput(runner.channel.offer))
@@ -90,8 +90,9 @@ def run_channel(runner: Runner, request: WireFrame) -> None:
 
 
 def _limit_data(size: int) -> None:
-    """Limit the data of this process, and of all that it starts."""
-    # Unlike the address space, of which some runtimes reserve far more than they use.
+    """Limit the data segment of this process and of everything that it starts."""
+    # The limit does not concern the address space, of which some language runtimes reserve far more
+    # than they use.
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     size = size if hard == resource.RLIM_INFINITY else min(size, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
@@ -107,7 +108,7 @@ class _ProgramOutput:
         self._live = live
 
     def outputs(self, sinks: OutputSinks, *, reports: bool) -> OutputPipes:
-        """Pipes that lead here."""
+        """Return pipes whose output is collected here."""
         return OutputPipes(
             sinks.open(self._on_stdout),
             sinks.open(self.on_stderr),
@@ -115,14 +116,14 @@ class _ProgramOutput:
         )
 
     def each_turn(self) -> float | None:
-        """Send live output if due; returns when to call again."""
+        """Send live output if an update is due; return when to call again."""
         if self._live is None:
             return None
         self._live.flush(time.monotonic())
         return self._live.due()
 
     def result_frame(self, outcome: ProgramExit) -> tuple[dict[str, Any], bytes]:
-        """The end of a program as header and body of a frame."""
+        """Return the end of a program as header and body of a frame."""
         if self._live is not None:
             self._live.flush(float("inf"))
         stdout, out_body = self._stdout.close()
@@ -147,7 +148,7 @@ class _ProgramOutput:
             self._live.take("stdout", data)
 
     def on_stderr(self, data: memoryview) -> None:
-        """Take more of what the program wrote to stderr."""
+        """Add what the program wrote to stderr."""
         self._stderr.take(data)
         if self._live is not None:
             self._live.take("stderr", data)
@@ -158,7 +159,7 @@ class _ProgramOutput:
 
 
 def _directory(report: bytearray) -> str | None:
-    """The reported directory: one absolute path as `pwd` prints it, or None."""
+    """Return the reported directory: one absolute path as `pwd` prints it, or None."""
     path = bytes(report).removesuffix(b"\n")
     if len(report) > _MAX_REPORT or not path.startswith(b"/") or b"\n" in path or b"\0" in path:
         return None
@@ -175,7 +176,7 @@ _STATES: Final = {
 
 
 def run_background(runner: Runner, request: WireFrame) -> None:
-    """Run a job to its end. The runner ends with the job, so that its pid identifies the job."""
+    """Run a job to its end. The runner ends with it, so the runner's pid identifies the job."""
     wanted = request.header
     place = Path(wanted["place"])
     runner.is_job = True
@@ -239,7 +240,7 @@ class _ConnectionWriter:
         self._due = time.monotonic() + _CONNECTIONS_S
 
     def each_turn(self) -> float:
-        """Write what is new if it is time for that; returns when to call again."""
+        """Write new connections if an update is due; return when to call again."""
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + _CONNECTIONS_S
             found = _connections(self._program)
@@ -300,12 +301,12 @@ class OutputCapture:
             self._tail[:] = data[-TAIL_BYTES:]
             return
         self._tail += data
-        # Not on every call: cutting the front copies the rest.
+        # Not on every call, because cutting the front copies the rest.
         if len(self._tail) > 4 * TAIL_BYTES:
             del self._tail[:-TAIL_BYTES]
 
     def close(self) -> tuple[dict[str, Any], bytes]:
-        """The fields of `Captured` as a header, and head and tail as one body."""
+        """Return the fields of `Captured` as a header, and head and tail as one body."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -335,7 +336,7 @@ class OutputCapture:
         except OSError:
             return False
         self._saved = str(path)
-        # Until now head and tail held everything.
+        # Until now head and tail contained everything.
         self._write(memoryview(self._head))
         self._write(memoryview(self._tail))
         return True
@@ -350,7 +351,7 @@ class OutputCapture:
                 self._saved_bytes += written
                 data = data[written:]
             return
-        # Disk full: the file keeps what was written, without a hole.
+        # The disk is full: the file keeps what was written, without a gap.
         os.close(self._file)
         self._file = -1
 
@@ -374,7 +375,7 @@ class LiveOutput:
             self._skipped[stream] = self._skipped.get(stream, 0) + len(data) - max(free, 0)
 
     def due(self) -> float | None:
-        """When `flush` should be called next; None if nothing is buffered."""
+        """Return when `flush` should be called next; None if nothing is buffered."""
         return self._next if self._waiting else None
 
     def flush(self, now: float) -> None:

@@ -1,7 +1,7 @@
 """A runner: a process that supervises one program at a time for one runtime.
 
-It is the subreaper of everything the program starts, so no orphan escapes it. When the runtime ends,
-it ends its program, unless that is a kept job.
+It is the subreaper of everything that the program starts, so no orphan escapes it. When the runtime
+ends, the runner ends its program, unless that is a kept job.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handrail.host.supervisor.runner.program import CHUNK, OutputSinks, ProgramE
 from handrail.host.supervisor.wire import FrameDecoder, FrameKind, WireFrame, encode_frame
 
 _CHUNK: Final = 1 << 14
-# The standard input and output of a program to talk to.
+# The number of handles for a program to exchange messages with: its standard input and output.
 _MAX_HANDLES: Final = 2
 # A runtime that does not read for this long has hung or ended.
 _PATIENCE_MS: Final = 60_000
@@ -46,7 +46,7 @@ class RuntimeChannel:
         return self._connection.fileno()
 
     def receive(self) -> list[WireFrame]:
-        """The received frames; empty also if the runtime has closed its end."""
+        """Return the received frames; empty also if the runtime has closed its end."""
         try:
             data, handles, _, _ = socket.recv_fds(self._connection, _CHUNK, _MAX_HANDLES)
         except (BlockingIOError, InterruptedError):
@@ -64,12 +64,12 @@ class RuntimeChannel:
         return [frame for frame in frames if frame.kind is not FrameKind.HANDLES]
 
     def take_handles(self) -> list[int]:
-        """The descriptors that came with the last request; the caller closes them."""
+        """Return the descriptors that came with the last request; the caller closes them."""
         handles, self._handles = self._handles, []
         return handles
 
     def offer(self, stream: str, data: bytes, skipped: int) -> bool:
-        """Send live output if that is possible without waiting; whether it was sent."""
+        """Send live output if that is possible without waiting; return whether it was sent."""
         self._push()
         if self._unsent or self.closed:
             return False
@@ -78,7 +78,7 @@ class RuntimeChannel:
         return True
 
     def send(self, kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> None:
-        """Send an answer, waiting until it is written, unless the runtime is gone."""
+        """Send an answer and wait until it is written, unless the runtime has ended."""
         self._unsent += encode_frame(kind, header, body)
         self._push()
         if not self._unsent:
@@ -122,10 +122,10 @@ class Runner:
         process_tree.become_subreaper("handrail-runner")
         launch.reserve_handles()
         self.channel = RuntimeChannel(connection)
-        # A job can be ended by a signal; a kept job survives the runtime.
+        # A job can be ended by a signal, and a kept job survives the runtime.
         self.is_job = False
         self.keeps = False
-        # Serves no further request; its next answer says so.
+        # The runner serves no further request, which its next answer reports.
         self.leaves = False
         # The recipe of the last request; the next request contains only the differences.
         self.recipe: Recipe | None = None
@@ -145,7 +145,7 @@ class Runner:
         self.channel.send(FrameKind.HELLO, {"pid": os.getpid()})
 
     def next_request(self) -> WireFrame | None:
-        """Wait for the next request; None if the runtime is gone."""
+        """Wait for the next request; return None if the runtime has ended."""
         while not self._requests:
             if self.channel.closed:
                 return None
@@ -153,7 +153,7 @@ class Runner:
         return self._requests.pop(0)
 
     def answer(self, kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> None:
-        """Send the last frame about a request, with whether another one can follow."""
+        """Send the last frame about a request, which says whether another request can follow."""
         self.channel.send(kind, {**header, "leaves": self.leaves}, body)
 
     def sinks(self) -> OutputSinks:
@@ -196,7 +196,7 @@ class Runner:
             elif self._program is not None:
                 self._program.cancel()
             elif self._requests:
-                # Cancelled before it was started.
+                # The request was cancelled before its program was started.
                 self._requests.clear()
                 for handle in self.channel.take_handles():
                     os.close(handle)
@@ -205,7 +205,7 @@ class Runner:
             self._on_runtime_gone()
 
     def _on_runtime_gone(self) -> None:
-        # Both stay readable for good.
+        # Both descriptors would stay readable.
         self.loop.remove(self.channel.fileno())
         self.loop.remove(self._runtime)
         self.channel.close()

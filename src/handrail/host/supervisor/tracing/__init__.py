@@ -1,1 +1,1 @@
-"""Traces which files a program is about to write, without deciding about them."""
+"""Traces which files a program is about to write, without allowing or denying the writes."""

@@ -1,5 +1,5 @@
 """The system calls that change a file's mode, owner, times or attributes, which Landlock does not
-restrict: where each names its file, and how each is performed on another process's behalf.
+restrict: where each call names its file, and how the call is made for another process.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class ChangeKind(Enum):
 
 
 class AttributeCall(NamedTuple):
-    """A call, by the indexes of its arguments (-1: it has none). `values` is the first value. The
-    file is `path` from `directory`; a call without a path changes the open file `directory`.
+    """A call, described by the indexes of its arguments (-1: it has none). `values` is the index of
+    the first value. The file is `path` relative to `directory`; a call without a path changes the
+    open file `directory`.
     """
 
     kind: ChangeKind
@@ -68,7 +69,7 @@ _REMOVEXATTR: Final = AttributeCall(ChangeKind.REMOVE_XATTR, 1, path=0)
 
 
 def _xattr_calls(first: int, removing: int) -> dict[int, AttributeCall]:
-    """Each of the two comes by path, by path without following a link, and by open file."""
+    """Return the calls by path, by path without following a link, and by open file."""
     found: dict[int, AttributeCall] = {}
     for number, call in ((first, _SETXATTR), (removing, _REMOVEXATTR)):
         found[number] = call
@@ -120,7 +121,7 @@ class ChangeReader:
         self._libc = load_libc()
 
     def read(self, pid: int, call: AttributeCall, arguments: Sequence[int]) -> Change:
-        """The change that a call makes. Raises OSError if its values are invalid."""
+        """Return the change that a call makes. Raises OSError if its values are invalid."""
         values = arguments[call.values :]
         match call.kind:
             case ChangeKind.MODE:
@@ -137,7 +138,7 @@ class ChangeReader:
                 return self._xattr(pid, call.kind, values)
 
     def _times(self, pid: int, kind: ChangeKind, address: int) -> bytes | None:
-        """Two `timespec`; None: now."""
+        """Return two `timespec`; None means the current time."""
         if not address:
             return None
         if kind is ChangeKind.SECONDS:
@@ -185,6 +186,6 @@ class ChangeReader:
 
 
 def _identity(argument: int) -> int:
-    """A user or group; -1: unchanged."""
+    """Return a user or group; -1 means unchanged."""
     number = argument & 0xFFFFFFFF
     return -1 if number == _NOBODY else number

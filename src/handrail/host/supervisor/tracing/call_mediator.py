@@ -1,7 +1,7 @@
-"""Performs system calls for a program that Landlock alone confines.
+"""Makes system calls for a program that is confined by Landlock alone.
 
-The program itself may not make these calls. The supervising process makes them for it, with no
-more rights than the program has, on handles of its own that lie in the program's writable trees.
+The program itself may not make these calls. The supervising process makes them, with no more rights
+than the program has, on its own handles, which lie in the program's writable trees.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.host.files.roots import Opener, choose_opener
@@ -30,7 +31,7 @@ from handrail.host.supervisor.tracing.process_memory import (
 )
 
 LOOK_AT_NAME: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-# A file that is renamed meanwhile is looked for again.
+# A file that is renamed meanwhile is looked up again, this often.
 _TRIES: Final = 10
 
 _HERE: Final = -100
@@ -38,9 +39,9 @@ _NOFOLLOW: Final = 0x100
 _EMPTY_PATH: Final = 0x1000
 _LOOK: Final = os.O_PATH | os.O_CLOEXEC
 _CREATE: Final = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
-# Without a path these calls mean the open file.
+# Without a path, these calls refer to the open file.
 _TIMES: Final = (ChangeKind.MICROSECONDS, ChangeKind.NANOSECONDS)
-# Paths that mean the process that uses them.
+# Paths whose meaning depends on the process that uses them.
 _OWN: Final = (
     (b"/proc/self/", b"/proc/%d/"),
     (b"/proc/thread-self/", b"/proc/%d/"),
@@ -70,8 +71,8 @@ class CallMediator:
     def answer(
         self, pid: int, number: int, arguments: Sequence[int], waits: Callable[[], bool]
     ) -> CallAnswer | None:
-        """Perform a call; None: the process may make it itself. `waits` says whether the call is
-        still waiting: a process that ended may have passed its pid on to another.
+        """Make a call; return None if the process may make it itself. `waits` returns whether the
+        call is still waiting: after the process ended, its pid may belong to another.
         """
         try:
             call = self._calls.get(number)
@@ -99,9 +100,11 @@ class CallMediator:
         change = self._changes.read(pid, call, arguments)
         named = self._open(pid, call, arguments)
         try:
+            # Asked before `waits`, while the pid certainly is that of the program.
+            own = _has_open(pid, named)
             if not waits():
                 raise OSError(errno.ESRCH, os.strerror(errno.ESRCH))
-            target = self._trees.reach(named)
+            target = self._trees.reach(named, own=own)
         finally:
             os.close(named)
         try:
@@ -110,7 +113,7 @@ class CallMediator:
             os.close(target)
 
     def _open(self, pid: int, call: AttributeCall, arguments: Sequence[int]) -> int:
-        """A handle on the file that a call names, wherever it lies."""
+        """Return a handle of the file that a call names, wherever it lies."""
         flags = arguments[call.flags] & 0xFFFFFFFF if call.flags >= 0 else 0
         if flags & ~(_NOFOLLOW | _EMPTY_PATH):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -131,7 +134,7 @@ class CallMediator:
         return os.open(path, _LOOK if follows else _LOOK | os.O_NOFOLLOW)
 
     def _answer_shared(self, pid: int, number: int, arguments: Sequence[int]) -> CallAnswer | None:
-        """Perform a call that names shared memory; None if it names something else."""
+        """Make a call that names shared memory; return None if it names something else."""
         call = self._shared_calls.get(number)
         if call is None:
             return None
@@ -150,7 +153,7 @@ class CallMediator:
 
 
 def signed(argument: int) -> int:
-    """An argument that is a descriptor."""
+    """Return an argument that is a descriptor."""
     number = argument & 0xFFFFFFFF
     return number - (1 << 32) if number >> 31 else number
 
@@ -159,6 +162,21 @@ def _open_file(path: bytes) -> int:
     with suppress(FileNotFoundError):
         return os.open(path, _LOOK)
     raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def _has_open(pid: int, handle: int) -> bool:
+    """Return whether a process has a file without a name open. It could have named that of another
+    process instead, by `/proc/PID/fd`, which the service may follow and the program may not.
+    """
+    info = os.fstat(handle)
+    if info.st_nlink:
+        return False
+    for opened in Path(f"/proc/{pid}/fd").iterdir():
+        # Closed meanwhile.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(opened.stat(), info):
+                return True
+    return False
 
 
 def _own_path(pid: int, path: bytes) -> bytes:
@@ -171,12 +189,12 @@ def _own_path(pid: int, path: bytes) -> bytes:
 class _Tree(NamedTuple):
     path: bytes
     handle: int
-    # Whether a closed inode lies in it.
+    # Whether a denied inode lies in the tree.
     has_closed: bool
 
 
 class WritableTrees:
-    """The trees in which a program may change attributes, without what is closed in them."""
+    """The trees in which a program may change attributes, without the denied inodes in them."""
 
     def __init__(self, rules: LandlockRules, open_top: OpenTree) -> None:
         """Open the trees by `open_top`; one that cannot be opened is left out."""
@@ -196,12 +214,15 @@ class WritableTrees:
         while self._trees:
             os.close(self._trees.pop().handle)
 
-    def reach(self, handle: int) -> int:
-        """A new handle on the same file, beneath a tree. Raises OSError (EPERM: in no tree)."""
+    def reach(self, handle: int, *, own: bool) -> int:
+        """A new handle of the same file, beneath a tree. Raises OSError (EPERM: in no tree). `own`:
+        the calling process has this file open; anonymous memory, which is in no tree, must be.
+        """
         info = os.fstat(handle)
         if info.st_dev == self._memory_device and not info.st_nlink:
-            # Anonymous memory has no name, and is reached only through an open file.
-            return os.dup(handle)
+            if own:
+                return os.dup(handle)
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
         for _ in range(_TRIES):
             path = os.readlink(b"/proc/self/fd/%d" % handle)  # noqa: PTH115 - by handle
             found = self._open(path, deleted=not info.st_nlink, handle=handle)
@@ -217,7 +238,7 @@ class WritableTrees:
         if tree is None or (deleted and tree.has_closed):
             raise OSError(errno.EPERM, os.strerror(errno.EPERM))
         if deleted:
-            # It has no name any more; the kernel still knows in which directory it was.
+            # The file has no name any more; the kernel still knows in which directory it was.
             return os.dup(handle)
         rel = path[len(tree.path) :].strip(b"/")
         if not rel:
@@ -232,7 +253,7 @@ class WritableTrees:
             raise OSError(errno.EPERM, os.strerror(errno.EPERM)) from error
 
     def _walk(self, root: int, names: Sequence[bytes]) -> int:
-        """Open a path name by name; raises OSError if one of the inodes is closed."""
+        """Open a path name by name; raises OSError if one of the inodes is denied."""
         current = os.dup(root)
         for name in names:
             try:
@@ -256,7 +277,7 @@ def _is_beneath(path: bytes, top: bytes) -> bool:
 
 @cache
 def _memory_device() -> int:
-    """The device number of memory files."""
+    """Return the device number of memory files."""
     handle = os.memfd_create("handrail-device", os.MFD_CLOEXEC)
     try:
         return os.fstat(handle).st_dev

@@ -1,5 +1,5 @@
-"""Reads arguments of system calls from the memory of the process that makes them, and its writable
-shared memory.
+"""Reads arguments of system calls from the memory of the process that makes them, and provides its
+writable shared memory.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def load_libc() -> ctypes.CDLL:
 class ProcessMemory:
     """Reads strings and structures from the memory of other processes.
 
-    A string is copied once for each call: other threads of the process may change it at any time,
-    and all decisions about a call must be about the same text.
+    A string is copied once per call: other threads of the process may change it at any time, and
+    all decisions about a call must use the same text.
     """
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class ProcessMemory:
         self._copies: dict[tuple[int, int], bytes | None] = {}
 
     def forget(self) -> None:
-        """Drop the copies; called for each system call."""
+        """Drop the copies; called before each system call."""
         self._copies.clear()
 
     def text(self, pid: int, address: int) -> bytes | None:
-        """The bytes up to the next NUL; None if the address is not readable, as it is for the
-        kernel. Raises PermissionError if reading is not allowed.
+        """Return the bytes up to the next NUL; None if the address is not readable for the kernel
+        either. Raises PermissionError if reading is not allowed.
         """
         key = pid, address
         if key not in self._copies:
@@ -53,7 +53,7 @@ class ProcessMemory:
         return self._copies[key]
 
     def read(self, pid: int, address: int, size: int) -> bytes:
-        """Exactly `size` bytes. Raises OSError: EFAULT or PermissionError."""
+        """Return exactly `size` bytes. Raises OSError: EFAULT or PermissionError."""
         buffer = ctypes.create_string_buffer(size)
         if size and self._copy(pid, address, buffer, size) != size:
             raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
@@ -62,7 +62,7 @@ class ProcessMemory:
     def _text(self, pid: int, address: int) -> bytes | None:
         text = b""
         while len(text) <= _PAGE:
-            # Not across a page boundary: the next page may be unmapped.
+            # Never across a page boundary: the next page may be unmapped.
             got = self._copy(pid, address, self._buffer, _PAGE - address % _PAGE)
             if got <= 0:
                 return None
@@ -82,8 +82,9 @@ class ProcessMemory:
 
 
 class SharedMemoryCall(NamedTuple):
-    """A call that may name shared memory, by the indexes of its arguments (-1: it has none). One
-    with two paths links, one with a mode opens (as `creat` if it has no flags), others unlink.
+    """A call that may name shared memory, described by the indexes of its arguments (-1: it has
+    none). A call with two paths links, one with a mode opens (as `creat` if it has no flags), the
+    others unlink.
     """
 
     paths: tuple[int, ...]
@@ -116,7 +117,7 @@ class PrivateSharedMemory:
         self._files: dict[bytes, int] = {}
 
     def open(self, path: bytes, flags: int, mode: int) -> int:
-        """A new handle on a memory file."""
+        """Return a new handle of a memory file."""
         name = _name(path)
         file = self._files.get(name)
         if file is not None:
@@ -167,7 +168,7 @@ class PrivateSharedMemory:
 
 def _name(path: bytes) -> bytes:
     name = path[len(PREFIX) :].strip(b"/")
-    # There are no directories in it, and it cannot be listed.
+    # Shared memory has no directories and cannot be listed.
     if name in (b"", b".", b"..") or b"/" in name:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     return name

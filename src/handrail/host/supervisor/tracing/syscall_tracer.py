@@ -1,8 +1,8 @@
 """The service that receives system calls of one program through a seccomp listener.
 
-It notes which files are about to be written and lets these calls continue: evidence that a program
-can race with, not enforcement. Where Landlock alone confines the program, it performs the calls that
-Landlock does not restrict (`call_mediator`); these never continue.
+It notes which files are about to be written and lets these calls continue: this is evidence that a
+program can race with, not enforcement. Where Landlock alone confines the program, the service makes
+the calls that Landlock does not restrict (`call_mediator`); these never continue.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _RECEIVE: Final = 0xC0502100
 _ANSWER: Final = 0xC0182101
 _STILL_WAITS: Final = 0x40082102
 _ADD_HANDLE: Final = 0x40182103
-# The handle's number is the result of the call.
+# The number of the handle becomes the result of the call.
 _AND_ANSWER: Final = 1 << 1
 _GO_ON: Final = 1
 _NOTICE: Final = struct.Struct("=QIIiIQ6Q")
@@ -61,17 +61,17 @@ _LAST_WORDS_S: Final = 5.0
 
 
 def has_service(recipe: Recipe) -> bool:
-    """Whether a program with this recipe needs the thread of a service."""
-    return _can_note(recipe) or _changes_attributes(recipe) or _has_proxy(recipe)
+    """Return whether a program with this recipe needs the thread of a service."""
+    return _can_trace_writes(recipe) or _changes_attributes(recipe) or _has_proxy(recipe)
 
 
 def start_service(recipe: Recipe, open_top: OpenTree | None = None) -> SyscallService | None:
-    """A service for a program about to be started; None if it needs none. `open_top` opens the
-    trees in which the program may change attributes.
+    """Return a service for a program that is about to be started; None if it needs none. `open_top`
+    opens the trees in which the program may change attributes.
     """
     memory = ProcessMemory()
     write_log, mediator, gate = None, None, None
-    if _can_note(recipe):
+    if _can_trace_writes(recipe):
         with suppress(OSError):
             write_log = WriteLog(recipe.write_log, memory)
     if recipe.landlock is not None and _changes_attributes(recipe):
@@ -106,8 +106,8 @@ def deny_attribute_calls() -> None:
 
 @cache
 def can_listen() -> bool:
-    """Whether programs of this process can have a listener. The kernel refuses a second one, as
-    inside another sandbox of this kind.
+    """Return whether programs of this process can have a listener. The kernel refuses a second one,
+    for example inside another sandbox of this kind.
     """
     handles: list[int] = []
     thread = threading.Thread(target=lambda: handles.append(_new_listener(attributes=True)))
@@ -120,7 +120,7 @@ def can_listen() -> bool:
 
 
 class ServiceDuties(NamedTuple):
-    """What a service does for a program; None: not needed, or not possible."""
+    """The duties of a service; None means not needed, or not possible."""
 
     write_log: WriteLog | None
     mediator: CallMediator | None
@@ -128,10 +128,10 @@ class ServiceDuties(NamedTuple):
 
 
 class SyscallService:
-    """Serves one program: `install` on the thread that will start it, `finish` at its end."""
+    """Serves one program: call `install` on the thread that will start it, `finish` at its end."""
 
     def __init__(self, duties: ServiceDuties, memory: ProcessMemory, *, drops: bool) -> None:
-        """`drops`: the program has no capabilities, so the service gives up its own."""
+        """`drops`: the program has no capabilities, so the service drops its own."""
         self._write_log, self._mediator, self._gate = duties
         self._memory = memory
         self._drops = drops
@@ -142,8 +142,8 @@ class SyscallService:
         self._thread.start()
 
     def install(self) -> bool:
-        """Serve this thread and everything it starts; whether calls are mediated. If the kernel
-        cannot, the log is marked incomplete.
+        """Serve this thread and everything that it starts; return whether calls are mediated. If
+        the kernel cannot do that, the log is marked incomplete.
         """
         mediates = self._mediator is not None
         self._handle = _new_listener(
@@ -173,7 +173,7 @@ class SyscallService:
             elif self._write_log is not None:
                 self._write_log.give_up()
         except Exception:
-            # A log that ends early must say so.
+            # A log that ends early must be marked incomplete.
             import logging
 
             logging.getLogger("handrail").exception(
@@ -183,7 +183,7 @@ class SyscallService:
                 self._write_log.give_up()
         finally:
             if self._handle >= 0:
-                # Calls that wait for an answer, and all later ones, fail.
+                # From here on, calls that wait for an answer and all later ones fail.
                 os.close(self._handle)
             if self._write_log is not None:
                 with suppress(OSError):
@@ -246,9 +246,9 @@ class SyscallService:
         elif answer.handle < 0:
             fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -answer.error, 0))
         else:
-            self._hand_over(number, answer)
+            self._pass_handle(number, answer)
 
-    def _hand_over(self, number: int, answer: CallAnswer) -> None:
+    def _pass_handle(self, number: int, answer: CallAnswer) -> None:
         flags = os.O_CLOEXEC if answer.close_on_exec else 0
         added = _ADDED.pack(number, _AND_ANSWER, answer.handle, 0, flags)
         try:
@@ -262,9 +262,9 @@ class SyscallService:
             os.close(answer.handle)
 
 
-def _can_note(recipe: Recipe) -> bool:
-    """Whether the writes of a program can be noted. A listener would disable the setuid bit, so
-    those of setuid programs are not.
+def _can_trace_writes(recipe: Recipe) -> bool:
+    """Return whether the writes of a program can be noted. A listener would disable the setuid bit,
+    so setuid programs are not traced.
     """
     if not recipe.write_log or not _is_supported():
         return False
@@ -275,7 +275,7 @@ def _can_note(recipe: Recipe) -> bool:
 
 
 def _changes_attributes(recipe: Recipe) -> bool:
-    """Whether attribute changes are performed for the program; not if it writes nothing."""
+    """Return whether attribute changes are made for the program; not if it may write nothing."""
     return recipe.landlock is not None and bool(recipe.landlock.attributes) and _is_supported()
 
 
@@ -288,7 +288,7 @@ def _is_supported() -> bool:
 
 
 def _new_listener(*, notes: bool = False, attributes: bool = False, connects: bool = False) -> int:
-    """A listener for this thread and everything it starts; -1 if the kernel refuses."""
+    """Return a listener for this thread and everything that it starts; -1 if the kernel refuses."""
     code = filter_for(os.uname().machine, notes=notes, attributes=attributes, connects=connects)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))

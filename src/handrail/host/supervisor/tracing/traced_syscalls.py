@@ -37,8 +37,8 @@ _AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 class PathArgument(NamedTuple):
     """A path argument of a system call. `path` is the argument's index, `directory` that of the
-    directory descriptor (-1: current directory). `follows`: a final link is followed. `handle`:
-    the argument is an open file.
+    directory descriptor (-1: current directory). `follows` says that a final link is followed,
+    `handle` that the argument is an open file.
     """
 
     path: int
@@ -48,8 +48,8 @@ class PathArgument(NamedTuple):
 
 
 class TracedSyscall(NamedTuple):
-    """A system call that changes something. `flags` is the index of the open flags: only calls
-    that write count. `moves`: the paths may be whole directories.
+    """A system call that changes something. `flags` is the index of the open flags: only calls that
+    write count. `moves` says that the paths may be whole directories.
     """
 
     names: tuple[PathArgument, ...]
@@ -106,7 +106,7 @@ TRACED_SYSCALLS: Final[dict[str, dict[int, TracedSyscall]]] = {
 
 @cache
 def filter_for(machine: str, *, notes: bool, attributes: bool, connects: bool = False) -> bytes:
-    """The seccomp filter of the listener; it allows all other calls.
+    """Return the seccomp filter of the listener; it allows all other calls.
 
     `notes`: the listener gets all calls of `TRACED_SYSCALLS`. `attributes`: it gets the calls that
     change attributes, and those that may name shared memory. `connects`: it gets `connect`.
@@ -122,7 +122,7 @@ def filter_for(machine: str, *, notes: bool, attributes: bool, connects: bool = 
     opens = {number: flags for number, flags in flags_of.items() if flags >= 0}
     writing = _WRITING if notes else os.O_RDWR
     lines = [
-        *_for_this(machine),
+        *_this_architecture(machine),
         *(FilterLine(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in opens.items()),
         *(
             FilterLine(JUMP_IF_EQUAL, number, to="ask")
@@ -147,7 +147,7 @@ def denial_filter(machine: str) -> bytes:
     """The seccomp filter for programs without a listener: calls that change attributes fail."""
     return assemble(
         [
-            *_for_this(machine),
+            *_this_architecture(machine),
             *(FilterLine(JUMP_IF_EQUAL, number, to="deny") for number in ATTRIBUTE_CALLS[machine]),
             FilterLine(RETURN, ALLOW),
             FilterLine(RETURN, error(errno.EPERM), name="deny"),
@@ -155,7 +155,7 @@ def denial_filter(machine: str) -> bytes:
     )
 
 
-def _for_this(machine: str) -> list[FilterLine]:
+def _this_architecture(machine: str) -> list[FilterLine]:
     """Allow the calls of other architectures, which the filter for commands denies."""
     return [
         FilterLine(LOAD_WORD, ARCHITECTURE),
@@ -166,7 +166,7 @@ def _for_this(machine: str) -> list[FilterLine]:
 
 
 def _shared_memory_lines(machine: str) -> list[FilterLine]:
-    """The lines for `shm_open`, which is known by its flags."""
+    """Return the lines for `shm_open`, which is recognised by its flags."""
     nofollow, large_file = _O_NOFOLLOW_AND_LARGEFILE[machine]
     ignored = os.O_NONBLOCK | large_file
     return [

@@ -1,8 +1,8 @@
 """The log of traced writes: a file with one line for each path.
 
 Paths are resolved as the kernel would for the calling process, from its directory and through
-links. They are read from that process's memory and untrusted: the entry they name is only stat'ed
-and logged.
+links. They are read from that process's memory and not trusted: the named entry is only stat'ed and
+logged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handrail.host.supervisor.tracing.call_mediator import signed
 from handrail.host.supervisor.tracing.process_memory import ProcessMemory
 from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
 
-# Limits of the log; later writes are attributed to no program.
+# Limits of the log; later writes are not attributed to a program.
 _MOST: Final = 200_000
 _MOST_BYTES: Final = 64 << 20
 _MOST_KNOWN: Final = 4096
@@ -41,7 +41,8 @@ class WriteLog:
         self._known: set[str] = set()
         self._trees: set[str] = set()
         self._room = _MOST_BYTES
-        # Directory as written → resolved; cleared when a rename may have changed it.
+        # Maps a directory as written to its resolved path; cleared when a rename may have changed
+        # it.
         self._leads: dict[str, str] = {}
         self._lines: list[str] = []
         self._blind = False
@@ -58,10 +59,10 @@ class WriteLog:
             return
         paths = [path for path in found if path is not None]
         if call.moves and any(map(_is_folder, paths)):
-            # With everything below it, at both paths.
+            # The rename concerns everything below the directory, at both paths.
             for path in set(paths) - self._trees:
                 self._trees.add(path)
-                self._add([path])
+                self._add_line([path])
         for path in paths:
             self._write(path)
         if call.moves or len(self._leads) > _MOST_KNOWN:
@@ -76,7 +77,7 @@ class WriteLog:
                 data = data[os.write(self._file, data) :]
 
     def give_up(self) -> None:
-        """Mark the log as incomplete: missing paths prove nothing."""
+        """Mark the log as incomplete, so that a missing path proves nothing."""
         self._blind = True
         self._lines.append("null\n")
 
@@ -94,9 +95,9 @@ class WriteLog:
         self._known.add(path)
         info = _lstat(path)
         met = None if info is None else [info.st_size, info.st_mtime_ns]
-        self._add([path, met])
+        self._add_line([path, met])
 
-    def _add(self, said: list[object]) -> None:
+    def _add_line(self, said: list[object]) -> None:
         line = f"{_encode(said)}\n"
         self._lines.append(line)
         self._room -= len(line)
@@ -104,8 +105,8 @@ class WriteLog:
             self.flush()
 
     def _path(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
-        """The path an argument names, with links on the way followed; None if there is none, and
-        the call will fail. Raises PermissionError.
+        """Return the path that an argument names, with links in its directories followed; None if
+        there is none, so that the call will fail. Raises PermissionError.
         """
         if named.handle:
             return _link(f"/proc/{pid}/fd/{signed(arguments[named.path])}")
@@ -114,21 +115,23 @@ class WriteLog:
             return None
         path = os.fsdecode(text)
         if not path.startswith("/"):
-            above = self._start(pid, named, arguments)
+            above = self._start_directory(pid, named, arguments)
             if above is None:
                 return None
             path = f"{above}/{path}" if path else above
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             return _real_path(path)
-        full = f"{self._lead(folder or '/').rstrip('/')}/{name}"
+        full = f"{self._resolve_folder(folder or '/').rstrip('/')}/{name}"
         return _real_path(full) if named.follows and _is_link(full) else full
 
-    def _start(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
+    def _start_directory(
+        self, pid: int, named: PathArgument, arguments: Sequence[int]
+    ) -> str | None:
         handle = _HERE if named.directory < 0 else signed(arguments[named.directory])
         return _link(f"/proc/{pid}/cwd" if handle == _HERE else f"/proc/{pid}/fd/{handle}")
 
-    def _lead(self, folder: str) -> str:
+    def _resolve_folder(self, folder: str) -> str:
         known = self._leads.get(folder)
         if known is None:
             known = self._leads[folder] = _real_path(folder)
@@ -136,7 +139,7 @@ class WriteLog:
 
 
 class _LinksExchanged(Exception):
-    """A name on the way of a path keeps being exchanged."""
+    """A name in a path is replaced again and again."""
 
 
 def _real_path(path: str) -> str:

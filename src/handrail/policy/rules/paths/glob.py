@@ -42,8 +42,8 @@ class Overlap(IntEnum):
 
 
 class Glob(NamedTuple):
-    """A compiled glob. `prefix` is the path in front of the first wildcard, `needs` are the literal
-    names after it; `inside`: the glob matches what lies below, not the path itself.
+    """A compiled glob. `prefix` is the path before the first wildcard, `needs` are the literal names
+    after it; `inside`: the glob matches paths below `parts`, not the path itself.
     """
 
     parts: tuple[GlobPart, ...]
@@ -66,7 +66,7 @@ def split_path(path: str) -> list[str]:
 
 
 def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glob:
-    """A glob whose first names (`top`) stand for themselves."""
+    """Compile a glob; the names of `top` are literal."""
     inside = False
     rest = list(names)
     while rest and rest[-1] == GLOBSTAR:
@@ -121,7 +121,7 @@ def matches_path_or_parent(glob: Glob, names: Sequence[str]) -> bool:
 
 
 def glob_overlap(glob: Glob, names: Sequence[GlobPart], *, tree: bool) -> Overlap:
-    """How a glob overlaps a path that has wildcards itself or stands for everything below (`tree`)."""
+    """How a glob overlaps a path that has wildcards itself or includes everything below it (`tree`)."""
     whole = len(glob.parts)
     for dotted, found in ((False, Overlap.SURE), (True, Overlap.MAYBE)):
         state = _skip_globstars(glob.parts, 1)
@@ -137,14 +137,14 @@ def glob_overlap(glob: Glob, names: Sequence[GlobPart], *, tree: bool) -> Overla
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The patterns that `{a,b}` stands for; raises `invalid_arguments` if there are too many."""
+    """Expand the `{a,b}` groups of a pattern; raises `invalid_arguments` for too many results."""
     expanded = expand_groups(pattern, _first_brace_group, _MAX_ALTERNATIVES)
     if expanded is None:
         raise ProblemRaised("invalid_arguments", f"more than {_MAX_ALTERNATIVES} alternatives")
     return expanded
 
 
-# --- the machine: a set of positions in the pattern, as bits of a number -----------------
+# --- the automaton: a set of positions in the pattern, as bits of an integer -------------
 
 
 def _skip_globstars(parts: Sequence[GlobPart], state: int) -> int:
@@ -170,7 +170,7 @@ def _step(parts: Sequence[GlobPart], state: int, name: GlobPart, *, dotted: bool
 
 
 def _match_ends(parts: Sequence[GlobPart], names: Sequence[str]) -> Iterator[bool]:
-    """Before the first and after each name: whether the whole pattern matches exactly up to here."""
+    """Yield, before the first and after each name, whether the whole pattern matches the names so far."""
     state = _skip_globstars(parts, 1)
     yield bool(state >> len(parts) & 1)
     for name in names:
@@ -200,7 +200,7 @@ def _may_match_wildcard(part: GlobPart, name: WildcardPart, *, dotted: bool) -> 
     return heads and tails
 
 
-# --- reading one name ------------------------------------------------------------------
+# --- parsing one name ------------------------------------------------------------------
 
 
 class _Wildcard(NamedTuple):
@@ -245,7 +245,9 @@ def _class_regex(text: str) -> str:
 
 
 def _name_regex(pieces: Sequence[str | _Wildcard]) -> str:
-    """Between two stars the first match is as good as any other, so the groups are atomic."""
+    """The regular expression of a name. The groups are atomic, which avoids backtracking: between two
+    stars the first match is as good as any other.
+    """
     chunks: list[str] = [""]
     for piece in pieces:
         if isinstance(piece, _Wildcard) and piece.regex == "*":
@@ -272,7 +274,7 @@ def _literal_ends(pieces: Sequence[str | _Wildcard]) -> tuple[str, str]:
 
 
 def _first_brace_group(pattern: str) -> BraceGroup | None:
-    """The first `{…}` with a comma of its own: where it stands, and its choices."""
+    """The start, the end and the choices of the first `{…}` that directly contains a comma."""
     opened: list[tuple[int, list[int]]] = []
     at = 0
     while at < len(pattern):

@@ -1,4 +1,4 @@
-"""Indexes of path rules: a path is looked up by its names instead of compared with every rule."""
+"""Indexes of rules about paths, which look a path up by its names instead of trying every rule."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RestrictionIndex:
 
     def __init__(self, rules: Iterable[tuple[Glob, RankedRule]]) -> None:
         self._all = tuple(rules)
-        # By the path in front of the first wildcard, by a whole name, by the end of a name.
+        # By the path before the first wildcard, by a whole name, and by the suffix of a name.
         self._below: _Table = {}
         self._names: _Table = {}
         self._suffixes: _Table = {}
@@ -64,7 +64,7 @@ class RestrictionIndex:
         return bool(self._all)
 
     def find(self, target: TouchedPath) -> Iterator[PathMatch]:
-        """Every rule that matches the path, in no particular order."""
+        """Yield every rule that matches the path, in no particular order."""
         if target.glob:
             yield from self._by_glob(fold_path(target.path), target)
             return
@@ -111,10 +111,10 @@ class RestrictionIndex:
     def _within(
         self, ancestors: Sequence[str], names: Sequence[str], *, tree: bool
     ) -> Iterator[RankedRule]:
-        """The rules about something below a directory: rules that name a path there and, for a
-        whole tree, rules that may match a path there.
+        """Yield the rules that name a path below a directory and, for a whole tree, the rules that may
+        match a path below it.
         """
-        # The last ancestor is the directory itself, an empty text for the top.
+        # The last ancestor is the directory itself, "" for the top.
         top = f"{ancestors[-1]}/"
         for prefix in self._prefixes[bisect_left(self._prefixes, top) :]:
             if not prefix.startswith(top):
@@ -146,7 +146,7 @@ class AllowIndex:
             self._below.setdefault(glob.prefix, []).append((glob, entry))
 
     def cover(self, targets: Iterable[TouchedPath]) -> RankedRule | None:
-        """A rule that covers the first target, if there is one and all are covered."""
+        """The rule that covers the first target, if every target is covered; otherwise None."""
         first: RankedRule | None = None
         for target in targets:
             found = self._find(target)
@@ -166,8 +166,8 @@ class AllowIndex:
         return None
 
 
-# Each call looks up the same few paths several times: for reads and writes, in rules and
-# guardrails, before and after its plan is made.
+# Cached, because each call looks up the same few paths several times: for reads and writes, in rules
+# and guardrails, before and after its plan is made.
 @lru_cache(maxsize=256)
 def _split_folded(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The ancestors and the names of a path, in the form of case-insensitive comparison."""
@@ -176,7 +176,7 @@ def _split_folded(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _list_ancestors(path: str) -> list[str]:
-    """Every directory on the way, the top as an empty text, and the path itself."""
+    """The directories above a path, with "" for the top, and the path itself."""
     found = [""]
     at = path.find("/", 1)
     while at > 0:

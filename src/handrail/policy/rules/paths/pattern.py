@@ -1,4 +1,4 @@
-"""Path patterns of rules, and the globs that they stand for.
+"""Path patterns of rules, and the globs that they are compiled to.
 
 A pattern is relative to a root as in a .gitignore; `//` starts an absolute path, `~/` a path in the
 home directory.
@@ -22,9 +22,9 @@ from handrail.policy.rules.paths.glob import (
 
 
 class PathBase(NamedTuple):
-    """What patterns are relative to: the roots (the workspace first) and the home directory.
-    `resolve` follows the links of an absolute path. `aliases` are further absolute paths of roots,
-    each with the path of its root.
+    """The directories to which patterns are relative: the roots (the workspace first) and the home
+    directory. `resolve` follows the links of an absolute path. `aliases` are further absolute paths of
+    roots, each with the path of its root.
     """
 
     roots: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ _ANY_DEPTH: Final = ("**",)
 
 
 def check_path_pattern(pattern: str) -> None:
-    """Raise `invalid_arguments` with the reason if the pattern cannot be read."""
+    """Raise `invalid_arguments` with the reason if the pattern is invalid."""
     for one in _parse_alternatives(pattern):
         if not one.names and one.base == "root":
             raise _invalid("it names no path")
@@ -71,8 +71,8 @@ def matches_whole_trees(pattern: str) -> bool:
 
 
 class BroadPattern(NamedTuple):
-    """Where the pattern of a deny or ask rule applies: below `top`, by the globs `names`.
-    `floating`: below every root and, to be safe, anywhere else.
+    """The pattern of a deny or ask rule: the globs `names` below `top`. `floating`: it applies below
+    every root and, to be safe, everywhere else.
     """
 
     top: tuple[str, ...]
@@ -81,15 +81,15 @@ class BroadPattern(NamedTuple):
 
 
 def broad_globs(pattern: str, path_base: PathBase) -> Iterator[Glob]:
-    """The globs of a deny or ask rule: relative to every root, at any depth if the pattern names no
-    folder, case-insensitive, and with links followed.
+    """Yield the globs of a deny or ask rule: relative to every root, at any depth if the pattern names
+    no folder, case-insensitive, and with links followed.
     """
     for place in broad_patterns(pattern, path_base):
         yield compile_glob(place.top, place.names, fold=True)
 
 
 def broad_patterns(pattern: str, path_base: PathBase) -> Iterator[BroadPattern]:
-    """The parts that `broad_globs` compiles."""
+    """Yield the patterns that `broad_globs` compiles."""
     for one in _parse_alternatives(pattern):
         ground = {"root": bool(path_base.roots), "home": path_base.home is not None}
         for top in _base_paths(one, path_base, path_base.roots) or [[]]:
@@ -105,7 +105,9 @@ def broad_patterns(pattern: str, path_base: PathBase) -> Iterator[BroadPattern]:
 
 
 def exact_globs(pattern: str, path_base: PathBase) -> Iterator[Glob]:
-    """The globs of an allow rule, relative to the workspace, or a root by any of its paths."""
+    """Yield the globs of an allow rule: relative to the workspace, or absolute; an absolute pattern may
+    use any path of a root.
+    """
     for one in _parse_alternatives(pattern):
         if one.base == "root":
             tops = [split_path(root) for root in path_base.roots[:1]]
@@ -144,7 +146,7 @@ def _split_names(text: str) -> tuple[str, ...]:
 
 
 def _base_paths(one: _ParsedPattern, path_base: PathBase, roots: Sequence[str]) -> list[list[str]]:
-    """The names in front of the pattern; no names: it may begin anywhere."""
+    """The directories to which a pattern is relative, as names; no names: any directory."""
     if one.base == "absolute":
         return [[]]
     if one.base == "home":
@@ -158,7 +160,7 @@ def _base_paths(one: _ParsedPattern, path_base: PathBase, roots: Sequence[str]) 
 def _resolve_links(
     top: Sequence[str], names: Sequence[str], path_base: PathBase
 ) -> tuple[list[str], list[str]] | None:
-    """The pattern with the links in its literal names followed; None if there are none."""
+    """The pattern with the links in its literal names resolved; None if there are no links."""
     if path_base.resolve is None:
         return None
     fixed = 0
@@ -179,13 +181,13 @@ def _invalid(why: str) -> ProblemRaised:
     return ProblemRaised("invalid_arguments", why)
 
 
-# They mean everything in the folder before them.
+# Names that match everything in the folder before them.
 _WHOLE_FOLDER: Final = frozenset((GLOBSTAR, "*"))
 
 
 def exact_denied_paths(pattern: str, path_base: PathBase) -> tuple[str, ...] | None:
-    """The files and folders that a pattern matches as a whole, one for each root. None if the
-    pattern can match paths that do not exist yet, or a whole root.
+    """The files and folders that a pattern matches, one for each root. None if the pattern can match
+    paths with other names, or a whole root.
     """
     found: dict[str, None] = {}
     for place in broad_patterns(pattern, path_base):

@@ -1,5 +1,5 @@
-"""The paths that a call reads and writes, by every name: arguments, plan, links, effects of a
-command.
+"""The paths that a call reads and writes: its arguments with their links, its plan, and the effects of
+its command.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _MARKS: Final = re.compile(r"[=:@]")
 
 
 class TouchExtent(IntEnum):
-    """How much of a path is touched: the path itself; also its contents if it is a directory that
-    is moved or removed; or everything below it.
+    """How much of a path is touched: only the path; also its content, if it is a directory that is moved
+    or removed; or everything below it.
     """
 
     ITSELF = 0
@@ -31,7 +31,7 @@ class TouchExtent(IntEnum):
 
 
 class TouchedPath(NamedTuple):
-    """An absolute path that is touched; `glob`: with wildcards not yet expanded."""
+    """An absolute path that is touched; `glob`: it has wildcards that are not expanded."""
 
     path: str
     extent: TouchExtent = TouchExtent.ITSELF
@@ -60,7 +60,7 @@ def read_paths(subject: PolicyInput) -> list[TouchedPath]:
     analysis = subject.footprint.command
     if analysis is not None:
         effects = analysis.effects
-        # What is moved can be read where it is then.
+        # A file that is moved can be read at its new path.
         moved = [_effect_path(path, TouchExtent.ITSELF) for path in effects.writes]
         return [
             *(_effect_path(path, TouchExtent.ITSELF) for path in effects.reads),
@@ -79,9 +79,9 @@ def read_paths(subject: PolicyInput) -> list[TouchedPath]:
 def mentioned_paths(
     analysis: CommandAnalysis, roots: Sequence[str], home: str | None
 ) -> list[TouchedPath]:
-    """Every path that the words of a command could name besides its known effects: also what
-    follows `=`, `:` and `@` in a word (`--file=x`, `HEAD:x`, `@x`), relative to the directory of
-    the command and to the roots.
+    """The paths that words of a command could name and that are not among its known effects. Includes
+    what follows `=`, `:` and `@` in a word (`--file=x`, `HEAD:x`, `@x`). Paths are relative to the
+    directory of the command and to the roots.
     """
     effects = analysis.effects
     known = {path.rstrip("/") for path in (*effects.reads, *effects.writes)}
@@ -106,7 +106,7 @@ def _path_candidates(analysis: CommandAnalysis) -> Iterator[str]:
 
 
 def known_paths(subject: PolicyInput) -> list[TouchedPath]:
-    """All resolved paths the call touches, or [] if the list would be incomplete."""
+    """All resolved paths that the call touches, or [] if the list would be incomplete."""
     if subject.footprint.open_ended and subject.plan is None:
         return []
     kinds = {touch.key.partition(":")[0] for touch in subject.footprint.touches}

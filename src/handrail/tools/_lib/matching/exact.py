@@ -253,7 +253,7 @@ def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
 
     The new text brings it along then, and would have it twice.
     """
-    if not new[:1].isspace() or old[:1].isspace() or "\n" not in old:
+    if not new[:1].isspace() or old[:1].isspace() or "\n" not in old + new:
         return match
     start = file.line_start(match.start) or 0
     before = file.shown(file.data[start : match.start])
@@ -265,15 +265,17 @@ def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
 
 def _restored(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
     """Whether the new text is made of whole lines: indented ones stay as they are, the first
-    has got its indentation back while the others got none, or it is now within a new line.
+    begins as the file's line does while the others got no deeper, or it is within a new line.
     """
     others = [line for line in new[1:] if line.strip()]
     kept = set(old[1:])
     if any(line in kept and line[:1].isspace() for line in others):
         return True
-    if new[0] == indent + old[0]:
-        return _least(others) <= _least(old[1:])
     own = len(new[0]) - len(new[0].lstrip())
+    deepest = _least(old[1:]) if any(map(str.strip, old[1:])) else own
+    whole = bool(others) or (len(old) > 1 and new[0] == indent + old[0])
+    if whole and new[0][:own] == indent and new[0].strip() and _least(others) <= deepest:
+        return True
     return any(line.strip() == old[0].strip() and _least([line]) > own for line in others)
 
 

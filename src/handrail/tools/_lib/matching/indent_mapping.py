@@ -8,6 +8,7 @@ edit is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
 from handrail.core.names.caller_words import arg_name
@@ -27,6 +28,7 @@ def map_indents(
     file: FileLines, texts: PairLines, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
+    texts, placement = _without_missing(texts, placement)
     texts = _first_restored(file, texts, placement)
     block = diff_lines(*texts)
     agrees = placement.tier < Tier.INDENTATION
@@ -159,6 +161,37 @@ def _indent_like(file: FileLines, old: Sequence[str], placement: Placement) -> l
         text if line is None else leading_blanks(file.texts[line]) + text.lstrip()
         for text, line in zip(old, placement.lines, strict=True)
     ]
+
+
+def _without_missing(texts: PairLines, placement: Placement) -> tuple[PairLines, Placement]:
+    """The pair without the blank lines that the file does not have.
+
+    The new text loses one only where it has it beside the same line: any other is new.
+    """
+    missing = [at for at, line in enumerate(placement.lines) if line is None]
+    if not missing or not any(line.strip() for line in texts.old):
+        return texts, placement
+    new = list(texts.new)
+    for at in missing:
+        beside = _beside(texts.old, at)
+        same = (one for one, line in enumerate(new) if not line.strip())
+        gone = next((one for one in same if _touches(beside, _beside(new, one))), None)
+        if gone is not None:
+            del new[gone]
+    old = [line for at, line in enumerate(texts.old) if at not in missing]
+    lines = tuple([line for line in placement.lines if line is not None])
+    return PairLines(old, new), replace(placement, lines=lines)
+
+
+def _beside(lines: Sequence[str], at: int) -> tuple[str, str]:
+    """The nearest lines above and below that are not blank; empty where there is none."""
+    above = (line.strip() for line in reversed(lines[:at]) if line.strip())
+    below = (line.strip() for line in lines[at + 1 :] if line.strip())
+    return next(above, ""), next(below, "")
+
+
+def _touches(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    return one[0] == other[0] or one[1] == other[1]
 
 
 def _first_restored(file: FileLines, texts: PairLines, placement: Placement) -> PairLines:

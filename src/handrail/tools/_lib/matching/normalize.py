@@ -81,7 +81,10 @@ def _is_word(char: str) -> bool:
 
 
 _FAMILIES: Final = {"'": SINGLE, '"': DOUBLE, "-": DASHES}
-_DROPPED: Final = dict.fromkeys(map(ord, f"{UNSEEN} \t\r\n\f\v\u00a0"))
+_WIDE: Final = (
+    "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+)
+_DROPPED: Final = dict.fromkeys(map(ord, f"{UNSEEN} \t\r\n\f\v{_WIDE}"))
 
 
 class SpelledPair(NamedTuple):
@@ -91,22 +94,32 @@ class SpelledPair(NamedTuple):
     file: str
 
 
-def respell(new: Sequence[str], known: Iterable[SpelledPair]) -> list[str]:
+def respell(
+    new: Sequence[str], known: Iterable[SpelledPair], given: Sequence[str] | None = None
+) -> list[str]:
     """The new texts, each typographic sign plain that the file has plain in what is known.
 
     A sign counts only if the file has it plain everywhere and the call nowhere: a call that
-    uses both means something by it.
+    uses both means something by it. `given` are the new texts as the call has them, where `new`
+    has parts of the file already.
     """
     if all(text.isascii() for text in new):
         return list(new)
-    pairs = [pair for one in known for pair in _pairs(one)]
+    same = list(known)
+    pairs = [pair for one in same for pair in _pairs(one)]
     plain = {
         ord(sign): own
         for own, signs in _FAMILIES.items()
-        if not any(own in text for text in new) and _is_clear(pairs, own, signs)
+        if not any(own in text for text in given or new) and _is_clear(pairs, own, signs)
         for sign in signs
     }
+    if _has_wide(one.call for one in same) and not _has_wide(one.file for one in same):
+        plain |= dict.fromkeys(map(ord, _WIDE), " ")
     return [text.translate(plain) for text in new] if plain else list(new)
+
+
+def _has_wide(texts: Iterable[str]) -> bool:
+    return any(blank in text for text in texts for blank in _WIDE)
 
 
 def _is_clear(pairs: Sequence[tuple[str, str]], own: str, signs: str) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
+from handrail.core.names.caller_words import arg_name
+from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.ellipsis import is_elision
 from handrail.tools._lib.matching.lines import LineOp, diff_lines
 
@@ -59,6 +61,16 @@ def find_omission(old: str, new: str, path: str) -> str | None:
                     return line.strip()
                 break
     return None
+
+
+def left_out_problem(dots: str, where: str) -> ProblemRaised:
+    """The problem of dots that would delete the lines they stand for, which `where` has."""
+    return ProblemRaised(
+        "invalid_arguments",
+        f"{arg_name('new_string')} has {dots!r} where {where} has lines, which would be deleted",
+        hint="write out the lines that stay, or leave them out of both texts",
+        field="new_string",
+    )
 
 
 def _is_omission(line: str) -> bool:

@@ -18,6 +18,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.exact import Match, encode_replacement
 from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.omission import find_omission, left_out_problem
 
 _GROUP: Final = re.compile(r"\\g<(\w+)>")
 _MAX_MEM: Final = 64 << 20
@@ -47,6 +48,7 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
     text = _ShownMatch(FileLines(file, path))
     _check_steps(compiled.programsize * len(text.text), path)
     splices: list[Splice] = []
+    dotted = "..." in new or "…" in new
     for found in compiled.finditer(text.text):
         start, end = found.span()
         if len(splices) == _MOST_MATCHES:
@@ -59,6 +61,8 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
         if start < end:
             match = text.match(start, end)
             put = _GROUP.sub(lambda one: found.group(names[one[1]]) or "", new)  # noqa: B023 - used at once
+            if dotted and (dots := find_omission(found.group(0), put, path)) is not None:
+                raise left_out_problem(dots, "the text that the pattern matches")
             splices.append(
                 Splice(match.start, match.end, encode_replacement(file, match, found.group(0), put))
             )

@@ -111,11 +111,15 @@ def merge_line(old: ReplacedLine, new: str, matcher: SequenceMatcher[str]) -> st
     before, after = _TOKEN.findall(old.call), _TOKEN.findall(new)
     starts = list(accumulate([len(token) for token in before], initial=0))
     made: list[str] = []
+    replaced = False
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         if tag != "equal":
             made += after[b0:b1]
+            replaced = tag == "replace"
             continue
-        start = places[starts[a0]].after if before[a0].isspace() else places[starts[a0]].at
+        # A blank that only the file has behind replaced text stays, as the one before it does.
+        spaced = before[a0].isspace() or (replaced and not _blank_ends(before, after, a0, b0))
+        start = places[starts[a0]].after if spaced else places[starts[a0]].at
         end = places[starts[a1]]
         # A blank that only the file has belongs to the place, unless the call puts one there.
         keeps = before[a1 - 1].isspace() or not (_blank(before, a1) or _blank(after, b1))
@@ -156,6 +160,10 @@ def _places(old: ReplacedLine) -> list[_Position] | None:
         positions += [_Position(ends[count], begins[count])] * len(sign)
         count += len(key)
     return positions
+
+
+def _blank_ends(before: Sequence[str], after: Sequence[str], a0: int, b0: int) -> bool:
+    return before[a0 - 1].isspace() or after[b0 - 1].isspace()
 
 
 def _blank(tokens: Sequence[str], at: int) -> bool:
@@ -214,8 +222,9 @@ def _respelled(
     known = [
         SpelledPair(one.op.text, file.texts[one.line]) for one in located if one.line is not None
     ]
-    pairs = list(zip(located, texts, strict=True))
-    fresh = iter(respell([text for one, text in pairs if one.op.kind == "insert"], known))
+    pairs = [pair for pair in zip(located, texts, strict=True) if pair[0].op.kind == "insert"]
+    given = [one.op.text for one, _ in pairs]
+    fresh = iter(respell([text for _, text in pairs], known, given))
     return [
         LocatedLine(LineOp("insert", next(fresh)), None) if one.op.kind == "insert" else one
         for one in located

@@ -1,0 +1,46 @@
+"""Removing packages without which the machine does not work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from handrail.core.commands import Reason
+from handrail.shell.blocklist import messages
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
+from handrail.shell.expand import plain_text
+from handrail.shell.tables.word_list import word_set
+
+_PACKAGE_TOOLS: Final = word_set("""
+    apt apt-get aptitude dpkg dnf microdnf yum rpm pacman yay paru apk zypper emerge snap xbps-remove
+    pkg pkg_delete opkg
+""")
+_REMOVING: Final = re.compile(
+    r"remove|purge|autoremove|erase|del|delete|-r|-P|--purge|--remove|-e|-R\w*|rm|--unmerge|-C|--delete"
+)
+_ESSENTIAL: Final = word_set("""
+    libc6 glibc bash dash coreutils dpkg apt systemd init util-linux libc-bin base-files login passwd musl
+    busybox linux kernel rpm base filesystem pam libpam-modules sudo openssh-server openssh snapd core
+    python3 python3-minimal perl-base grub-pc grub2 network-manager
+""")
+
+
+def find_removed_packages(call: ProgramCall, _: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse packages that a package manager removes."""
+    fields = [plain_text(field) for field in call.arguments]
+    if call.name not in _PACKAGE_TOOLS or not any(map(_REMOVING.fullmatch, fields)):
+        return
+    # `sys-libs/glibc` of Gentoo, `libc6:amd64` of Debian, `core20` of Ubuntu.
+    patterns = {re.sub(r".*/|[:=].*|\d+$", "", field) for field in fields} | set(fields)
+    exact = sorted(_ESSENTIAL & patterns)
+    globs = sorted(one for one in patterns if "*" in one and _matches_essential(one))
+    for name in (*exact, *globs):
+        yield call.reason(messages.REMOVES_PACKAGE.format(name=name), messages.ASK_THE_USER)
+    if call.invocation.extra_arguments and "--nodeps" in fields:
+        yield call.reason(messages.REMOVES_PACKAGE.format(name="*"), messages.ASK_THE_USER)
+
+
+def _matches_essential(pattern: str) -> bool:
+    return pattern == ".*" or any(fnmatchcase(one, pattern) for one in _ESSENTIAL)

@@ -1,0 +1,123 @@
+"""Deleting clusters, databases, repositories and whatever else other machines hold.
+
+A pattern says which deletions are refused. The names of what is deleted, and nothing else in the
+command, decide whether it is a trial or in production.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from typing import Final, NamedTuple
+
+from handrail.core.commands import Reason
+from handrail.shell.blocklist.deletes import wrapping_invocations
+from handrail.shell.blocklist.passed_texts import input_texts
+from handrail.shell.blocklist.program_calls import ExpandedCommand, ProgramCall
+from handrail.shell.expand import UNKNOWN, plain_text
+from handrail.shell.tables import remote_loss
+from handrail.shell.tables.refused_uses import CLOUD
+
+_DOMAIN: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d+)?", re.IGNORECASE)
+# `deleteSite`, as some services call it.
+_CAMEL_CASE: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# The patterns look at so many arguments: their time grows with the square of the number.
+_MOST_WORDS: Final = 200
+
+
+def find_remote_losses(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse what a program deletes on other machines."""
+    if call.name not in remote_loss.PROGRAMS:
+        return
+    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    if call.invocation.extra_arguments:
+        words += [remote_loss.FOUND, remote_loss.LISTED]
+    names = _ResourceNames.among(words, frozenset())
+    in_use = names.in_use or _sets_production(call, command)
+    refused = [] if names.are_trials and not in_use else remote_loss.LOSSES.get(call.name, ())
+    further = remote_loss.LOSSES_IN_USE.get(call.name, ()) if in_use else ()
+    joined = " ".join((call.name, *words))
+    spellings = {joined, _CAMEL_CASE.sub("-", joined)}
+    patterns = (*refused, *further)
+    if any(re.fullmatch(one, text, re.IGNORECASE) for one in patterns for text in spellings):
+        yield call.reason(*CLOUD)
+    elif call.name in remote_loss.SQL_CLIENTS:
+        yield from _find_dropped(call, command)
+
+
+def _told(field: str) -> str:
+    if UNKNOWN not in field:
+        return plain_text(field)
+    # `git push origin :NAME` deletes what is named.
+    return f":{remote_loss.FOUND}" if field.startswith(":") else remote_loss.FOUND
+
+
+def _sets_production(call: ProgramCall, command: ExpandedCommand) -> bool:
+    """`RAILS_ENV=production`, and a place that a variable names: `$PROD_URL`."""
+    invocation = call.invocation
+    around = wrapping_invocations(invocation, command.flat.invocations)
+    assigned = [one for each in (invocation, *around) for one in each.assignments]
+    given = [f"{one.name}={one.value.source}" for one in assigned if one.value]
+    places = [one.source for one in invocation.words[1:] if one.source.lstrip('"')[:1] == "$"]
+    return any(map(remote_loss.IN_USE.search, (*given, *places)))
+
+
+class _ResourceNames(NamedTuple):
+    """What a command names: the things it deletes, and where they are."""
+
+    things: Sequence[str]
+    places: Sequence[str]
+
+    @classmethod
+    def among(cls, words: Sequence[str], valued: Set[str]) -> _ResourceNames:
+        """The names among the words; `valued` are further options with a value that is no name."""
+        things: list[str] = []
+        places: list[str] = []
+        before = ""
+        for word in words:
+            option, equals, value = word.partition("=")
+            if word.startswith("-"):
+                if equals and remote_loss.NAMING.fullmatch(option):
+                    places.append(value)
+                before = "" if equals else word
+                continue
+            if remote_loss.NAMING.fullmatch(before) and before not in valued:
+                places.append(word)
+            elif not before or (before not in valued and remote_loss.FLAGS.fullmatch(before)):
+                # What stands before the verb says which kind of thing it is.
+                things = [] if remote_loss.VERB.fullmatch(word) else [*things, word]
+            before = ""
+        return cls([one for one in things if not remote_loss.KIND.fullmatch(one)], places)
+
+    @property
+    def are_trials(self) -> bool:
+        """Whether everything that is deleted is a trial, or is part of one."""
+        trials = [bool(remote_loss.TRIAL.search(one)) for one in self.things]
+        return (bool(trials) and all(trials)) or any(map(remote_loss.TRIAL.search, self.places))
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a name says that it is in production."""
+        return any(map(remote_loss.IN_USE.search, (*self.things, *self.places)))
+
+
+def _find_dropped(call: ProgramCall, command: ExpandedCommand) -> Iterator[Reason]:
+    """Reasons to refuse what a database client is told to drop."""
+    words = [_told(one) for one in call.arguments[:_MOST_WORDS]]
+    names = _ResourceNames.among([one for one in words if " " not in one], remote_loss.SQL_VALUES)
+    in_use = names.in_use or _sets_production(call, command)
+    # Others use a database on a machine with a domain, unless its name says otherwise.
+    in_use = in_use or (not names.are_trials and any(map(_DOMAIN.fullmatch, names.places)))
+    for text in (*words, *input_texts(call.invocation, command)):
+        statements = remote_loss.SQL_DATA.sub("''", text)
+        dropped = [match[1] for match in remote_loss.DROPS.finditer(statements)]
+        if names.are_trials and not in_use:
+            dropped = [one for one in dropped if remote_loss.IN_USE.search(one)]
+        lost = [one for one in dropped if in_use or not remote_loss.TRIAL.search(one)]
+        if lost or (remote_loss.EMPTIES.search(statements) and _is_production(in_use, statements)):
+            yield call.reason(*CLOUD)
+            return
+
+
+def _is_production(in_use: bool, statements: str) -> bool:
+    return in_use or remote_loss.IN_USE.search(statements) is not None
