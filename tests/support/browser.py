@@ -125,6 +125,8 @@ class TestBrowser:
         The button of the mouse is held down until the expression `hold_until` is true.
         """
         find = f"""(() => {{
+              // Nobody clicks a page without its styles: what they move would not be hit.
+              if (document.readyState !== "complete") return null;
               const all = [...document.querySelectorAll("button, a, label")];
               const one = all.find((node) => node.innerText.trim() === {json.dumps(label)});
               // Questions that have just appeared take no clicks.

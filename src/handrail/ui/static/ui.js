@@ -5,8 +5,6 @@ const REFRESH_MS = 150;
 const POLL_MS = 1000;
 let refreshing = false;
 let waiting = false;
-// Whether a button of the mouse or a finger is down: a click on a node that is replaced meanwhile is lost.
-let pressed = false;
 let followed;
 let events = null;
 const GUARD_MS = 500;
@@ -75,6 +73,12 @@ function showLive(text) {
   live.hidden = !text;
 }
 
+// Whether a button of the mouse or a finger is down: a click on a node that is replaced meanwhile is lost.
+// The browser knows it also of a press that began before this script was loaded.
+function isPressed() {
+  return document.querySelector(":active") !== null;
+}
+
 async function refresh() {
   if (refreshing) {
     waiting = true;
@@ -86,7 +90,7 @@ async function refresh() {
     address.searchParams.delete("notice");
     const answer = await fetch(address, { redirect: "error" });
     const text = await answer.text();
-    if (pressed) waiting = true;
+    if (isPressed()) waiting = true;
     else if (answer.ok) replaceContent(text);
   } catch {
     // The server has ended or restarts; the event stream tries again.
@@ -154,12 +158,8 @@ document.addEventListener("click", (event) => {
     event.stopPropagation();
   }
 }, true);
-document.addEventListener("pointerdown", () => { pressed = true; }, true);
-// After its click, which follows at once.
-document.addEventListener("pointerup", () => setTimeout(() => { pressed = false; }), true);
-for (const kind of ["pointercancel", "dragend", "contextmenu", "blur"]) {
-  window.addEventListener(kind, () => { pressed = false; }, true);
-}
+// Safari knows :active on a touch screen only where something listens to touches.
+document.addEventListener("touchstart", () => {}, { passive: true });
 
 // Browsers allow few connections to one host: a page that is not seen has none.
 document.addEventListener("visibilitychange", () => {
