@@ -1,5 +1,6 @@
 """What Landlock has no rule for is performed for a command by the service that supervises it."""
 
+import errno
 import json
 import os
 import stat
@@ -15,6 +16,7 @@ pytestmark = [pytest.mark.needs_landlock, pytest.mark.finding("F32")]
 
 RACES = 1_000
 TORTURE_RACES = 20_000
+RACE_TRIES = 5
 
 # Each call changes a file of the workspace, by all numbers that the machine has.
 INSIDE = """
@@ -322,11 +324,12 @@ def rewrite():
             ctypes.memmove(text, name + bytes(1), len(name) + 1)
             os.dup2(source, handle)
 thread = threading.Thread(target=rewrite, daemon=True); thread.start()
-made = [0, 0]
+made = {}
 by_handle = f"/proc/self/fd/{handle}".encode()
 for round in range(rounds // 4):
     for path in (b"link", b"folder/target", text, by_handle):
-        made[LIBC.chmod(path, 0o601 + round % 7) < 0] += 1
+        error = ctypes.get_errno() if LIBC.chmod(path, 0o601 + round % 7) else 0
+        made[error] = made.get(error, 0) + 1
 over.set(); thread.join()
 for child in children:
     os.kill(child, 9); os.waitpid(child, 0)
@@ -335,6 +338,7 @@ print(json.dumps(made))
 
 
 def race(uid, rounds):
+    """How often each error, 0 for none, answered a changed name; nothing outside has changed."""
     with folder_of(uid) as top:
         outside = top / "outside"
         outside.mkdir()
@@ -345,6 +349,9 @@ def race(uid, rounds):
         before = attributes(outside / "target")
         made = json.loads(run(uid, RACE, str(outside), str(rounds), top=top))
         assert attributes(outside / "target") == before
+    assert sum(made.values()) == rounds
+    # Anything else is the answer of a service that has ended.
+    assert made.keys() <= {str(one) for one in (0, errno.EPERM, errno.ENOENT)}, made
     return made
 
 
@@ -355,18 +362,19 @@ def attributes(path):
 
 @pytest.mark.parametrize("uid", USERS)
 def test_a_name_that_changes_meanwhile_leads_nowhere_else(uid):
-    succeeded, refused = race(uid, RACES)
-
-    assert succeeded + refused == RACES
-    # Both happened, or nothing was raced.
-    assert succeeded > RACES // 20
-    assert refused > RACES // 20
+    # Both must have happened, or nothing was raced: a busy machine may run one side alone for a while.
+    raced = []
+    while len(raced) < RACE_TRIES:
+        raced.append(race(uid, RACES))
+        if RACES // 20 < raced[-1].get("0", 0) < RACES - RACES // 20:
+            return
+    pytest.fail(f"names did not change during the calls: {raced}")
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("uid", USERS)
 def test_twenty_thousand_raced_changes_stay_inside(uid):
-    assert sum(race(uid, TORTURE_RACES)) == TORTURE_RACES
+    assert race(uid, TORTURE_RACES)
 
 
 def run(uid, script, *arguments, top=None):

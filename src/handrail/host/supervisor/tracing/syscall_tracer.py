@@ -208,7 +208,7 @@ class SyscallService:
                 return
             buffer[:] = empty
             try:
-                fcntl.ioctl(self._handle, _RECEIVE, buffer)
+                _ioctl(self._handle, _RECEIVE, buffer)
             except FileNotFoundError:
                 # The process was killed meanwhile.
                 continue
@@ -233,7 +233,7 @@ class SyscallService:
     def _waits(self, number: int) -> Callable[[], bool]:
         def waits() -> bool:
             try:
-                fcntl.ioctl(self._handle, _STILL_WAITS, struct.pack("=Q", number))
+                _ioctl(self._handle, _STILL_WAITS, struct.pack("=Q", number))
             except FileNotFoundError:
                 return False
             return True
@@ -242,9 +242,9 @@ class SyscallService:
 
     def _reply(self, number: int, answer: CallAnswer | None) -> None:
         if answer is None:
-            fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, 0, _GO_ON))
+            _ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, 0, _GO_ON))
         elif answer.handle < 0:
-            fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -answer.error, 0))
+            _ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -answer.error, 0))
         else:
             self._pass_handle(number, answer)
 
@@ -252,14 +252,22 @@ class SyscallService:
         flags = os.O_CLOEXEC if answer.close_on_exec else 0
         added = _ADDED.pack(number, _AND_ANSWER, answer.handle, 0, flags)
         try:
-            fcntl.ioctl(self._handle, _ADD_HANDLE, added)
+            _ioctl(self._handle, _ADD_HANDLE, added)
         except FileNotFoundError:
             raise
         except OSError as error:
             code = error.errno or errno.EMFILE
-            fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -code, 0))
+            _ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, -code, 0))
         finally:
             os.close(answer.handle)
+
+
+def _ioctl(handle: int, request: int, data: bytes | bytearray) -> None:
+    """Make a request to the listener; `fcntl.ioctl` does not repeat one that a signal interrupted."""
+    while True:
+        with suppress(InterruptedError):
+            fcntl.ioctl(handle, request, data)
+            return
 
 
 def _can_trace_writes(recipe: Recipe) -> bool:
