@@ -18,7 +18,7 @@ class UndoRequest(NamedTuple):
 
     `target` depends on the scope. "call": the id of a call. "turn": a number, `session:number`, or the
     id of a call in the turn. "path": a path. "since": `start`, `all`, a time, or the id of a call. For
-    calls and turns, `last` is the newest one that is not undone. `force` overwrites later changes that
+    calls and turns, `last` is the newest one that is not undone, `SESSION>last` that of a session. `force` overwrites later changes that
     others made.
     """
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from handrail.core.call import call_owner, is_owned
 from handrail.core.names.caches import is_cache
@@ -72,6 +72,22 @@ class Selection:
     run: str | None = None
 
 
+class Newest(NamedTuple):
+    """The newest call or turn that is not undone, of one session if `session` is given."""
+
+    session: str | None
+
+    @classmethod
+    def parse(cls, target: str) -> Newest | None:
+        """Read `last` or `SESSION>last`; None if the target names something else."""
+        session, _, name = target.rpartition(">")
+        return cls(session or None) if name == "last" else None
+
+    def includes(self, trace: Trace) -> bool:
+        """Whether a call may be the newest one."""
+        return self.session is None or _is_in_session(trace, self.session)
+
+
 class UndoSelector:
     """Selects what is undone."""
 
@@ -79,14 +95,14 @@ class UndoSelector:
         self._lookup = lookup
         self._now_ns = now_ns
 
-    async def newest_calls(self) -> AsyncIterator[Selection]:
+    async def newest_calls(self, newest: Newest) -> AsyncIterator[Selection]:
         """Yield one selection for each call, newest first, with notes about calls that were left out. A
         call that changed only files in caches comes after all others.
         """
         notes: list[str] = []
         in_caches: Selection | None = None
         async for seen in self._lookup.scan():
-            if not self._lookup.implied(seen.trace):
+            if not self._lookup.implied(seen.trace) or not newest.includes(seen.trace):
                 continue
             if seen.sure:
                 what = call_label(seen.trace)
@@ -111,13 +127,13 @@ class UndoSelector:
             raise _nothing_left(trace)
         return chosen
 
-    async def newest_turns(self) -> AsyncIterator[Selection]:
+    async def newest_turns(self, newest: Newest) -> AsyncIterator[Selection]:
         """Yield one selection for each turn, newest first."""
         met: set[tuple[str, str, int]] = set()
         notes: list[str] = []
-        while (newest := await self._newest(met)) is not None:
-            met.add(turn_key(newest))
-            chosen = await self._turn_of(newest)
+        while (trace := await self._newest(newest, met)) is not None:
+            met.add(turn_key(trace))
+            chosen = await self._turn_of(trace)
             notes += chosen.notes
             if chosen.steps:
                 chosen.notes = list(notes)
@@ -213,13 +229,13 @@ class UndoSelector:
             chosen.what += f" of session {trace.session}"
         return chosen
 
-    async def _newest(self, met: set[tuple[str, str, int]]) -> Trace | None:
+    async def _newest(self, newest: Newest, met: set[tuple[str, str, int]]) -> Trace | None:
         async for seen in self._lookup.scan():
             trace = seen.trace
             changed = bool(seen.sure) or why_not_undoable(trace) is not None
             if not changed or is_job(trace) or turn_key(trace) in met:
                 continue
-            if self._lookup.implied(trace):
+            if self._lookup.implied(trace) and newest.includes(trace):
                 return trace
         return None
 

@@ -32,7 +32,7 @@ from handrail.history.undo.recorded_changes import (
 from handrail.history.undo.recorded_contents import RecordedImages
 from handrail.history.undo.redo_selection import RedoSelector
 from handrail.history.undo.run import UndoGoal, UndoRun, UndoSurvey
-from handrail.history.undo.selection import Selection, UndoSelector
+from handrail.history.undo.selection import Newest, Selection, UndoSelector
 from handrail.history.workspace_match import workspace_folders
 
 _RUNS_HELD: Final = 4
@@ -59,7 +59,7 @@ class LocalUndo:
         if (begun := self._runs.get(turn.continues or "")) is not None:
             return await self._next(begun, turn)
         lookup = await self._lookup(asker)
-        if wanted.scope == "call" and wanted.target != "last":
+        if wanted.scope == "call" and Newest.parse(wanted.target) is None:
             named = await lookup.call(wanted.target)
             if is_undo(named) and not is_redo(named):
                 # The undo of an undo is a redo.
@@ -123,11 +123,12 @@ class LocalUndo:
     def _candidates(self, lookup: CallLookup, wanted: UndoRequest) -> AsyncIterator[Selection]:
         chooser = UndoSelector(lookup, self.clock.now_ns())
         target = wanted.target
+        newest = Newest.parse(target)
         match wanted.scope:
             case "call":
-                return chooser.newest_calls() if target == "last" else _one(chooser.call(target))
+                return chooser.newest_calls(newest) if newest else _one(chooser.call(target))
             case "turn":
-                return chooser.newest_turns() if target == "last" else _one(chooser.turn(target))
+                return chooser.newest_turns(newest) if newest else _one(chooser.turn(target))
             case "path":
                 return chooser.file(path_spellings(target, self.files))
             case "since":
@@ -192,7 +193,7 @@ def _not_kept(missing: Sequence[FileChange]) -> ProblemRaised:
 def _nothing_to_undo(
     wanted: UndoRequest, passed: Sequence[str], dropped: Sequence[str]
 ) -> ProblemRaised:
-    if passed and wanted.target != "last":
+    if passed and Newest.parse(wanted.target) is None:
         return ProblemRaised("already_applied", "; ".join(passed))
     what = "nothing is on record" if dropped else "nothing has been changed"
     said = [f"{what} that could be undone", *passed, *dropped]

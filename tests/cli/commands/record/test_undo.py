@@ -35,6 +35,28 @@ def test_a_turn_is_undone_by_its_number_and_ambiguity_is_refused(handrail, works
     assert not (workspace / "b.txt").exists()
 
 
+@pytest.fixture
+def interleaved(handrail):
+    """Changes of two sessions in turns, the last one in the session `b`."""
+    for session, name in (("a", "a1"), ("b", "b1"), ("a", "a2"), ("b", "b2")):
+        write = ("call", "--id", name, "write_file", f"path={name}.txt", "content=x")
+        handrail("--mode", "accept-edits", "--session", session, *write)
+
+
+@pytest.mark.usefixtures("interleaved")
+@pytest.mark.parametrize("selection", [(), ("--turn", "last")])
+def test_the_newest_change_of_a_session_is_undone_whatever_others_did_later(handrail, selection):
+    undone = [
+        handrail("--session", "a", "undo", *selection, "--json").json["data"]["undid"]
+        for _ in range(2)
+    ]
+    nothing = handrail("--session", "a", "undo", *selection)
+
+    assert undone == [["a2"], ["a1"]]
+    assert nothing.code == 1
+    assert nothing.err.startswith("not_found: ")
+
+
 @pytest.mark.usefixtures("edited")
 def test_a_call_is_undone_by_its_id_alone(handrail, workspace):
     undone = handrail("undo", "o")

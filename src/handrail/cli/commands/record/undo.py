@@ -18,7 +18,7 @@ _EPILOG: Final = """\
 TURN  last, session:number as in `handrail log`, or the id of a call
 WHEN  start (of the last session with changes), all, 14:30,
       2026-03-01T14:30, 20m (ago), or the id of a call;
-      with --session only changes of that session"""
+      with --session, undo selects changes of that session only"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -95,25 +95,39 @@ async def _undo(options: Namespace) -> ToolResult:
     from handrail.cli.workspace import check_session, find_workspace, open_record, open_session
 
     place = find_workspace(options)
-    # The newest change of any session would be undone.
     if options.session is not None and not place.recorded:
         raise messages.NO_SUCH_SESSION.error(session=options.session, field="session")
     if options.session is not None:
         with open_record(place) as db:
             check_session(db, options.session)
-    turn = options.turn
-    if options.session and turn is not None and turn.isdecimal():
-        turn = f"{options.session}:{turn}"
-    named = {"turn": turn, "path": options.path, "force": options.force}
+    named = {"turn": _turn(options), "path": options.path, "force": options.force}
     line = ProgressLine("redo" if options.redo else "undo")
     async with open_session(options) as rt:
         try:
             if options.redo:
                 return await rt.redo(options.call, on_event=line.on_event, **named)
             named |= {"since": _since(options), "agent": options.agent}
-            return await rt.undo(options.call, on_event=line.on_event, **named)
+            return await rt.undo(_call(options), on_event=line.on_event, **named)
         finally:
             line.clear()
+
+
+def _call(options: Namespace) -> str | None:
+    """The call to undo: the last one of --session where nothing else is selected."""
+    others = (options.call, options.turn, options.path, options.since, options.agent)
+    if options.session is None or any(one is not None for one in others):
+        return options.call if options.call is None else str(options.call)
+    return f"{options.session}>last"
+
+
+def _turn(options: Namespace) -> str | None:
+    """The turn of --turn, in the session of --session if there is one."""
+    turn = None if options.turn is None else str(options.turn)
+    if turn is None or options.session is None:
+        return turn
+    if turn == "last" and not options.redo:
+        return f"{options.session}>last"
+    return f"{options.session}:{turn}" if turn.isdecimal() else turn
 
 
 def _since(options: Namespace) -> str | None:
