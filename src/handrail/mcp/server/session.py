@@ -38,7 +38,7 @@ MAX_CALLS: Final = 1000
 _MAX_PARKED: Final = 256
 _CLOSE_TIMEOUT_S: Final = 60.0
 # Faster than a model answers a result: such calls were sent at the same time.
-_MODEL_S: Final = 0.2
+_MODEL_S: Final = 0.5
 
 
 class ClientSession:
