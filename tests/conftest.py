@@ -2,6 +2,7 @@
 is skipped in CI.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -127,10 +128,18 @@ def anyio_backend():
     return "asyncio"
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory):
+    """New directories, numbered without a look at those that exist: there is one for each test."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory, monkeypatch):
+def own_home(homes, monkeypatch):
     """No test sees or changes the state and configuration of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir(0o700)
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     return home
