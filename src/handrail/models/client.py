@@ -1,4 +1,4 @@
-"""A model behind a wire format: sends requests, retries them, reads their streams."""
+"""A model behind a wire format: sends requests, retries them and reads their streams."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from handrail.models.wires.requests import WireFormat, WireOptions
 
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _BYTES_PER_TOKEN: Final = 4
-# How long a stream that has said how it ends may take to end.
+# How long a stream may stay open after its finish reason.
 _AFTER_FINISH_S: Final = 5.0
-# Stands for a secret in a message; how much of the beginning of a short one is the secret.
+# Replaces a secret in a message; the shortest prefix of a secret that is hidden.
 _HIDDEN: Final = "[key]"
 _MIN_START: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go. `read_key` gives the key that belongs to this origin, None for none."""
+    """Where requests go. `read_key` returns the key for this origin, or None."""
 
     base_url: str
     read_key: Callable[[], Awaitable[str | None]]
@@ -45,7 +45,7 @@ class Endpoint:
 
 
 class WireModel:
-    """A `Model` that speaks one wire format over a transport."""
+    """A `Model` that uses one wire format over a transport."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class WireModel:
         self.name = name
         self.wire = wire.name
         self.limits = limits or ModelLimits()
-        # A script or a recording answers, not a model.
+        # Whether a script or a recording answers instead of a model.
         self.scripted = False
         self._format = wire
         self._options = options
@@ -71,14 +71,16 @@ class WireModel:
         self._detect = detect
 
     async def prepare(self) -> None:
-        """Ask the server for the limits that the settings do not give. The first request does it."""
+        """Ask the server for limits that the settings do not give; otherwise the first request does
+        it.
+        """
         if self._detect is not None:
             self.limits = await self._detect()
             self._detect = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The events of one message. The request is sent again after a failure that may pass, as
-        long as no event was handed out.
+        """Yield the events of one message. After a transient failure the request is sent again,
+        unless an event was already yielded.
         """
         await self.prepare()
         if request.max_output_tokens is None:
@@ -107,7 +109,7 @@ class WireModel:
             await self._retries.sleep(retry.wait_s)
 
     async def aclose(self) -> None:
-        """Close connections. Safe to repeat."""
+        """Close connections. Safe to call twice."""
         await self._transport.aclose()
 
     async def _attempt(self, body: bytes) -> AsyncGenerator[ModelEvent, None]:
@@ -118,7 +120,7 @@ class WireModel:
                 async for event in events:
                     yield event
         except ModelFailed as failed:
-            # No traceback of the transport, which may hold the request with its key.
+            # Without the traceback of the transport, which may contain the request with its key.
             raise scrub_failure(failed, secrets) from None
 
     async def _exchange(self, body: bytes, key: str | None) -> AsyncGenerator[ModelEvent, None]:
@@ -165,34 +167,34 @@ class _MessageStream:
         self._request_bytes = request_bytes
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
-        """The events of the message; raises `ModelFailed` with what is complete."""
-        held: list[ModelEvent] = []
+        """Yield the events of the message; raises `ModelFailed` with the complete part."""
+        pending: list[ModelEvent] = []
         begun = False
         try:
             async with aclosing(self._read()) as batches:
                 async for batch in batches:
-                    # A usage alone is held back: it is nothing that forbids another attempt. The
-                    # last one counts for all before it.
-                    begun = begun or any(not isinstance(one, UsageReported) for one in batch)
-                    held += batch
+                    # Usage alone is delayed: it does not forbid a retry. The last one replaces the
+                    # earlier ones.
+                    begun = begun or any(not isinstance(event, UsageReported) for event in batch)
+                    pending += batch
                     if not begun:
-                        del held[:-1]
+                        del pending[:-1]
                         continue
-                    for event in held:
+                    for event in pending:
                         yield event
-                    held.clear()
-            done = self._reader.end()
+                    pending.clear()
+            finished = self._reader.end()
         except ModelFailed as failed:
             failed.usage = self._usage()
             if begun:
                 failed.partial = self._reader.partial()
             raise
-        for event in held:
+        for event in pending:
             yield event
         usage = self._usage()
         if usage != self._reader.usage:
             yield usage
-        yield done
+        yield finished
 
     async def _read(self) -> AsyncGenerator[Sequence[ModelEvent], None]:
         sse, loop = SseReader(), asyncio.get_running_loop()
@@ -209,14 +211,14 @@ class _MessageStream:
 
     @property
     def _patience_s(self) -> float:
-        ended = self._reader.ending is not None
-        return min(self._idle_s, _AFTER_FINISH_S) if ended else self._idle_s
+        has_ending = self._reader.ending is not None
+        return min(self._idle_s, _AFTER_FINISH_S) if has_ending else self._idle_s
 
     async def _next_chunk(
         self, chunks: AsyncGenerator[bytes, None], deadline: float
     ) -> bytes | None:
-        """The next bytes, None at the end. A message that has said how it ends is complete, however
-        its connection ends.
+        """Return the next bytes, None at the end. A message with a finish reason is complete,
+        however the connection ends.
         """
         try:
             async with asyncio.timeout_at(deadline):
@@ -231,21 +233,21 @@ class _MessageStream:
         raise failed
 
     def _usage(self) -> UsageReported:
-        """The usage that was reported, with estimates for counts that are missing."""
-        given = self._reader.usage or UsageReported(0, 0)
-        estimate = given
-        if given.input <= 0:
+        """Return the reported usage, with estimates for missing counts."""
+        reported = self._reader.usage or UsageReported(0, 0)
+        estimate = reported
+        if reported.input <= 0:
             estimate = replace(estimate, input=max(self._request_bytes // _BYTES_PER_TOKEN, 1))
-        if given.output <= 0 and self._reader.pieces:
+        if reported.output <= 0 and self._reader.pieces:
             estimate = replace(estimate, output=max(self._reader.size // _BYTES_PER_TOKEN, 1))
-        return given if estimate == given else replace(estimate, estimated=True)
+        return reported if estimate == reported else replace(estimate, estimated=True)
 
 
 def read_event(reader: StreamReader, event: ServerEvent) -> Sequence[ModelEvent]:
-    """The events that one server-sent event means."""
+    """Return the model events of one server-sent event."""
     data = event.data.strip()
     if not data or data == "[DONE]":
-        # An event without data keeps a connection alive.
+        # An event without data only keeps the connection alive.
         reader.stopped = reader.stopped or bool(data)
         return ()
     try:
@@ -263,7 +265,7 @@ async def _closable(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]
 
 
 async def _read_failure(reply: HttpReply, idle_s: float) -> ModelFailed:
-    """The failure that an answer which is no stream means."""
+    """Return the failure of a response that is not a stream."""
     data = bytearray()
     try:
         async with asyncio.timeout(idle_s):
@@ -307,7 +309,7 @@ def _idle(limit_s: float) -> ModelFailed:
 
 
 def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
-    """The failure without these secrets in its message."""
+    """Return the failure without these secrets in its message."""
     message = failed.message
     for secret in secrets:
         for shown in (secret, repr(secret)[1:-1]) if len(secret) >= 4 else ():
@@ -327,15 +329,15 @@ def scrub_failure(failed: ModelFailed, secrets: Sequence[str]) -> ModelFailed:
 
 
 def _hide(message: str, secret: str) -> str:
-    """The message without a secret, nor its first half or more: a long message is cut, maybe in the
-    middle of the secret.
+    """Return the message without a secret and without its first half or more: a long message may be
+    cut in the middle of the secret.
     """
     start = secret[: max(len(secret) // 2, _MIN_START)]
     at = message.find(start)
     while at >= 0:
         end = at + len(start)
-        for one, other in zip(message[end:], secret[len(start) :], strict=False):
-            if one != other:
+        for actual, expected in zip(message[end:], secret[len(start) :], strict=False):
+            if actual != expected:
                 break
             end += 1
         message = f"{message[:at]}{_HIDDEN}{message[end:]}"

@@ -1,4 +1,4 @@
-"""Finds out how much context a model has: from the setting, or by asking its server."""
+"""Finds the context size of a model: from the setting, or by asking its server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handrail.models.wires.formats import FORMATS
 _ASK_S: Final = 3.0
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _MIN_OLLAMA: Final = 16_384
-# What Ollama uses where neither the model nor the server says otherwise.
+# The default of Ollama if neither the model nor the server sets another.
 _OLLAMA_DEFAULT: Final = 4096
 _FIELDS: Final = (
     "max_model_len",
@@ -42,24 +42,26 @@ async def detect_limits(
     endpoint: Endpoint,
     transport: Transport,
 ) -> ModelLimits:
-    """The limits with the context size that the server tells; the default stays if it tells none.
-    Raises `ModelFailed` for an Ollama server that would cut off prompts.
+    """Return the limits with the context size that the server reports; the default stays if it
+    reports none. Raises `ModelFailed` for an Ollama server that would truncate prompts.
     """
     if profile.context_tokens is not None or not isinstance(transport, HttpTransport):
         return limits
-    # A key command may take longer than an answer of the server: it may ask the user.
+    # A key command may take longer than the server: it may ask the user.
     inquiry = _Inquiry(profile, await _headers(profile, endpoint), transport)
-    found = await inquiry.ollama_context()
-    if found is not None and found < _MIN_OLLAMA:
-        problem = messages.OLLAMA_CONTEXT.fill(name=named, tokens=found)
+    context = await inquiry.ollama_context()
+    if context is not None and context < _MIN_OLLAMA:
+        problem = messages.OLLAMA_CONTEXT.fill(name=named, tokens=context)
         raise ModelFailed("invalid_request", str(problem))
-    if found is None:
-        found = await inquiry.listed_context()
-    return limits if found is None else replace(limits, context_tokens=found, context_known=True)
+    if context is None:
+        context = await inquiry.listed_context()
+    return (
+        limits if context is None else replace(limits, context_tokens=context, context_known=True)
+    )
 
 
 class _Inquiry:
-    """Questions to the server of a profile. No answer is an answer: None."""
+    """Asks the server of a profile; None for every failed or unknown answer."""
 
     def __init__(
         self, profile: ModelProfile, headers: Mapping[str, str], transport: HttpTransport
@@ -71,8 +73,8 @@ class _Inquiry:
         self._origin = f"{parts.scheme}://{parts.netloc}"
 
     async def ollama_context(self) -> int | None:
-        """The context that an Ollama server gives the model; None if the server is another one."""
-        if self._profile.wire != "openai-chat" or not _is_near(self._origin):
+        """Return the context that an Ollama server gives the model; None for other servers."""
+        if self._profile.wire != "openai-chat" or not _is_local(self._origin):
             return None
         name = self._profile.model
         shown = await self._post(f"{self._origin}/api/show", {"model": name})
@@ -82,9 +84,9 @@ class _Inquiry:
         if set_in_model is not None:
             return int(set_in_model[1])
         running = await self._get(f"{self._origin}/api/ps")
-        for one in _items(running, "models"):
-            loaded = _count(one.get("context_length"))
-            if name in (one.get("name"), one.get("model")) and loaded is not None:
+        for item in _items(running, "models"):
+            loaded = _count(item.get("context_length"))
+            if name in (item.get("name"), item.get("model")) and loaded is not None:
                 return loaded
         info = shown.get("model_info")
         most = [
@@ -92,19 +94,19 @@ class _Inquiry:
             for key, value in (info.items() if isinstance(info, dict) else ())
             if key.endswith(".context_length")
         ]
-        return next((one for one in most if one is not None), _OLLAMA_DEFAULT)
+        return next((item for item in most if item is not None), _OLLAMA_DEFAULT)
 
     async def listed_context(self) -> int | None:
-        """The context in the server's list of models."""
+        """Return the context in the server's list of models."""
         base, name = self._profile.base_url.rstrip("/"), self._profile.model
         if self._profile.wire == "anthropic":
             return _first_count(await self._get(f"{base}/v1/models/{quote(name, safe='')}"))
         if self._profile.wire == "gemini":
             return _first_count(await self._get(f"{base}/models/{quote(name, safe='')}"))
         for url in (f"{base}/models", f"{self._origin}/api/v0/models"):
-            for one in _items(await self._get(url), "data"):
-                if one.get("id") == name and (found := _first_count(one)) is not None:
-                    return found
+            for item in _items(await self._get(url), "data"):
+                if item.get("id") == name and (count := _first_count(item)) is not None:
+                    return count
         return None
 
     async def _get(self, url: str) -> dict[str, Any] | None:
@@ -135,8 +137,8 @@ async def _headers(profile: ModelProfile, endpoint: Endpoint) -> dict[str, str]:
     }
 
 
-def _is_near(origin: str) -> bool:
-    """Whether a server is on this machine or its network, where an Ollama server runs."""
+def _is_local(origin: str) -> bool:
+    """Return whether a server is on this machine or its network, where an Ollama server runs."""
     host, port = urlsplit(origin).hostname or "", urlsplit(origin).port
     try:
         return port == OLLAMA_PORT or ip_address(host).is_private
@@ -164,7 +166,7 @@ def _items(value: dict[str, Any] | None, name: str) -> Iterator[Mapping[str, Any
 
 def _first_count(value: Mapping[str, Any] | None) -> int | None:
     counts = (_count((value or {}).get(name)) for name in _FIELDS)
-    return next((one for one in counts if one is not None), None)
+    return next((count for count in counts if count is not None), None)
 
 
 def _count(value: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""The base of a model of your own, for a service that speaks none of the wire formats."""
+"""The base class of your own model, for a service that uses none of the wire formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from handrail.core.ports.models import (
 
 @dataclass(frozen=True, slots=True)
 class CustomReply:
-    """What a model says: text, calls as (name, arguments), and the tokens it counted, if any."""
+    """A reply of a model: text, calls as (name, arguments), and the tokens it counted, if any."""
 
     text: str = ""
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
@@ -36,7 +36,7 @@ class CustomReply:
 
 
 class CustomModel(ABC):
-    """Implement `reply`; raise `ModelFailed` from it if the service fails."""
+    """A model of your own: implement `reply`, and raise `ModelFailed` in it if the service fails."""
 
     name = "custom"
     wire = "custom"
@@ -44,24 +44,24 @@ class CustomModel(ABC):
 
     @abstractmethod
     async def reply(self, request: ModelRequest) -> CustomReply:
-        """The model's answer to a request."""
+        """Return the model's answer to a request."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The events of the answer."""
-        said = await self.reply(request)
-        blocks: list[Block] = [TextBlock(said.text)] if said.text else []
-        if said.text:
-            yield TextDelta(said.text)
-        for index, (name, arguments) in enumerate(said.calls):
+        """Yield the events of the answer."""
+        reply = await self.reply(request)
+        blocks: list[Block] = [TextBlock(reply.text)] if reply.text else []
+        if reply.text:
+            yield TextDelta(reply.text)
+        for index, (name, arguments) in enumerate(reply.calls):
             call = CallBlock(f"call_{index}", name, json.dumps(arguments, ensure_ascii=False))
             blocks.append(call)
             yield CallOpened(index, call.id, name)
             yield CallClosed(index, call.id, name, call.arguments_json)
-        if said.usage is not None:
-            yield said.usage
-        finish = said.finish or (Finish.CALLS if said.calls else Finish.END)
+        if reply.usage is not None:
+            yield reply.usage
+        finish = reply.finish or (Finish.CALLS if reply.calls else Finish.END)
         yield MessageDone(finish, Message("assistant", tuple(blocks)))
 
     async def aclose(self) -> None:
-        """Close what the model holds; nothing by default."""
+        """Release resources of the model; does nothing by default."""
         return

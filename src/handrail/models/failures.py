@@ -1,4 +1,4 @@
-"""Turns what a provider answers instead of a message into a `ModelFailed`."""
+"""Converts error responses of a provider to `ModelFailed`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OVERFLOW: Final = re.compile(
     re.IGNORECASE,
 )
 _CONTENT: Final = re.compile(r"content[ _](?:policy|filter)|safety system", re.IGNORECASE)
-# The words that providers use as `type`, `code` or `status` of an error.
+# The values that providers use as `type`, `code` or `status` of an error.
 _WORDS: Final[Mapping[str, FailureCode]] = {
     "authentication_error": "auth",
     "permission_error": "auth",
@@ -54,16 +54,16 @@ _RETRYABLE: Final = frozenset({"rate_limited", "overloaded", "network", "idle", 
 def failure_from_body(
     body: Any, status: int | None, *, retry_after_s: float | None = None
 ) -> ModelFailed:
-    """The failure that an error body means, by its own words and then by its status."""
+    """Return the failure that an error body means, by its code and then by its status."""
     error = body.get("error", body) if isinstance(body, Mapping) else body
     words, text = _read_error(error)
     code = _code_by_words(words) or _code_by_status(status)
     if code == "invalid_request" or (code == "overloaded" and status in (400, 413, 422)):
         code = _code_by_text(text) or code
-    named = f" (status {status})" if status is not None else ""
+    status_note = f" (status {status})" if status is not None else ""
     return ModelFailed(
         code,
-        f"{_SUMMARY[code]}{named}: {text}" if text else f"{_SUMMARY[code]}{named}",
+        f"{_SUMMARY[code]}{status_note}: {text}" if text else f"{_SUMMARY[code]}{status_note}",
         status=status,
         retryable=code in _RETRYABLE and not 300 <= (status or 0) < 400,
         retry_after_s=retry_after_s,
@@ -89,9 +89,9 @@ def _read_error(error: Any) -> tuple[list[str], str]:
         return [], _clean(error)
     if not isinstance(error, Mapping):
         return [], ""
-    given = [error.get(name) for name in ("code", "type", "status")]
+    fields = [error.get(name) for name in ("code", "type", "status")]
     message = error.get("message")
-    return [one.lower() for one in given if isinstance(one, str)], _clean(message)
+    return [field.lower() for field in fields if isinstance(field, str)], _clean(message)
 
 
 def _clean(text: Any) -> str:
@@ -128,7 +128,7 @@ _STATUS: Final[Mapping[int, FailureCode]] = {
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The seconds to wait that `retry-after-ms` or `retry-after` name, None if neither does."""
+    """Return the seconds to wait from `retry-after-ms` or `retry-after`, None without either."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -143,7 +143,7 @@ def read_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _seconds_until(date: str, now: datetime) -> float:
-    """The seconds until an HTTP date, 0 for one in the past, -1 for what is no date."""
+    """Return the seconds until an HTTP date, 0 for one in the past, -1 for an invalid date."""
     try:
         until = parsedate_to_datetime(date)
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Opens the model that a user names: a profile of the settings, a known service, a script."""
+"""Opens the model that a user names: a profile of the settings, a known service, or a script."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _KEY_COMMAND_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ModelServices:
-    """What opening a model needs of the machine. `run_command` returns the output of a program;
-    `read_file` the bytes of a file that the user named.
+    """What opening a model needs from the machine. `run_command` returns the output of a program;
+    `read_file` returns the bytes of a file that the user named.
     """
 
     environ: Mapping[str, str]
@@ -41,9 +41,9 @@ class ModelServices:
 def open_model(
     named: str | Model, profiles: Mapping[str, ModelProfile], services: ModelServices
 ) -> Model:
-    """The model of this name: `NAME` of the settings, `NAME:MODEL` for another model of that
-    profile or of a known service, `script:FILE`, `replay:FILE`. Raises `invalid_arguments` for
-    another name, `unavailable` if httpx2 is missing.
+    """Return the model with this name: `NAME` of the settings, `NAME:MODEL` for another model of
+    that profile or of a known service, `script:FILE`, `replay:FILE`. Raises `invalid_arguments` for
+    any other name, `unavailable` if httpx2 is missing.
     """
     if not isinstance(named, str):
         return named
@@ -77,7 +77,7 @@ class KeySource:
         self._reading = asyncio.Lock()
 
     async def read(self) -> str | None:
-        """The key, None if the profile has none; raises `ModelFailed` if it cannot be read."""
+        """Return the key, None if the profile has none; raises `ModelFailed` if it cannot be read."""
         variable, command = self._profile.key_env, self._profile.key_command
         if variable is not None:
             key = self._services.environ.get(variable, "").strip()
@@ -88,7 +88,7 @@ class KeySource:
                     hint=f"set it (export {variable}=KEY) and start again; `key_env` in the table of the "
                     "model in your settings names another variable",
                 )
-            return _checked_key(key, f"the environment variable {variable}")
+            return _check_key(key, f"the environment variable {variable}")
         if command is not None:
             async with self._reading:
                 if self._kept is None:
@@ -104,15 +104,15 @@ class KeySource:
             late = f"the key command took longer than {_KEY_COMMAND_S:g} s"
             raise ModelFailed("auth", late) from None
         except OSError as error:
-            # Without its output, which may hold the key.
+            # Without its output, which may contain the key.
             why = error.strerror or "it cannot be run"
             raise ModelFailed("auth", f"the key command failed: {why}") from None
         first, _, _ = printed.partition("\n")
-        return _checked_key(first.strip(), "the first line that `key_command` prints")
+        return _check_key(first.strip(), "the first line that `key_command` prints")
 
 
-def _checked_key(key: str, where: str) -> str:
-    """The key; raises `ModelFailed`, which does not show it, if it cannot be sent."""
+def _check_key(key: str, where: str) -> str:
+    """Return the key; raises `ModelFailed`, without the key in it, if it cannot be sent."""
     if not is_header_value(key):
         message = f"{where} is no key: it has characters that a header cannot have"
         hint = "a key is one line of printable ASCII characters"
@@ -121,8 +121,8 @@ def _checked_key(key: str, where: str) -> str:
 
 
 def _open_scripted(kind: str, rest: str, named: str, services: ModelServices) -> Model:
-    """A script or a recording. Only a user names one: on the command line, in Python or in the
-    user's own settings.
+    """Open a script or a recording. Only a user can name one: on the command line, in Python or in
+    the user settings.
     """
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))

@@ -1,4 +1,4 @@
-"""How models are reached: the profiles of the settings and the services that are known."""
+"""How models are reached: the profiles of the settings and the known services."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _HEADER_VALUE: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """How a model is reached: the keys of `[models.NAME]`. A key belongs to the origin of `base_url`
-    and is sent nowhere else.
+    """How a model is reached: the keys of `[models.NAME]`. A key belongs to the origin of
+    `base_url` and is sent to no other.
     """
 
     wire: str
@@ -63,33 +63,36 @@ SERVICES: Final[Mapping[str, ModelProfile]] = {
 
 
 def find_profile(named: str, profiles: Mapping[str, ModelProfile]) -> ModelProfile:
-    """The profile of a name; raises `invalid_arguments` if there is none, or no model in it."""
+    """Return the profile of a name; raises `invalid_arguments` if there is none, or no model in it."""
     name, colon, model = named.partition(":")
-    found = profiles.get(named)
-    if found is None and colon:
-        found = profiles.get(name) or SERVICES.get(name)
-        found = None if found is None else replace(found, model=model)
-    if found is None:
-        known = [*profiles, *(f"{one}:MODEL" for one in SERVICES if one not in profiles)]
-        raise messages.UNKNOWN_MODEL.error(name=named, known=", ".join(known), field="model")
-    if not found.model:
+    profile = profiles.get(named)
+    if profile is None and colon:
+        profile = profiles.get(name) or SERVICES.get(name)
+        profile = None if profile is None else replace(profile, model=model)
+    if profile is None:
+        names = [
+            *profiles,
+            *(f"{service}:MODEL" for service in SERVICES if service not in profiles),
+        ]
+        raise messages.UNKNOWN_MODEL.error(name=named, known=", ".join(names), field="model")
+    if not profile.model:
         raise messages.MODEL_NOT_NAMED.error(name=named, field="model")
-    return found
+    return profile
 
 
 def check_profile(profile: ModelProfile) -> None:
-    """Raise `invalid_arguments` for an address that a key must not be sent to, and for headers that
-    cannot be sent. A key is bound to an origin, and without encryption any other host can pass for it.
+    """Raise `invalid_arguments` for an address to which a key must not be sent, and for invalid
+    headers. A key is bound to an origin, and without encryption any host can pose as that origin.
     """
     parts = _split_address(profile.base_url)
     if parts is None:
-        # What may hold a password or a key is not shown.
+        # Text that may contain a password or a key is not shown.
         shown = "..." if re.search(r"[@?#]", profile.base_url) else profile.base_url
         raise messages.BASE_URL.error(url=shown, field="base_url")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise messages.BASE_URL.error(url=f"{parts.scheme}://{parts.hostname}", field="base_url")
     if profile.proxy is not None and _split_address(profile.proxy, _PROXIES) is None:
-        # Its address may hold a password.
+        # The address may contain a password.
         raise messages.PROXY.error(field="proxy")
     for name, value in profile.headers.items():
         if not _HEADER_NAME.fullmatch(name) or not is_header_value(value):
@@ -100,9 +103,9 @@ def check_profile(profile: ModelProfile) -> None:
 
 
 def _has_key(profile: ModelProfile) -> bool:
-    """Whether requests have a key: that of the profile, or one in a header."""
-    named = profile.key_env is not None or profile.key_command is not None
-    return named or any(map(_KEY_HEADER.search, profile.headers))
+    """Return whether requests have a key: that of the profile, or one in a header."""
+    configured = profile.key_env is not None or profile.key_command is not None
+    return configured or any(map(_KEY_HEADER.search, profile.headers))
 
 
 def _is_loopback(host: str) -> bool:
@@ -113,7 +116,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _split_address(url: str, schemes: Sequence[str] = ("http", "https")) -> SplitResult | None:
-    """The parts of an address; None if it is none with a host, a possible port and such a scheme."""
+    """The parts of an address; None unless it has a host, a valid port and one of the schemes."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in schemes and parts.hostname and parts.port != 0
@@ -123,5 +126,5 @@ def _split_address(url: str, schemes: Sequence[str] = ("http", "https")) -> Spli
 
 
 def is_header_value(text: str) -> bool:
-    """Whether a text can be the value of a header: printable ASCII without blanks at its ends."""
+    """Return whether a text can be a header value: printable ASCII without blanks at the ends."""
     return _HEADER_VALUE.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""How often a request is sent again, and after which time."""
+"""How often a request is retried, and after which pause."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Final
 
 from handrail.core.ports.models import ModelFailed, ModelRetry
 
-# A provider that asks for a longer pause is not waited for.
+# Requests are not retried if the provider asks for a longer pause.
 MAX_WAIT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a failed request is sent again, after which time, and when a stream has failed."""
+    """How often a failed request is sent again, after which pause, and when a stream counts as
+    stalled.
+    """
 
     requests: int = 4
     first_wait_s: float = 0.2
@@ -24,7 +26,7 @@ class RetryPolicy:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def wait_s(self, attempt: int, asked_s: float | None) -> float:
-        """The time before a further attempt: what the provider asks for, else doubling."""
+        """Return the pause before the next attempt: what the provider asks for, else doubling."""
         if asked_s is not None:
             return asked_s
         jitter = random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, guards nothing
@@ -32,7 +34,7 @@ class RetryPolicy:
 
 
 class RetryCounter:
-    """Counts the retries of one request. `streams`: how many of them may follow a failed stream."""
+    """Counts the retries of one request. `streams`: how many may follow a failed stream."""
 
     def __init__(self, policy: RetryPolicy, streams: int) -> None:
         self._policy = policy
@@ -40,8 +42,8 @@ class RetryCounter:
         self._made = {"request": 0, "stream": 0}
 
     def next_retry(self, failed: ModelFailed) -> ModelRetry:
-        """The retry that follows a failure; raises the failure if there is none."""
-        # With a usage the provider had begun to answer.
+        """Return the retry after a failure; raises the failure if none is left."""
+        # If usage was reported, the provider had begun to answer.
         kind = "request" if failed.usage is None else "stream"
         self._made[kind] += 1
         wait_s = self._policy.wait_s(self._made[kind], failed.retry_after_s)

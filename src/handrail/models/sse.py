@@ -1,4 +1,4 @@
-"""Reads server-sent events from bytes that are chopped anywhere."""
+"""Reads server-sent events from bytes that are split at any position."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ServerEvent(NamedTuple):
 
 
 class SseReader:
-    """Turns chunks of bytes into events. A last event without its blank line is not returned: it
-    was cut off. Raises `ModelFailed` for an event over the limit, before it is parsed.
+    """Turns chunks of bytes into events. A last event without its blank line was cut off and is not
+    returned. Raises `ModelFailed` for an event over the limit, before it is parsed.
     """
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
@@ -36,9 +36,9 @@ class SseReader:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that this chunk completes."""
+        """Return the events that this chunk completes."""
         if self._after_return and chunk:
-            # The other half of a CRLF that two chunks have split.
+            # The second half of a CRLF that was split between two chunks.
             chunk = chunk.removeprefix(b"\n")
             self._after_return = False
         self._line += chunk
@@ -46,17 +46,17 @@ class SseReader:
             return []
         events: list[ServerEvent] = []
         start = 0
-        while (found := _LINE_END.search(self._line, max(start, self._searched))) is not None:
-            self._take_line(bytes(self._line[start : found.start()]), events)
-            start = self._searched = found.end()
-            self._after_return = found[0] == b"\r" and start == len(self._line)
+        while (match := _LINE_END.search(self._line, max(start, self._searched))) is not None:
+            self._take_line(bytes(self._line[start : match.start()]), events)
+            start = self._searched = match.end()
+            self._after_return = match[0] == b"\r" and start == len(self._line)
         del self._line[:start]
         self._searched = len(self._line)
         self._check_size(len(self._line))
         return events
 
     def _strip_bom(self) -> bool:
-        """Remove the mark at the start of the stream; False if more bytes are needed to see it."""
+        """Remove the byte order mark at the start; False if more bytes are needed to decide."""
         if len(self._line) < len(_BOM) and _BOM.startswith(self._line):
             return False
         self._at_start = False

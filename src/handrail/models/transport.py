@@ -1,4 +1,4 @@
-"""How a request reaches a model service: the port, and HTTP through httpx2."""
+"""How requests reach a model service: the port, and HTTP through httpx2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _CONNECT_S: Final = 30.0
-# What the errors of httpx2 mean to a user.
+# Descriptions of the errors of httpx2.
 _BROKEN: Final[Mapping[str, str]] = {
     "ConnectError": "nothing accepts it",
     "ConnectTimeout": "nothing answers",
@@ -35,7 +35,7 @@ _WRITE_S: Final = 60.0
 
 
 class HttpReply(Protocol):
-    """The answer to a request, whose body is read piece by piece."""
+    """The response to a request, whose body is read in pieces."""
 
     @property
     def status(self) -> int:
@@ -46,7 +46,7 @@ class HttpReply(Protocol):
         """The headers, with names in lower case."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body; raises `ModelFailed` with code "network" if the connection breaks."""
+        """Yield the body; raises `ModelFailed` with code "network" if the connection breaks."""
 
     async def aclose(self) -> None:
         """Close the connection or return it to its pool."""
@@ -56,8 +56,8 @@ class Transport(Protocol):
     """Sends requests."""
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
-        """Send a request and return once the headers of its answer are there; raises `ModelFailed`
-        with code "network".
+        """Send a request and return when the headers of the response have arrived; raises
+        `ModelFailed` with code "network".
         """
 
     async def aclose(self) -> None:
@@ -66,7 +66,7 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """How HTTP connections are made. Neither is taken from the environment."""
+    """How HTTP connections are made. The environment is not used."""
 
     proxy: str | None = None
     ca_bundle: str | None = None
@@ -74,7 +74,7 @@ class HttpOptions:
 
 class HttpTransport:
     """HTTP through httpx2. Redirects are not followed, and the environment (proxies, netrc) is not
-    read: a key reaches the origin that the user named and no other.
+    read: a key reaches only the origin that the user named.
     """
 
     def __init__(self, options: HttpOptions | None = None) -> None:
@@ -84,11 +84,11 @@ class HttpTransport:
         self._made: httpx2.AsyncClient | None = None
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
-        """Send a request; the body of its answer is not read yet."""
+        """Send a request; the body of the response is not read yet."""
         return await self._send("POST", url, headers, body)
 
     async def get(self, url: str, headers: Mapping[str, str]) -> HttpReply:
-        """Ask for a resource; the body of its answer is not read yet."""
+        """Request a resource; the body of the response is not read yet."""
         return await self._send("GET", url, headers, None)
 
     async def _send(
@@ -103,10 +103,10 @@ class HttpTransport:
         return _StreamedReply(response, self._httpx)
 
     async def aclose(self) -> None:
-        """Close all connections. Safe to repeat."""
-        made, self._made = self._made, None
-        if made is not None:
-            await made.aclose()
+        """Close all connections. Safe to call twice."""
+        client, self._made = self._made, None
+        if client is not None:
+            await client.aclose()
 
     def _client(self) -> httpx2.AsyncClient:
         if self._made is None:
@@ -156,7 +156,7 @@ class _StreamedReply:
 
 
 def load_httpx() -> Any:
-    """The module httpx2; raises `unavailable` if the extra is not installed."""
+    """Return the module httpx2; raises `unavailable` if the extra is not installed."""
     try:
         return importlib.import_module("httpx2")
     except ImportError:
@@ -168,7 +168,7 @@ def load_httpx() -> Any:
 
 
 def _check_socks(proxy: str | None) -> None:
-    """Raise `unavailable` for a SOCKS proxy without the package that speaks to it."""
+    """Raise `unavailable` for a SOCKS proxy if the package for it is missing."""
     needed = (proxy or "").startswith("socks")
     if needed and importlib.util.find_spec("socksio") is None:
         raise messages.SOCKS.error(field="proxy")
@@ -179,11 +179,11 @@ def _unreachable(error: Exception, url: httpx2.URL) -> ModelFailed:
     hint = None
     if kind in _NOT_CONNECTED:
         start = "start it with `ollama serve`" if url.port == OLLAMA_PORT else "is it running?"
-        here = f"nothing answers at {origin}: {start}"
-        elsewhere = "check the network connection, and base_url and proxy of the model"
-        hint = here if url.host in _THIS_MACHINE else elsewhere
+        local_hint = f"nothing answers at {origin}: {start}"
+        remote_hint = "check the network connection, and base_url and proxy of the model"
+        hint = local_hint if url.host in _THIS_MACHINE else remote_hint
     why = _BROKEN.get(kind, _LOST)
-    # What a library says about a request that it cannot send may hold the request's headers.
+    # The text of this error may contain the headers of the request.
     if kind != "LocalProtocolError" and str(error):
         why = f"{why} ({error})"
     message = f"the connection to {origin} failed: {why}"

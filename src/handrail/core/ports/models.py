@@ -80,6 +80,11 @@ class ResultBlock:
     blocks: tuple[TextBlock | Picture, ...]
     is_error: bool = False
 
+    @property
+    def text(self) -> str:
+        """The text blocks, joined."""
+        return "".join(block.text for block in self.blocks if isinstance(block, TextBlock))
+
 
 Block = TextBlock | ThinkingBlock | Picture | CallBlock | ResultBlock
 

@@ -1,1 +1,1 @@
-"""Models that say what a script or a recording holds, over the real wire formats."""
+"""Models that answer from a script or a recording, over the real wire formats."""

@@ -12,7 +12,7 @@ from handrail.core.ports.models import ModelFailed, ModelLimits
 from handrail.core.problems import ProblemRaised
 from handrail.models.client import Endpoint, WireModel
 from handrail.models.scripted.replies import ScriptedReply
-from handrail.models.scripted.script_model import StoredReply
+from handrail.models.scripted.script_model import StoredReply, read_no_key
 from handrail.models.transport import HttpReply, Transport
 from handrail.models.wires.formats import FORMATS
 from handrail.models.wires.requests import WireOptions
@@ -23,16 +23,16 @@ _PATHS: Final[Mapping[str, str]] = {
     "/messages": "anthropic",
     ":streamGenerateContent": "gemini",
 }
-# Headers of an answer that mean something to a reader of the recording.
+# Response headers that are recorded.
 _KEPT: Final = frozenset({"content-type", "retry-after", "retry-after-ms"})
 
 
 def replay_model(name: str, data: bytes, wire: str | None = None) -> WireModel:
-    """A model that answers with the recording, one exchange per request; raises
-    `invalid_arguments` for what is no recording.
+    """Return a model that answers from the recording, one exchange per request; raises
+    `invalid_arguments` for an invalid recording.
     """
-    replies, found = read_recording(name, data)
-    chosen = wire or found or ""
+    replies, recorded_wire = read_recording(name, data)
+    chosen = wire or recorded_wire or ""
     if chosen not in FORMATS:
         raise ProblemRaised(
             "invalid_arguments",
@@ -43,7 +43,7 @@ def replay_model(name: str, data: bytes, wire: str | None = None) -> WireModel:
         name,
         FORMATS[chosen],
         WireOptions("recorded"),
-        Endpoint("replay://local", _no_key, {}),
+        Endpoint("replay://local", read_no_key, {}),
         ReplayTransport(replies),
         ModelLimits(context_known=True),
     )
@@ -52,12 +52,12 @@ def replay_model(name: str, data: bytes, wire: str | None = None) -> WireModel:
 
 
 def read_recording(name: str, data: bytes) -> tuple[list[ScriptedReply], str | None]:
-    """The answers of a recording and its wire format. What is no JSON is one stream of events."""
+    """The replies of a recording and its wire format. Data that is not JSON is one event stream."""
     try:
         recorded = json.loads(data)
         exchanges = recorded["interactions"]
-        replies = [_read_reply(one["response"]) for one in exchanges]
-        urls = [str(one["request"]["url"]) for one in exchanges]
+        replies = [_read_reply(exchange["response"]) for exchange in exchanges]
+        urls = [str(exchange["request"]["url"]) for exchange in exchanges]
     except ValueError:
         return [ScriptedReply(200, {"content-type": "text/event-stream"}, [data])], None
     except (KeyError, TypeError) as error:
@@ -85,7 +85,7 @@ class ReplayTransport:
         self._replies = list(replies)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
-        """The next recorded answer; raises `ModelFailed` after the last one."""
+        """Return the next recorded reply; raises `ModelFailed` after the last one."""
         if not self._replies:
             raise ModelFailed("network", "the recording has no further exchange")
         return StoredReply(self._replies.pop(0))
@@ -95,8 +95,8 @@ class ReplayTransport:
 
 
 class RecordingTransport:
-    """Passes requests on and keeps each exchange for `replay:`, without headers that carry keys and
-    without the secrets themselves.
+    """Forwards requests and records each exchange for `replay:`, without the secrets and without
+    headers that contain keys.
     """
 
     def __init__(self, inner: Transport, secrets: Callable[[], Sequence[str]]) -> None:
@@ -105,12 +105,16 @@ class RecordingTransport:
         self._exchanges: list[dict[str, Any]] = []
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
-        """Send a request; its answer is recorded as it is read."""
+        """Send a request; its response is recorded while it is read."""
         reply = await self._inner.post(url, headers, body)
-        kept = {name: value for name, value in reply.headers.items() if name in _KEPT}
+        recorded_headers = {name: value for name, value in reply.headers.items() if name in _KEPT}
         received = bytearray()
         request = {"method": "POST", "url": url, "body": body.decode("utf-8", "replace")}
-        response: dict[str, Any] = {"status": reply.status, "headers": kept, "body": received}
+        response: dict[str, Any] = {
+            "status": reply.status,
+            "headers": recorded_headers,
+            "body": received,
+        }
         self._exchanges.append({"request": request, "response": response})
         return _RecordedReply(reply, received)
 
@@ -119,10 +123,10 @@ class RecordingTransport:
         await self._inner.aclose()
 
     def recording(self) -> bytes:
-        """What was recorded so far, as the content of a file."""
+        """Return what was recorded so far, as the content of a file."""
         exchanges = [
-            {"request": one["request"], "response": _written(one["response"])}
-            for one in self._exchanges
+            {"request": exchange["request"], "response": _response_to_json(exchange["response"])}
+            for exchange in self._exchanges
         ]
         text = json.dumps({"version": 1, "interactions": exchanges}, ensure_ascii=False, indent=1)
         for secret in self._secrets():
@@ -147,14 +151,10 @@ class _RecordedReply:
         await self._inner.aclose()
 
 
-def _written(response: Mapping[str, Any]) -> dict[str, Any]:
+def _response_to_json(response: Mapping[str, Any]) -> dict[str, Any]:
     body = bytes(response["body"])
-    kept = {name: value for name, value in response.items() if name != "body"}
+    fields = {name: value for name, value in response.items() if name != "body"}
     try:
-        return {**kept, "body": body.decode("utf-8")}
+        return {**fields, "body": body.decode("utf-8")}
     except UnicodeDecodeError:
-        return {**kept, "body_base64": base64.b64encode(body).decode("ascii")}
-
-
-async def _no_key() -> None:
-    return None
+        return {**fields, "body_base64": base64.b64encode(body).decode("ascii")}

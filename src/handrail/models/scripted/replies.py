@@ -1,4 +1,4 @@
-"""What a scripted service answers to each request: messages in order, and faults between them."""
+"""The replies of a scripted service: messages in order, and faults between them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DONE: Final = ScriptedMessage(text="done")
 
 @dataclass(frozen=True, slots=True)
 class ProviderFault:
-    """What the next request meets, once. The message that was next stays next.
+    """A fault of the next request. The message that was next stays next.
 
     "cut" breaks the connection after `after` bytes of the stream; "hang" sends that many and then
-    nothing; "ping" sends keep-alive events for ever; "413", "429" and "500" are error answers, with
-    `retry_after_s` in the header that `header` names ("date": `retry-after` as a date); "malformed"
-    has an event that is no JSON, "order" its events in a wrong order, "duplicate_ids" one id for all
-    calls, "usage" absurd token counts.
+    nothing; "ping" sends keep-alive events for ever; "413", "429" and "500" are error responses,
+    with `retry_after_s` in the header that `header` names ("date": `retry-after` as a date);
+    "malformed" has an event that is not JSON, "order" has its events in a wrong order,
+    "duplicate_ids" uses one id for all calls, "usage" has absurd token counts.
     """
 
     kind: FaultKind
@@ -38,8 +38,8 @@ class ProviderFault:
 
 
 class ScriptedReply(NamedTuple):
-    """An answer: its pieces, what happens after the last one, and the pauses before the first
-    and after each piece.
+    """A reply: its pieces, what happens after the last one, and the pauses before the first and
+    after each piece.
     """
 
     status: int
@@ -62,7 +62,7 @@ class ReplyQueue:
         self._chunk = chunk
 
     def answer(self, wire: str, body: bytes) -> ScriptedReply:
-        """The answer to a request with this body."""
+        """Return the reply to a request with this body."""
         self.requests += 1
         fault = self._take_fault()
         if fault is not None and fault.kind in ("413", "429", "500"):
@@ -96,11 +96,11 @@ class ReplyQueue:
         )
 
     def _usage(self, message: ScriptedMessage, size: int) -> Mapping[str, Any]:
-        said = len(message.text) + len(message.thinking)
-        said += sum(len(call.name) + len(call.arguments_json) for call in message.calls)
+        characters = len(message.text) + len(message.thinking)
+        characters += sum(len(call.name) + len(call.arguments_json) for call in message.calls)
         usage = dict(message.usage or {})
         usage.setdefault("input", max(size // _BYTES_PER_TOKEN, 1))
-        usage.setdefault("output", max(said // _BYTES_PER_TOKEN, 1))
+        usage.setdefault("output", max(characters // _BYTES_PER_TOKEN, 1))
         for name in self.tokens:
             if isinstance(usage[name], int):
                 self.tokens[name] += usage[name]
@@ -118,7 +118,7 @@ class ReplyQueue:
         return entry if isinstance(entry, ScriptedMessage) else DONE
 
     def _peek_message(self) -> ScriptedMessage:
-        return next((one for one in self.entries if isinstance(one, ScriptedMessage)), DONE)
+        return next((entry for entry in self.entries if isinstance(entry, ScriptedMessage)), DONE)
 
 
 def _error_reply(fault: ProviderFault, wire: str) -> ScriptedReply:

@@ -43,14 +43,14 @@ class ScriptBlock:
 
 @dataclass(slots=True)
 class ModelScript:
-    """A whole script: a block per agent, and the answers of the user to questions, in order."""
+    """A whole script: a block per agent, and the user's answers to questions, in order."""
 
     blocks: list[ScriptBlock]
     answers: list[Any]
 
 
 def read_script(text: str, name: str) -> ModelScript:
-    """The script in a text; raises `invalid_arguments` with the line of what is wrong."""
+    """Parse a script; raises `invalid_arguments` with the line of the error."""
     script = ModelScript([ScriptBlock("main")], [])
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -73,8 +73,8 @@ def _read_line(line: Any, number: int, script: ModelScript) -> None:
     if len(kinds) > 1 or (kinds and _MESSAGE_KEYS & set(line)):
         raise ValueError(f"it is of more than one kind: {', '.join(line)}")
     kind = kinds[0] if kinds else "message"
-    known, read = _READERS.get(kind, (_MESSAGE_KEYS, _add_message))
-    unknown = sorted(set(line) - known)
+    allowed_keys, read = _READERS.get(kind, (_MESSAGE_KEYS, _add_message))
+    unknown = sorted(set(line) - allowed_keys)
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}")
     if not line:

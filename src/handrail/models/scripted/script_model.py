@@ -1,4 +1,4 @@
-"""A model that says what a script holds, streamed through the real wire format in this process."""
+"""A model that answers from a script, streamed through the real wire format in this process."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _PING_PAUSE_S: Final = 0.05
 
 
 class ScriptModel:
-    """Says the script of one agent. `child` gives the model of a child agent, `next_answer` what the
-    user of the script answers to the next question.
+    """Answers from the script of one agent. `child` returns the model of a child agent,
+    `next_answer` the scripted answer of the user to the next question.
     """
 
     scripted = True
@@ -56,7 +56,7 @@ class ScriptModel:
             name,
             FORMATS[wire],
             WireOptions("scripted"),
-            Endpoint("script://local", _no_key, {}),
+            Endpoint("script://local", read_no_key, {}),
             ScriptTransport(self._queue, wire),
             ModelLimits(context_known=True),
             retries,
@@ -64,16 +64,16 @@ class ScriptModel:
 
     @property
     def limits(self) -> ModelLimits:
-        """What the model can take."""
+        """The limits of the model."""
         return self._model.limits
 
     @property
     def requests(self) -> int:
-        """How many requests were made."""
+        """The number of requests so far."""
         return self._queue.requests
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The next message of the script; raises `ModelFailed` if an expectation is not met."""
+        """Yield the next message of the script; raises `ModelFailed` if an expectation is not met."""
         self._check_expectations(request)
         while self._entries and not isinstance(self._entries[0], Expectation):
             entry = self._entries.popleft()
@@ -88,15 +88,15 @@ class ScriptModel:
         await self._model.aclose()
 
     def child(self, agent_type: str, label: str | None = None) -> ScriptModel:
-        """The model of the next child of this type; without a block in the script it says "done". A
-        block with this label comes before others.
+        """Return the model of the next child of this type; without a block in the script it says
+        "done". A block with this label comes before others.
         """
         blocks = self._script.blocks
-        of_type = [one for one in blocks[1:] if one.agent == agent_type]
-        labelled = [one for one in of_type if label is not None and one.label == label]
-        found = next(iter(labelled or of_type), None)
-        if found is not None:
-            blocks.remove(found)
+        of_type = [block for block in blocks[1:] if block.agent == agent_type]
+        labelled = [block for block in of_type if label is not None and block.label == label]
+        block = next(iter(labelled or of_type), None)
+        if block is not None:
+            blocks.remove(block)
         wire, chunk, retries = self._shape
         return ScriptModel(
             self.name,
@@ -104,7 +104,7 @@ class ScriptModel:
             wire=wire,
             chunk=chunk,
             retries=retries,
-            block=found or ScriptBlock(agent_type),
+            block=block or ScriptBlock(agent_type),
         )
 
     def skip_messages(self, count: int) -> None:
@@ -113,13 +113,13 @@ class ScriptModel:
             count -= isinstance(self._entries.popleft(), ScriptedMessage)
 
     def next_answer(self) -> Any:
-        """What the user answers to the next question: "yes", "no", "no: REASON", "always", "abort"
-        or a mapping with `answers`; None if the script has no more answers.
+        """Return the user's answer to the next question: "yes", "no", "no: REASON", "always",
+        "abort" or a mapping with `answers`; None if the script has no more answers.
         """
         return self._script.answers.pop(0) if self._script.answers else None
 
     def _check_expectations(self, request: ModelRequest) -> None:
-        # An expectation that follows messages which were not said yet is not due.
+        # An expectation after messages that were not sent yet is not due.
         if any(isinstance(entry, ScriptedMessage) for entry in self._queue.entries):
             return
         results = recent_results(request.messages)
@@ -134,16 +134,16 @@ class ScriptModel:
 
 
 def recent_results(messages: tuple[Message, ...]) -> str:
-    """The texts of the tool results since the last message of the model."""
-    found: list[str] = []
+    """Return the texts of the tool results since the last message of the model."""
+    results: list[str] = []
     for message in reversed(messages):
         if message.role == "assistant":
             break
         for block in message.blocks:
             if isinstance(block, ResultBlock):
                 texts = [part.text for part in block.blocks if isinstance(part, TextBlock)]
-                found.insert(0, "\n".join(texts))
-    return "\n".join(found)
+                results.insert(0, "\n".join(texts))
+    return "\n".join(results)
 
 
 class ScriptTransport:
@@ -154,7 +154,7 @@ class ScriptTransport:
         self._wire = wire
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> StoredReply:
-        """The next answer of the queue."""
+        """Return the next reply of the queue."""
         return StoredReply(self._queue.answer(self._wire, body))
 
     async def aclose(self) -> None:
@@ -162,7 +162,7 @@ class ScriptTransport:
 
 
 class StoredReply:
-    """An answer whose bytes are known."""
+    """A reply whose bytes are known."""
 
     def __init__(self, reply: ScriptedReply) -> None:
         self._reply = reply
@@ -170,7 +170,7 @@ class StoredReply:
         self.headers: Mapping[str, str] = reply.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The pieces, and then what the reply says happens."""
+        """Yield the pieces, then do what the reply's ending says."""
         await asyncio.sleep(self._reply.delay_s)
         for chunk in self._reply.chunks:
             yield chunk
@@ -187,5 +187,6 @@ class StoredReply:
         """Nothing to close."""
 
 
-async def _no_key() -> None:
-    return None
+async def read_no_key() -> None:
+    """Return None: a script or a recording needs no key."""
+    return

@@ -1,4 +1,4 @@
-"""Renders a scripted message as the event stream of a provider: the other side of `wires/`."""
+"""Renders a scripted message as the event stream of a provider: the counterpart of `wires/`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MODEL: Final = "scripted"
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """A call of a scripted message; `arguments` may be text that is no JSON. Without an id the
+    """A call of a scripted message; `arguments` may be text that is not JSON. Without an id the
     service makes one.
     """
 
@@ -45,15 +45,17 @@ class ScriptedCall:
     @property
     def arguments_json(self) -> str:
         """The argument text as it is streamed."""
-        given = self.arguments
-        return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        arguments = self.arguments
+        return (
+            arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedMessage:
-    """One message of a scripted model. `finish` is derived from the calls if it is not given; a word
-    that is no `Finish` is sent as it is. `usage` has the fields of `UsageReported`. The stream
-    begins after `delay_s` and takes `stream_s`.
+    """One message of a scripted model. `finish` is derived from the calls if it is not given; a
+    word that is not a `Finish` is sent as it is. `usage` has the fields of `UsageReported`. The
+    stream begins after `delay_s` and takes `stream_s`.
     """
 
     text: str = ""
@@ -70,14 +72,14 @@ class ScriptedMessage:
         return self.finish or (Finish.CALLS if self.calls else Finish.END)
 
     def call_ids(self, response_id: str) -> list[str]:
-        """The ids of the calls."""
-        return [one.id or f"call_{response_id}_{n}" for n, one in enumerate(self.calls)]
+        """Return the ids of the calls."""
+        return [call.id or f"call_{response_id}_{n}" for n, call in enumerate(self.calls)]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamShape:
-    """How a message is streamed: the id of its response, the tokens it costs, the characters of
-    each delta.
+    """How a message is streamed: the id of its response, its token counts, the characters per
+    delta.
     """
 
     response_id: str
@@ -86,14 +88,16 @@ class StreamShape:
 
 
 def render_stream(message: ScriptedMessage, wire: str, shape: StreamShape) -> list[bytes]:
-    """The events of a message, each with its blank line."""
-    return [_encode(event, named=wire != "openai-chat") for event in _STREAMS[wire](message, shape)]
+    """Return the events of a message, each with its blank line."""
+    return [
+        _encode(event, with_type=wire != "openai-chat") for event in _STREAMS[wire](message, shape)
+    ]
 
 
-def _encode(event: Any, *, named: bool) -> bytes:
+def _encode(event: Any, *, with_type: bool) -> bytes:
     if isinstance(event, str):
         return f"data: {event}\n\n".encode()
-    kind = f"event: {event['type']}\n" if named and "type" in event else ""
+    kind = f"event: {event['type']}\n" if with_type and "type" in event else ""
     return f"{kind}data: {json.dumps(event, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
 
@@ -102,7 +106,7 @@ def _pieces(text: str, size: int) -> Iterator[str]:
         yield text[start : start + max(size, 1)]
 
 
-def _word(words: Mapping[str, str], ending: str) -> str:
+def _finish_word(words: Mapping[str, str], ending: str) -> str:
     return words.get(ending, ending)
 
 
@@ -129,7 +133,7 @@ def _chat(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
         yield chunk({"tool_calls": [opened]})
         for piece in _pieces(call.arguments_json, shape.chunk):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    yield chunk({}, _word(_CHAT_WORDS, message.ending))
+    yield chunk({}, _finish_word(_CHAT_WORDS, message.ending))
     usage = shape.usage
     counted: dict[str, Any] = {
         "prompt_tokens": usage.get("input"),
@@ -142,7 +146,7 @@ def _chat(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
 
 
 def _sum(*counts: Any) -> Any:
-    return sum(one for one in counts if isinstance(one, int | float))
+    return sum(count for count in counts if isinstance(count, int | float))
 
 
 # --- Anthropic --------------------------------------------------------------------------
@@ -151,7 +155,7 @@ def _sum(*counts: Any) -> Any:
 def _anthropic(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
     usage = shape.usage
     cached = _sum(usage.get("cache_read"), usage.get("cache_write"))
-    given = usage.get("input")
+    input_tokens = usage.get("input")
     start: dict[str, Any] = {
         "id": shape.response_id,
         "type": "message",
@@ -161,7 +165,9 @@ def _anthropic(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
         "stop_reason": None,
         "stop_sequence": None,
         "usage": {
-            "input_tokens": given - cached if isinstance(given, int) and given >= cached else given,
+            "input_tokens": input_tokens - cached
+            if isinstance(input_tokens, int) and input_tokens >= cached
+            else input_tokens,
             "cache_read_input_tokens": usage.get("cache_read", 0),
             "cache_creation_input_tokens": usage.get("cache_write", 0),
             "output_tokens": 1,
@@ -174,9 +180,9 @@ def _anthropic(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
         for delta in deltas:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    ended = {"stop_reason": _word(_ANTHROPIC_WORDS, message.ending), "stop_sequence": None}
+    ending = {"stop_reason": _finish_word(_ANTHROPIC_WORDS, message.ending), "stop_sequence": None}
     counted = {"output_tokens": usage.get("output")}
-    yield {"type": "message_delta", "delta": ended, "usage": counted}
+    yield {"type": "message_delta", "delta": ending, "usage": counted}
     yield {"type": "message_stop"}
 
 
@@ -240,7 +246,7 @@ def _responses_events(message: ScriptedMessage, shape: StreamShape) -> Iterator[
         },
     }
     if message.ending not in (Finish.END, Finish.CALLS):
-        reason = _word(_INCOMPLETE_WORDS, message.ending)
+        reason = _finish_word(_INCOMPLETE_WORDS, message.ending)
         response |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
         yield {"type": "response.incomplete", "response": response}
         return
@@ -305,8 +311,8 @@ def _gemini(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
     for piece in _pieces(message.text, shape.chunk):
         yield chunk([{"text": piece}])
     for number, call in enumerate(message.calls):
-        given = call.arguments
-        args = json.loads(given) if isinstance(given, str) else dict(given)
+        arguments = call.arguments
+        args = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
         part: dict[str, Any] = {"functionCall": {"name": call.name, "args": args}}
         if call.id is not None:
             part["functionCall"]["id"] = call.id
@@ -320,7 +326,7 @@ def _gemini(message: ScriptedMessage, shape: StreamShape) -> Iterator[Any]:
         "totalTokenCount": _sum(usage.get("input"), usage.get("output")),
         "cachedContentTokenCount": usage.get("cache_read", 0),
     }
-    last = chunk([{"text": ""}], finishReason=_word(_GEMINI_WORDS, message.ending))
+    last = chunk([{"text": ""}], finishReason=_finish_word(_GEMINI_WORDS, message.ending))
     yield {**last, "usageMetadata": counted}
 
 

@@ -1,1 +1,1 @@
-"""The wire formats of model providers, without any I/O: requests, streams, checks of conversations."""
+"""The wire formats of model providers, without I/O: requests, streams, checks of conversations."""

@@ -1,4 +1,4 @@
-"""Anthropic's messages: streams, requests, and the check of a conversation."""
+"""The Anthropic Messages API: streams, requests, and the check of a conversation."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_CACHE_MARKS: Final = 4
 _VERSION: Final = "2023-06-01"
 _THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 2048, "medium": 8192, "high": 24576}
-# The text of a block, and of a delta, by the type of each.
+# The field with the text of a block, and of a delta, by type.
 _TEXT_FIELDS: Final = {"text": "text", "thinking": "thinking"}
 _DELTA_FIELDS: Final = {"text_delta": "text", "thinking_delta": "thinking"}
 _BLANK: Final = "(blank)"
 
 
 class AnthropicReader(StreamReader):
-    """Reads the events of a message. A block is complete when it is stopped."""
+    """Reads the events of a message. A block is complete after its stop event."""
 
     wire = "anthropic"
 
@@ -54,7 +54,7 @@ class AnthropicReader(StreamReader):
         self._open: dict[int, Piece] = {}
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
-        """The events of one event; types that are unknown are passed over."""
+        """Return the model events of one event; unknown types are ignored."""
         kind = get(event, "type")
         if kind == "error":
             raise failure_from_body(event, None)
@@ -72,9 +72,9 @@ class AnthropicReader(StreamReader):
         return self.take_events()
 
     def complete_pieces(self) -> list[Piece]:
-        """The blocks that are complete: those that were stopped."""
+        """Return the complete blocks: those with a stop event."""
         opened = [id(piece) for piece in self._open.values()]
-        return [one for one in super().complete_pieces() if id(one) not in opened]
+        return [piece for piece in super().complete_pieces() if id(piece) not in opened]
 
     def _read_block(self, kind: str, event: Mapping[str, Any]) -> None:
         index = get(event, "index")
@@ -134,7 +134,7 @@ class AnthropicReader(StreamReader):
             self._extend_raw(piece, delta)
 
     def _extend_raw(self, piece: RawPiece, delta: Any) -> None:
-        """Blocks of tools that the provider runs, and blocks of later days."""
+        """Extend blocks of tools that the provider runs, and blocks of unknown types."""
         for name, value in delta.items() if isinstance(delta, Mapping) else ():
             if name == "type":
                 continue
@@ -147,9 +147,9 @@ class AnthropicReader(StreamReader):
     def _stop(self, piece: Piece) -> None:
         self.progress += 1
         if isinstance(piece, CallPiece):
-            given = piece.raw.pop("input", None)
-            if not piece.parts and isinstance(given, dict) and given:
-                self.extend_call(piece, dump_json(given))
+            arguments = piece.raw.pop("input", None)
+            if not piece.parts and isinstance(arguments, dict) and arguments:
+                self.extend_call(piece, dump_json(arguments))
             self.close_call(piece)
         elif isinstance(piece, TextPiece):
             self.close_text(piece)
@@ -173,13 +173,13 @@ class AnthropicReader(StreamReader):
         )
         total = usage.get("input_tokens")
         if isinstance(total, int):
-            total += sum(one for one in (read, written) if isinstance(one, int) and one > 0)
+            total += sum(count for count in (read, written) if isinstance(count, int) and count > 0)
         self.report_usage(
             input=total, output=usage.get("output_tokens"), cache_read=read, cache_write=written
         )
 
     def raw_message(self, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-        """The content of the message. Empty text is left out: it would be refused."""
+        """Return the content of the message without empty texts, which the service refuses."""
         return [block for piece in pieces if (block := _raw_block(piece)) is not None]
 
 
@@ -202,25 +202,21 @@ def _raw_block(piece: Piece) -> dict[str, Any] | None:
 
 
 class AnthropicWire(WireFormat):
-    """Requests of messages."""
+    """Requests to the Messages API."""
 
     name = "anthropic"
     reader = AnthropicReader
 
     def target(self, options: WireOptions) -> str:
-        """The path below the base URL."""
         return "/v1/messages"
 
     def auth_headers(self, key: str) -> dict[str, str]:
-        """The header that carries the key."""
         return {"x-api-key": key}
 
     def fixed_headers(self) -> dict[str, str]:
-        """The version of the API."""
         return {"anthropic-version": _VERSION}
 
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
-        """The body of a request."""
         most = request.max_output_tokens or 8192
         body: dict[str, Any] = {
             "model": options.model,
@@ -231,7 +227,7 @@ class AnthropicWire(WireFormat):
         if request.system:
             body["system"] = [_system_block(part.text, cache=part.cache) for part in request.system]
         if request.tools:
-            body["tools"] = [_tool(one) for one in request.tools]
+            body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":
                 body["tool_choice"] = {"type": request.tool_choice}
         if options.reasoning is not None:
@@ -259,7 +255,6 @@ class AnthropicWire(WireFormat):
         return rendered
 
     def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
-        """The steps of the conversation in a body."""
         for message in get_list(body, "messages"):
             content = get(message, "content")
             blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -275,7 +270,9 @@ def _assistant_step(blocks: Sequence[Any]) -> RequestStep:
     calls = [block for block in blocks if get(block, "type") == "tool_use"]
     for call in calls:
         require_object(get(call, "input"))
-    first_call = next((n for n, one in enumerate(blocks) if get(one, "type") == "tool_use"), None)
+    first_call = next(
+        (n for n, block in enumerate(blocks) if get(block, "type") == "tool_use"), None
+    )
     if first_call is not None and any(
         get(block, "type") == "text" for block in blocks[first_call:]
     ):
@@ -285,7 +282,7 @@ def _assistant_step(blocks: Sequence[Any]) -> RequestStep:
 
 
 def _user_steps(blocks: Sequence[Any]) -> Iterator[RequestStep]:
-    results = [get(one, "tool_use_id") for one in blocks if get(one, "type") == "tool_result"]
+    results = [get(block, "tool_use_id") for block in blocks if get(block, "type") == "tool_result"]
     if any(get(block, "type") != "tool_result" for block in blocks[: len(results)]):
         raise broken("a result does not stand at the start of its message")
     _check_text(blocks)
@@ -304,20 +301,22 @@ def _check_text(blocks: Sequence[Any]) -> None:
 def _assistant(message: Message, links: IdLinks) -> list[dict[str, Any]]:
     raw = raw_value(message, AnthropicReader.wire, list)
     if raw is not None:
-        links.open(message, [str(one["id"]) for one in raw if one.get("type") == "tool_use"])
+        links.open(message, [str(block["id"]) for block in raw if block.get("type") == "tool_use"])
         return _calls_last([dict(block) for block in raw])
     ids = links.open(message)
     blocks: list[dict[str, Any]] = []
     if message.text.strip():
         blocks.append({"type": "text", "text": message.text})
-    for one, call in zip(ids, message.calls, strict=True):
-        given = object_value(call.arguments_json)
-        blocks.append({"type": "tool_use", "id": one, "name": safe_name(call.name), "input": given})
+    for call_id, call in zip(ids, message.calls, strict=True):
+        arguments = object_value(call.arguments_json)
+        blocks.append(
+            {"type": "tool_use", "id": call_id, "name": safe_name(call.name), "input": arguments}
+        )
     return blocks
 
 
 def _calls_last(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The blocks with text before the first call: the service refuses text after one."""
+    """Return the blocks with text before the first call: the service refuses text after a call."""
     kinds = [block.get("type") for block in blocks]
     if "tool_use" not in kinds or "text" not in kinds[kinds.index("tool_use") :]:
         return blocks
@@ -337,7 +336,7 @@ def _user(message: Message, links: IdLinks, options: WireOptions) -> list[dict[s
         elif isinstance(block, Picture):
             shown = _image(block) if options.sees_images else _text(picture_note(block))
             blocks.append(shown)
-    # The service takes no blank text, and a conversation without its first message is none.
+    # The service refuses blank text, and the first message must not be dropped.
     return blocks or [_text(_BLANK) for _ in message.blocks[:1]]
 
 
@@ -373,5 +372,5 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _thinking(reasoning: str | int, most: int) -> dict[str, Any]:
     wanted = reasoning if isinstance(reasoning, int) else _THINKING_TOKENS.get(reasoning, 8192)
-    # The service wants at least 1,024, and fewer than the whole message may have.
+    # The service requires at least 1,024, and fewer than the limit of the message.
     return {"type": "enabled", "budget_tokens": max(1024, min(wanted, most - 1))}

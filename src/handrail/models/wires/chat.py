@@ -1,4 +1,6 @@
-"""The stream of OpenAI's chat completions, as its many compatible servers send it too."""
+"""OpenAI's chat completions: streams of OpenAI and of compatible servers, requests, and the check
+of a conversation.
+"""
 
 from __future__ import annotations
 
@@ -48,16 +50,16 @@ class ChatReader(StreamReader):
         super().__init__()
         self._by_index: dict[int | str, CallPiece] = {}
         self._given_ids: dict[int | str, str] = {}
-        # Where the arguments of each call end, by its position in the message.
+        # Finds the end of each call's arguments, by its position in the message.
         self._ends: dict[int, ObjectEnd] = {}
         self._refused = False
         self._reasoning_field = "reasoning_content"
-        # Opaque reasoning of some servers that belongs back into the conversation.
+        # Opaque reasoning of some servers that is sent back in the conversation.
         self._details: list[Any] = []
         self._response = _ResponseIds()
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
-        """The events of one chunk."""
+        """Return the model events of one chunk."""
         if get(event, "error"):
             raise failure_from_body(event, None)
         self.note_response(get(event, "id"))
@@ -117,12 +119,12 @@ class ChatReader(StreamReader):
             self._read_call(index, get(call, "id"), get(call, "function"))
         legacy = get(delta, "function_call")
         if legacy is not None and self._by_index.keys() <= {_LEGACY}:
-            # The one call of a server that still speaks of functions instead of tools. Beside tool
-            # calls it repeats the first of them.
+            # The single call of a server that uses functions instead of tools. Next to tool calls
+            # it repeats the first of them.
             self._read_call(_LEGACY, None, legacy)
 
     def _read_content(self, content: Any) -> None:
-        """The text of a delta. Some servers stream reasoning as parts of the content."""
+        """Read the text of a delta. Some servers stream reasoning as parts of the content."""
         if not isinstance(content, list | tuple):
             self.add_text(get_text({"content": content}, "content"))
             return
@@ -132,20 +134,20 @@ class ChatReader(StreamReader):
             else:
                 self.add_text(get_text(part, "text"))
 
-    def _read_call(self, index: int | str, given: Any, function: Any) -> None:
+    def _read_call(self, index: int | str, given_id: Any, function: Any) -> None:
         if self.ending is not None:
             raise malformed("a tool call after the finish")
         name, arguments = get_text(function, "name"), get_arguments(function)
         call = self._by_index.get(index)
-        if call is None and not (given or name or arguments):
-            # Some servers send the fields of a call empty where there is none.
+        if call is None and not (given_id or name or arguments):
+            # Some servers send empty fields of a call where there is none.
             return
-        if call is None or self._begins_call(call, index, given, name, arguments):
+        if call is None or self._begins_call(call, index, given_id, name, arguments):
             self._close_last_call()
-            call = self._by_index[index] = self.open_call(given, name)
-            self._given_ids[index] = given if isinstance(given, str) else ""
+            call = self._by_index[index] = self.open_call(given_id, name)
+            self._given_ids[index] = given_id if isinstance(given_id, str) else ""
         elif not call.parts:
-            # The next part of the name, or all of it so far once more.
+            # The next part of the name, or the whole name so far again.
             self.extend_name(call, name.removeprefix(call.name))
         opened = arguments.lstrip().startswith("{") and len(call.parts) <= 2
         if opened and call.arguments_json.strip() == "{}":
@@ -155,38 +157,39 @@ class ChatReader(StreamReader):
         self.extend_call(call, arguments)
 
     def _begins_call(
-        self, call: CallPiece, index: int | str, given: Any, name: str, arguments: str
+        self, call: CallPiece, index: int | str, given_id: Any, name: str, arguments: str
     ) -> bool:
-        """Whether a piece with the index of a call begins another one. Some servers number every
-        call 0 and tell them apart by id; others give no ids, and a name after whole arguments begins
-        the next call. Servers that repeat the name in every piece send the rest of the arguments.
+        """Return whether a piece with the index of a call begins another call. Some servers number
+        every call 0 and distinguish them by id; others send no ids, and a name after complete
+        arguments begins the next call. Servers that repeat the name in every piece send the rest of
+        the arguments.
         """
         if not name or not call.name:
             return False
-        if given and given != self._given_ids.get(index):
+        if given_id and given_id != self._given_ids.get(index):
             return True
-        if name == call.name and (given or not arguments.lstrip().startswith("{")):
+        if name == call.name and (given_id or not arguments.lstrip().startswith("{")):
             return False
         return self._is_whole(call)
 
     def _close_last_call(self) -> None:
-        """Another call begins: the one before it is complete, unless a server sends the parts of
-        several calls in turn. Its arguments are no object yet then, and the finish completes it.
+        """Complete the last call when another begins, unless the server sends parts of several
+        calls in turn: its arguments are not an object yet then, and the finish completes it.
         """
         calls = self.open_calls
         if len(calls) == 1 and self._is_whole(calls[0]):
             self.close_call(calls[0])
 
     def _is_whole(self, call: CallPiece) -> bool:
-        """Whether the arguments of a call are a whole object."""
+        """Return whether the arguments of a call are a complete object."""
         end = self._ends.setdefault(call.index, ObjectEnd())
         return end.follow(call.parts) and parse_object(call.arguments_json) is not None
 
-    def _guess_index(self, given: Any) -> int:
-        """The index of a call of a server that gives none: a new id begins a new call."""
-        last = max((one for one in self._by_index if isinstance(one, int)), default=-1)
-        known = self._given_ids.get(last)
-        return last + 1 if last < 0 or (given and given != known) else last
+    def _guess_index(self, given_id: Any) -> int:
+        """Return the index of a call from a server that sends none: a new id begins a new call."""
+        last = max((index for index in self._by_index if isinstance(index, int)), default=-1)
+        last_id = self._given_ids.get(last)
+        return last + 1 if last < 0 or (given_id and given_id != last_id) else last
 
     def _read_usage(self, usage: Any) -> None:
         prompt = get(usage, "prompt_tokens_details")
@@ -197,28 +200,28 @@ class ChatReader(StreamReader):
         )
 
     def raw_message(self, pieces: Sequence[Piece]) -> dict[str, Any]:
-        """The assistant message. Reasoning goes back only with calls: servers that take it want it
-        there, and some refuse it elsewhere.
+        """Return the assistant message. Reasoning is sent back only with calls: servers that accept
+        it require it there, and some refuse it elsewhere.
         """
-        calls = [one for one in pieces if isinstance(one, CallPiece)]
-        texts = [one for one in pieces if isinstance(one, TextPiece)]
-        said = "".join(one.text for one in texts if not one.thinking)
-        thought = "".join(one.text for one in texts if one.thinking)
-        message: dict[str, Any] = {"role": "assistant", "content": said or None}
+        calls = [piece for piece in pieces if isinstance(piece, CallPiece)]
+        texts = [piece for piece in pieces if isinstance(piece, TextPiece)]
+        text = "".join(piece.text for piece in texts if not piece.thinking)
+        thought = "".join(piece.text for piece in texts if piece.thinking)
+        message: dict[str, Any] = {"role": "assistant", "content": text or None}
         if calls and thought:
             message[self._reasoning_field] = thought
         if self._details:
             message["reasoning_details"] = list(self._details)
         if calls:
             message["tool_calls"] = [_raw_call(call) for call in calls]
-        elif not said:
+        elif not text:
             message["content"] = ""
         return message
 
 
 class _ResponseIds:
-    """Finds a second response in a stream, as of a proxy that asked another server: its chunks have
-    another id. Some servers give every chunk an id of its own, which says nothing.
+    """Detects a second response in a stream, such as from a proxy that switched servers: its chunks
+    have another id. Some servers give every chunk a different id, which means nothing.
     """
 
     def __init__(self) -> None:
@@ -230,28 +233,28 @@ class _ResponseIds:
 
     @property
     def undecided(self) -> bool:
-        """Whether the id has changed once, and no id has come twice."""
+        """Whether the id has changed once, and no id has occurred twice."""
         return self._changed and not self._always_changes
 
-    def check(self, given: Any) -> None:
-        """Take the id of a chunk; raises `ModelFailed` where a second response begins."""
-        if not isinstance(given, str) or not given or self._always_changes:
+    def check(self, response_id: Any) -> None:
+        """Check the id of a chunk; raises `ModelFailed` if a second response begins."""
+        if not isinstance(response_id, str) or not response_id or self._always_changes:
             return
-        if given == self._last:
+        if response_id == self._last:
             self._repeated = True
         elif self._last is not None:
             self._always_changes = self._changed and not self._repeated
             self._changed = True
         if self._repeated and self._changed:
             raise malformed("a second response begins in the stream")
-        self._last = given
+        self._last = response_id
 
 
 def _thought(part: Any) -> str:
-    """The text of a thinking part: a text, or a list of parts of text."""
+    """Return the text of a thinking part, which is a text or a list of text parts."""
     if isinstance(get(part, "thinking"), str):
         return get_text(part, "thinking")
-    return "".join(get_text(one, "text") for one in get_list(part, "thinking"))
+    return "".join(get_text(item, "text") for item in get_list(part, "thinking"))
 
 
 def _raw_call(call: CallPiece) -> dict[str, Any]:
@@ -271,11 +274,9 @@ class ChatWire(WireFormat):
     reader = ChatReader
 
     def target(self, options: WireOptions) -> str:
-        """The path below the base URL."""
         return "/chat/completions"
 
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
-        """The body of a request."""
         body: dict[str, Any] = {
             "model": options.model,
             "messages": self._messages(request, options),
@@ -289,7 +290,7 @@ class ChatWire(WireFormat):
             body["reasoning_effort"] = options.reasoning
         if request.tools:
             body["tools"] = [
-                {"type": "function", "function": _function(one)} for one in request.tools
+                {"type": "function", "function": _function(tool)} for tool in request.tools
             ]
             if request.tool_choice != "auto":
                 body["tool_choice"] = "required" if request.tool_choice == "any" else "none"
@@ -311,7 +312,6 @@ class ChatWire(WireFormat):
         return messages
 
     def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
-        """The steps of the conversation in a body, for the check before a request."""
         for message in get_list(body, "messages"):
             role = get(message, "role")
             if role == "system":
@@ -328,7 +328,7 @@ class ChatWire(WireFormat):
 
 
 def chat_call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
-    """A tool call of an assistant message."""
+    """Return a tool call of an assistant message."""
     function = {"name": name, "arguments": arguments}
     return {"id": call_id, "type": "function", "function": function}
 
@@ -342,8 +342,8 @@ def _assistant(message: Message, links: IdLinks) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     if ids:
         rendered["tool_calls"] = [
-            chat_call(one, safe_name(call.name), object_text(call.arguments_json))
-            for one, call in zip(ids, message.calls, strict=True)
+            chat_call(call_id, safe_name(call.name), object_text(call.arguments_json))
+            for call_id, call in zip(ids, message.calls, strict=True)
         ]
     elif not message.text:
         rendered["content"] = ""
@@ -351,13 +351,13 @@ def _assistant(message: Message, links: IdLinks) -> dict[str, Any]:
 
 
 def _results(message: Message, links: IdLinks, options: WireOptions) -> list[dict[str, Any]]:
-    """One message per result; pictures follow as a message of the user, which may hold them."""
+    """One message per result; pictures follow in a message of the user, where they are allowed."""
     rendered: list[dict[str, Any]] = []
     pictures: list[Picture] = []
     for block in message.blocks:
         if isinstance(block, ResultBlock):
-            found, text = split_result(block, sees_images=options.sees_images)
-            pictures += found
+            images, text = split_result(block, sees_images=options.sees_images)
+            pictures += images
             call_id = links.wire_id(block.call_id)
             rendered.append({"role": "tool", "tool_call_id": call_id, "content": text})
     if pictures:

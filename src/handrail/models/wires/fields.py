@@ -1,4 +1,4 @@
-"""Reading fields and values of what a provider sends: dictionaries or the objects of its SDK."""
+"""Reads fields of provider responses: dictionaries or objects of the provider's SDK."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LONE_HALF: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def get_text(thing: Any, name: str) -> str:
-    """The text of a field, "" if there is none; raises `ModelFailed` for another type."""
-    value = get(thing, name)
+def get_text(item: Any, name: str) -> str:
+    """Return the text of a field, "" if it is missing; raises `ModelFailed` for another type."""
+    value = get(item, name)
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -24,9 +24,9 @@ def get_text(thing: Any, name: str) -> str:
     return value
 
 
-def get_list(thing: Any, name: str) -> list[Any]:
-    """The items of a field, none if there is none; raises `ModelFailed` for another type."""
-    value = get(thing, name)
+def get_list(item: Any, name: str) -> list[Any]:
+    """Return the items of a field, [] if it is missing; raises `ModelFailed` for another type."""
+    value = get(item, name)
     if value is None:
         return []
     if not isinstance(value, list | tuple):
@@ -35,7 +35,7 @@ def get_list(thing: Any, name: str) -> list[Any]:
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """The JSON object in a text, an empty one for no text; None if it is something else."""
+    """Return the JSON object in a text, an empty one for no text; None for anything else."""
     if not text or text.isspace():
         return {}
     try:
@@ -50,23 +50,23 @@ def dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def get_arguments(thing: Any) -> str:
-    """The argument text of a call. Some servers send an object instead of its text."""
-    value = get(thing, "arguments")
-    return dump_json(value) if isinstance(value, Mapping) else get_text(thing, "arguments")
+def get_arguments(item: Any) -> str:
+    """Return the argument text of a call. Some servers send an object instead of its text."""
+    value = get(item, "arguments")
+    return dump_json(value) if isinstance(value, Mapping) else get_text(item, "arguments")
 
 
 def join_halves(text: str) -> tuple[str, str]:
-    """The text with its surrogate pairs joined, and the half at its end that may go on in the next
-    piece: servers that count UTF-16 units cut between the two. A half alone becomes U+FFFD.
+    """Return the text with its surrogate pairs joined, and a half pair at its end that may continue
+    in the next piece: servers that count UTF-16 units split pairs. A lone half becomes U+FFFD.
     """
     if text.isascii() or _SURROGATE.search(text) is None:
         return text, ""
     half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
-    whole = text.removesuffix(half).encode("utf-16-le", "surrogatepass")
-    return whole.decode("utf-16-le", "replace"), half
+    encoded = text.removesuffix(half).encode("utf-16-le", "surrogatepass")
+    return encoded.decode("utf-16-le", "replace"), half
 
 
 def malformed(what: str) -> ModelFailed:
-    """The failure of a stream that does not follow its format."""
+    """Return the failure of a stream that does not follow its format."""
     return ModelFailed("cut", f"the stream is malformed: {what}", retryable=True)

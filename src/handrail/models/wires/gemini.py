@@ -1,4 +1,4 @@
-"""Google's Gemini: streams, requests, and the check of a conversation."""
+"""The Gemini API: streams, requests, and the check of a conversation."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from handrail.models.wires.requests import (
 _ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _THINKING_TOKENS: Final[Mapping[str, int]] = {"low": 1024, "medium": 8192, "high": 24576}
 
-# What a chunk has before the message ends, where a server writes default values too.
+# Values before the message ends, from servers that send defaults.
 _UNSPECIFIED: Final = "FINISH_REASON_UNSPECIFIED"
 
 
 class GeminiReader(StreamReader):
-    """Reads the chunks of a generated content. A call comes whole, in one part."""
+    """Reads the chunks of generated content. A call is complete in one part."""
 
     wire = "gemini"
 
@@ -54,7 +54,7 @@ class GeminiReader(StreamReader):
         self._given_id: Any = None
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
-        """The events of one chunk."""
+        """Return the model events of one chunk."""
         if get(event, "error"):
             raise failure_from_body(event, None)
         self._check_response(get(event, "responseId"))
@@ -69,11 +69,11 @@ class GeminiReader(StreamReader):
         self._read_usage(get(event, "usageMetadata"))
         return self.take_events()
 
-    def _check_response(self, given: Any) -> None:
-        """Refuse the chunk of another response: its calls would run beside those of the first."""
-        if given and given != self._given_id:
-            self._given_id = given
-            self.begin_response(given)
+    def _check_response(self, response_id: Any) -> None:
+        """Refuse the chunk of another response, whose calls would run besides those of the first."""
+        if response_id and response_id != self._given_id:
+            self._given_id = response_id
+            self.begin_response(response_id)
 
     def _read_candidate(self, candidate: Any) -> None:
         for part in get_list(get(candidate, "content"), "parts"):
@@ -92,7 +92,7 @@ class GeminiReader(StreamReader):
                 raise malformed("a tool call after the finish")
             piece = self.open_call(get(call, "id"), get_text(call, "name"))
             if not get(call, "id"):
-                # It is answered by its name and position.
+                # Results refer to it by name and position.
                 piece.wire_id = ""
             if get(call, "willContinue"):
                 raise malformed("a call comes in parts, which were not asked for")
@@ -113,7 +113,7 @@ class GeminiReader(StreamReader):
         last = self.pieces[-1] if self.pieces else None
         signed = isinstance(last, TextPiece) and "thoughtSignature" in last.raw
         if signature or signed:
-            # A signature belongs to the part it came with.
+            # A signature belongs to the part that it came with.
             piece = self.add_text(text, thinking=thinking, new=True)
             if piece is not None and signature:
                 piece.raw["thoughtSignature"] = get_text(part, "thoughtSignature")
@@ -123,8 +123,15 @@ class GeminiReader(StreamReader):
     def _read_usage(self, usage: Any) -> None:
         if not isinstance(usage, Mapping):
             return
-        said, thought = usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
-        counted = [one for one in (said, thought) if isinstance(one, int) and one >= 0]
+        text_tokens, thinking_tokens = (
+            usage.get("candidatesTokenCount"),
+            usage.get("thoughtsTokenCount"),
+        )
+        counted = [
+            count
+            for count in (text_tokens, thinking_tokens)
+            if isinstance(count, int) and count >= 0
+        ]
         self.report_usage(
             input=usage.get("promptTokenCount"),
             output=sum(counted) if counted else None,
@@ -132,7 +139,7 @@ class GeminiReader(StreamReader):
         )
 
     def raw_message(self, pieces: Sequence[Piece]) -> dict[str, Any]:
-        """The content of the model with its signatures."""
+        """Return the content of the model with its signatures."""
         return {"role": "model", "parts": [_raw_part(piece) for piece in pieces]}
 
 
@@ -140,8 +147,8 @@ def _raw_part(piece: Piece) -> dict[str, Any]:
     if isinstance(piece, RawPiece):
         return dict(piece.raw)
     if isinstance(piece, CallPiece):
-        given = piece.raw.get("functionCall")
-        call = {**(given if isinstance(given, Mapping) else {}), "name": piece.wire_name}
+        original = piece.raw.get("functionCall")
+        call = {**(original if isinstance(original, Mapping) else {}), "name": piece.wire_name}
         if "id" in call:
             call["id"] = piece.wire_id
         return {**piece.raw, "functionCall": {"args": piece.safe_arguments, **call}}
@@ -160,15 +167,12 @@ class GeminiWire(WireFormat):
     starts_with_user = True
 
     def target(self, options: WireOptions) -> str:
-        """The path and query below the base URL."""
         return f"/models/{quote(options.model, safe='')}:streamGenerateContent?alt=sse"
 
     def auth_headers(self, key: str) -> dict[str, str]:
-        """The header that carries the key."""
         return {"x-goog-api-key": key}
 
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
-        """The body of a request."""
         body: dict[str, Any] = {"contents": self._contents(request, options)}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": part.text} for part in request.system]}
@@ -180,7 +184,7 @@ class GeminiWire(WireFormat):
         if settings:
             body["generationConfig"] = settings
         if request.tools:
-            body["tools"] = [{"functionDeclarations": [_tool(one) for one in request.tools]}]
+            body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
             mode = {"auto": "AUTO", "none": "NONE", "any": "ANY"}[request.tool_choice]
             body["toolConfig"] = {"functionCallingConfig": {"mode": mode}}
         return body
@@ -204,14 +208,14 @@ class GeminiWire(WireFormat):
         return contents
 
     def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
-        """The steps of the conversation in a body. Calls without an id go by their position."""
+        """Yield the steps of the conversation; calls without an id are matched by position."""
         for content in get_list(body, "contents"):
             parts = get_list(content, "parts")
             if not parts:
                 raise broken("a message has no content")
-            calls = [get(one, "functionCall") for one in parts if get(one, "functionCall")]
+            calls = [get(part, "functionCall") for part in parts if get(part, "functionCall")]
             results = [
-                get(one, "functionResponse") for one in parts if get(one, "functionResponse")
+                get(part, "functionResponse") for part in parts if get(part, "functionResponse")
             ]
             if get(content, "role") == "model":
                 for call in calls:
@@ -222,18 +226,18 @@ class GeminiWire(WireFormat):
                 raise broken("a message of the user has a call")
             if results:
                 yield RequestStep("results", _keys(results))
-            if any(not get(one, "functionResponse") for one in parts):
+            if any(not get(part, "functionResponse") for part in parts):
                 yield RequestStep("user")
 
 
 def _keys(items: Sequence[Any]) -> tuple[str, ...]:
-    """The id of each call or result, or its name and how many of that name came before it."""
-    seen: dict[str, int] = {}
+    """The id of each call or result, or its name and the number of earlier ones with that name."""
+    counts: dict[str, int] = {}
     keys = []
     for item in items:
         name = str(get(item, "name") or "")
-        seen[name] = seen.get(name, 0) + 1
-        keys.append(str(get(item, "id") or f"{name}#{seen[name]}"))
+        counts[name] = counts.get(name, 0) + 1
+        keys.append(str(get(item, "id") or f"{name}#{counts[name]}"))
     return tuple(keys)
 
 
@@ -245,9 +249,13 @@ def _assistant(message: Message, links: IdLinks) -> dict[str, Any]:
         return {**raw, "parts": list(raw["parts"])}
     ids = links.open(message)
     parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
-    for one, call in zip(ids, message.calls, strict=True):
-        given = {"id": one, "name": safe_name(call.name), "args": object_value(call.arguments_json)}
-        parts.append({"functionCall": given})
+    for call_id, call in zip(ids, message.calls, strict=True):
+        rendered = {
+            "id": call_id,
+            "name": safe_name(call.name),
+            "args": object_value(call.arguments_json),
+        }
+        parts.append({"functionCall": rendered})
     return {"role": "model", "parts": parts}
 
 
@@ -259,7 +267,7 @@ def _user(
     for block in message.blocks:
         if isinstance(block, ResultBlock):
             shown, text = split_result(block, sees_images=options.sees_images)
-            pictures += [_image(one) for one in shown]
+            pictures += [_image(picture) for picture in shown]
             wire_id, call = links.wire_id(block.call_id), calls[block.call_id]
             answer: dict[str, Any] = {"name": safe_name(call.name)}
             answer["response"] = {"error" if block.is_error else "output": text}

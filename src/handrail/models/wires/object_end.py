@@ -1,4 +1,4 @@
-"""Finds the end of a JSON object that comes in pieces, in time linear to its length."""
+"""Finds the end of a JSON object that arrives in pieces, in linear time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _IN_STRING: Final = re.compile(r'["\\]')
 
 
 class ObjectEnd:
-    """Whether the brackets of a growing text have closed again, with nothing but blanks behind.
+    """Tracks whether the brackets of a growing text are closed, with only blanks after them.
 
-    `follow` takes all parts of the text so far and reads only those that are new, so that it can be
-    asked after every part. What is closed may still not be JSON.
+    `follow` takes all parts so far and reads only the new ones, so it can be called after every
+    part. A closed text may still not be JSON.
     """
 
     __slots__ = ("_broken", "_closed", "_depth", "_escaped", "_in_string", "_parts")
@@ -28,7 +28,7 @@ class ObjectEnd:
         self._broken = False
 
     def follow(self, parts: Sequence[str]) -> bool:
-        """Whether the text of these parts is closed."""
+        """Return whether the text of these parts is closed."""
         while self._parts < len(parts):
             if not self._broken:
                 self._read(parts[self._parts])
@@ -50,20 +50,20 @@ class ObjectEnd:
         if self._escaped:
             self._escaped = False
             return at + 1
-        found = _IN_STRING.search(text, at)
-        if found is None:
+        match = _IN_STRING.search(text, at)
+        if match is None:
             return len(text)
-        self._escaped = found[0] == "\\"
+        self._escaped = match[0] == "\\"
         self._in_string = self._escaped
-        return found.end()
+        return match.end()
 
     def _read_structure(self, text: str, at: int) -> int:
-        found = _STRUCTURE.search(text, at)
-        if found is None:
+        match = _STRUCTURE.search(text, at)
+        if match is None:
             return len(text)
-        if found[0] == '"':
+        if match[0] == '"':
             self._in_string = True
         else:
-            self._depth += 1 if found[0] in "{[" else -1
+            self._depth += 1 if match[0] in "{[" else -1
             self._closed = self._depth <= 0
-        return found.end()
+        return match.end()

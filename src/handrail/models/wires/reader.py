@@ -1,7 +1,7 @@
 """Assembles a message from the events of a stream, within limits.
 
-The stream comes from an endpoint that may be broken or hostile. A reader of one wire format
-translates its events into the operations here; these emit the events of the model port.
+The stream comes from an endpoint that may be broken or hostile. The reader of each wire format
+translates its events to the operations here, which emit the events of the model port.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ MAX_ARGUMENT_BYTES_OF_MESSAGE: Final = 32 * 1024 * 1024
 MAX_CALLS: Final = 128
 MAX_BLOCKS: Final = 4096
 MAX_NAME: Final = 256
-# More tokens than any model takes: what is above is not a count.
+# More tokens than any model accepts: a higher value is not a count.
 MAX_TOKENS: Final = 100_000_000
-# What every provider accepts as the name of a tool in a conversation.
+# What every provider accepts as the name of a tool.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(slots=True)
 class TextPiece:
-    """A text or thinking block that grows. `raw` is what the wire needs beyond the text."""
+    """A text or thinking block that grows. `raw` has what the wire needs besides the text."""
 
     parts: list[str] = field(default_factory=list)
     thinking: bool = False
@@ -63,8 +63,8 @@ class TextPiece:
 
 @dataclass(slots=True)
 class CallPiece:
-    """A call that grows. `wire_id` is the id that the provider gets back. `announced` is set once
-    its start was reported: some servers send the name later.
+    """A call that grows. `wire_id` is the id for the provider. `announced` is set after its start
+    was reported: some servers send the name later.
     """
 
     index: int
@@ -85,20 +85,20 @@ class CallPiece:
 
     @property
     def safe_arguments(self) -> dict[str, Any]:
-        """The arguments as an object; empty if they are none: a provider refuses a conversation
-        with anything else.
+        """The arguments as an object; empty if they are not one, because providers refuse anything
+        else.
         """
         return parse_object(self.arguments_json) or {}
 
     @property
     def wire_name(self) -> str:
-        """The name that the provider gets back."""
+        """The name for the provider."""
         return self.name if _NAME.fullmatch(self.name) else "invalid_tool_name"
 
 
 @dataclass(slots=True)
 class RawPiece:
-    """A block that only its own wire understands; it is kept as it came."""
+    """A block that only its wire format understands; it is kept unchanged."""
 
     raw: dict[str, Any]
 
@@ -107,16 +107,16 @@ Piece = TextPiece | CallPiece | RawPiece
 
 
 class StreamEnding(NamedTuple):
-    """Why the message ended, and the provider's own word for it."""
+    """Why the message ended, and the provider's word for it."""
 
     finish: Finish
     reason: str
 
 
 class StreamReader(ABC):
-    """Reads one stream. `read` takes one event as a dictionary; `end` gives the message.
+    """Reads one stream. `read` takes one event as a dictionary; `end` returns the message.
 
-    Both raise `ModelFailed`. `ending` is set as soon as the stream has said how it ends.
+    Both raise `ModelFailed`. `ending` is set when the stream has sent its finish reason.
     """
 
     wire: str
@@ -125,29 +125,29 @@ class StreamReader(ABC):
         self.pieces: list[Piece] = []
         self.ending: StreamEnding | None = None
         self.response_id: str | None = None
-        # Whether the stream has said that a response begins.
+        # Whether the stream has announced a response.
         self.begun = False
         self.usage: UsageReported | None = None
-        # Counts everything that moves the message forward; keep-alive events do not.
+        # Counts everything that advances the message; keep-alive events do not.
         self.progress = 0
-        # Whether the stream has said that nothing follows.
+        # Whether the stream has announced its end.
         self.stopped = False
         self._events: list[ModelEvent] = []
         self._sizes = {"text": 0, "arguments": 0}
         self._calls: list[CallPiece] = []
-        # How many of the calls were reported as complete.
+        # How many calls were reported as complete.
         self._reported = 0
 
     @abstractmethod
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
-        """The events that one event of the provider means."""
+        """Return the model events of one event of the provider."""
 
     @abstractmethod
     def raw_message(self, pieces: Sequence[Piece]) -> Any:
-        """The message of these pieces as its provider wants it back."""
+        """Return the message of these pieces in the form that the provider expects back."""
 
     def end(self) -> MessageDone:
-        """The message; raises `ModelFailed` if the stream did not say how it ends."""
+        """Return the message; raises `ModelFailed` if the stream ended without a finish reason."""
         if self.ending is None:
             raise ModelFailed(
                 "cut",
@@ -162,22 +162,24 @@ class StreamReader(ABC):
         return MessageDone(finish, message, self.ending.reason, self.response_id)
 
     def partial(self) -> Message | None:
-        """The blocks that are complete; None if there are none."""
+        """Return the complete blocks as a message; None if there are none."""
         complete = self.complete_pieces()
         return self._message(complete) if complete else None
 
     def complete_pieces(self) -> list[Piece]:
-        """The blocks that are complete."""
-        complete = [one for one in self.pieces if not isinstance(one, CallPiece) or one.closed]
+        """Return the complete blocks."""
+        complete = [
+            piece for piece in self.pieces if not isinstance(piece, CallPiece) or piece.closed
+        ]
         if complete and isinstance(complete[-1], TextPiece) and complete[-1] is self.pieces[-1]:
-            # Nothing has followed this block: unless it was closed, it may go on.
+            # The last block may continue, unless it was closed.
             complete = complete if complete[-1].closed else complete[:-1]
         return complete
 
     # --- for the readers of each wire -----------------------------------------------------
 
     def take_events(self) -> list[ModelEvent]:
-        """The events since the last time."""
+        """Return the events since the last call of this method."""
         events, self._events = self._events, []
         return events
 
@@ -193,7 +195,7 @@ class StreamReader(ABC):
         return last
 
     def extend_text(self, piece: TextPiece, text: str) -> None:
-        """Append to a certain block."""
+        """Append to a given block."""
         text, piece.half = join_halves(piece.half + text)
         if text:
             self._grow("text", text, MAX_TEXT_BYTES)
@@ -201,7 +203,7 @@ class StreamReader(ABC):
             self._emit(ThinkingDelta(text) if piece.thinking else TextDelta(text))
 
     def close_text(self, piece: TextPiece) -> None:
-        """Complete a block: half a letter at its end stays alone."""
+        """Complete a block; half a surrogate pair at its end is replaced."""
         piece.closed = True
         self._end_half(piece)
 
@@ -215,22 +217,20 @@ class StreamReader(ABC):
         self.pieces.append(piece)
 
     def count_raw(self, value: Any) -> None:
-        """Count what a wire keeps as it came against the limit of the text; an empty text does not
-        move the message forward.
-        """
+        """Count unchanged data against the text limit; empty data does not advance the message."""
         text = value if isinstance(value, str) else dump_json(value)
         self.progress += bool(text)
         self._grow("text", text, MAX_TEXT_BYTES)
 
     def open_call(self, given_id: Any, name: str) -> CallPiece:
-        """Begin a call. An id that cannot be used is replaced; see `core/call.py`."""
+        """Begin a call. An unusable id is replaced; see `core/call.py`."""
         if len(self._calls) >= MAX_CALLS:
             raise _over_limit(f"more than {MAX_CALLS} tool calls")
         index = len(self._calls)
-        given = given_id if isinstance(given_id, str) else ""
-        taken = {one.wire_id for one in self._calls}
-        wire_id = given if given and given not in taken else f"call_{index}"
-        while wire_id in taken:
+        provider_id = given_id if isinstance(given_id, str) else ""
+        used = {call_piece.wire_id for call_piece in self._calls}
+        wire_id = provider_id if provider_id and provider_id not in used else f"call_{index}"
+        while wire_id in used:
             wire_id += "_"
         call = CallPiece(index, safe_call_id(wire_id), wire_id, "")
         self.add_piece(call)
@@ -248,7 +248,7 @@ class StreamReader(ABC):
         self._announce(call)
 
     def extend_call(self, call: CallPiece, text: str) -> None:
-        """Append argument text to a call that is still open."""
+        """Append argument text to an open call."""
         text, call.half = join_halves(call.half + text)
         if not text:
             return
@@ -262,20 +262,22 @@ class StreamReader(ABC):
         self._emit(CallDelta(call.index, text))
 
     def close_call(self, call: CallPiece) -> None:
-        """Complete a call. Calls are reported as complete in their order: one that is complete
+        """Complete a call. Calls are reported as complete in their order: a call that is complete
         before an earlier one is reported after it.
         """
         self._end_half(call)
         call.closed = True
-        for one in self._calls[self._reported :]:
-            if not one.closed:
+        for next_call in self._calls[self._reported :]:
+            if not next_call.closed:
                 return
             self._reported += 1
-            self._announce(one)
-            self._emit(CallClosed(one.index, one.id, one.name, one.arguments_json))
+            self._announce(next_call)
+            self._emit(
+                CallClosed(next_call.index, next_call.id, next_call.name, next_call.arguments_json)
+            )
 
     def close_open_calls(self) -> None:
-        """Complete the calls that nothing but the finish completes."""
+        """Complete the calls that are completed only by the finish."""
         for call in self._calls:
             self.close_call(call)
 
@@ -294,50 +296,50 @@ class StreamReader(ABC):
         """The calls that are not complete yet."""
         return [call for call in self._calls if not call.closed]
 
-    def set_ending(self, known: Mapping[str, Finish], reason: Any) -> StreamEnding:
-        """Note why the message ended."""
+    def set_ending(self, finishes: Mapping[str, Finish], reason: Any) -> StreamEnding:
+        """Record why the message ended."""
         for piece in self.pieces:
             self._end_half(piece)
         word = reason[:100] if isinstance(reason, str) else ""
-        finish = known.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
+        finish = finishes.get(reason, Finish.UNKNOWN) if isinstance(reason, str) else Finish.UNKNOWN
         self.progress += 1
         self.ending = StreamEnding(finish, word)
         return self.ending
 
-    def begin_response(self, given: Any) -> None:
-        """Note the start of a response. A second one in the same stream is of a server or a proxy
-        that began anew: the calls of both would run.
+    def begin_response(self, response_id: Any) -> None:
+        """Record the start of a response. A second one in the same stream comes from a server or
+        proxy that started again: the calls of both would run.
         """
         if self.begun:
             raise malformed("a second response begins in the stream")
         self.begun = True
-        self.note_response(given)
+        self.note_response(response_id)
 
-    def note_response(self, given: Any) -> None:
-        """Note the provider's id of the response."""
-        if self.response_id is None and isinstance(given, str) and given:
-            self.response_id = safe_call_id(given)
+    def note_response(self, response_id: Any) -> None:
+        """Record the provider's id of the response."""
+        if self.response_id is None and isinstance(response_id, str) and response_id:
+            self.response_id = safe_call_id(response_id)
 
-    def report_usage(self, **given: Any) -> None:
-        """Report the tokens; counts that are no counts are left as they were."""
+    def report_usage(self, **counts: Any) -> None:
+        """Report token counts; invalid values leave a count unchanged."""
         before = self.usage or UsageReported(0, 0)
-        kept = {
+        valid = {
             name: _tokens(value, getattr(before, name))
-            for name, value in given.items()
+            for name, value in counts.items()
             if value is not None
         }
-        if not kept:
+        if not valid:
             return
         self.usage = UsageReported(
-            kept.get("input", before.input),
-            kept.get("output", before.output),
-            kept.get("cache_read", before.cache_read),
-            kept.get("cache_write", before.cache_write),
+            valid.get("input", before.input),
+            valid.get("output", before.output),
+            valid.get("cache_read", before.cache_read),
+            valid.get("cache_write", before.cache_write),
         )
         self._events.append(self.usage)
 
     def _end_half(self, piece: Piece) -> None:
-        """Replace half a letter at the end of a text, whose other half does not come."""
+        """Replace half a surrogate pair at the end of a text, whose other half is missing."""
         if isinstance(piece, TextPiece) and piece.half:
             piece.half = ""
             self.extend_text(piece, LONE_HALF)
@@ -373,7 +375,9 @@ class StreamReader(ABC):
 
 
 def _call_block(call: CallPiece) -> CallBlock:
-    """A complete call with its text as it came; a cut one with arguments that are an object."""
+    """Return a call: a complete one with its text unchanged, a cut one with arguments that are an
+    object.
+    """
     text = call.arguments_json
     if not call.closed and parse_object(text) is None:
         text = "{}"
@@ -385,7 +389,7 @@ def _size(text: str) -> int:
 
 
 def _tokens(value: Any, before: int) -> int:
-    """A count of tokens within bounds; what is no count leaves the count before."""
+    """Return a token count within bounds, or the count before for an invalid value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         return before
     return int(min(value, MAX_TOKENS))

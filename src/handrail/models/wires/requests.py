@@ -1,5 +1,5 @@
-"""What the requests of all wire formats share: ids, results, pictures, and the check that a
-conversation is one that the provider accepts.
+"""Shared by the requests of all wire formats: ids, results, pictures, and the check that a provider
+accepts a conversation.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WireOptions:
-    """What a request depends on besides the conversation."""
+    """Options of a request besides the conversation."""
 
     model: str
     sees_images: bool = True
-    # "low", "medium", "high", or a number of tokens to think with.
+    # "low", "medium", "high", or a number of thinking tokens.
     reasoning: str | int | None = None
-    # OpenAI's own service, which names a limit otherwise than the compatible servers.
+    # OpenAI's own service, which uses another name for the output limit than compatible servers.
     is_openai: bool = False
 
 
 class RequestStep(NamedTuple):
-    """One step of a rendered conversation: what the user said, what the model said with the ids of
-    its calls, or results with the ids of the calls they answer.
+    """One step of a rendered conversation: text of the user, a message of the model with the ids of
+    its calls, or results with the ids of their calls.
     """
 
     kind: Literal["user", "assistant", "results"]
@@ -59,23 +59,23 @@ class WireFormat(ABC):
 
     @abstractmethod
     def target(self, options: WireOptions) -> str:
-        """The path and query below the base URL."""
+        """Return the path and query below the base URL."""
 
     def auth_headers(self, key: str) -> dict[str, str]:
-        """The headers that carry the key."""
+        """Return the headers with the key."""
         return {"authorization": f"Bearer {key}"}
 
     def fixed_headers(self) -> dict[str, str]:
-        """The headers that every request has."""
+        """The headers of every request."""
         return {}
 
     @abstractmethod
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
-        """The body of a request; raises `ModelFailed` for a result of no call."""
+        """Return the body of a request; raises `ModelFailed` for a result without a call."""
 
     @abstractmethod
     def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
-        """The steps of the conversation in a body; raises `ModelFailed` for a malformed part."""
+        """Yield the steps of the conversation in a body; raises `ModelFailed` for a malformed part."""
 
     def check(self, body: Mapping[str, Any]) -> None:
         """Raise `ModelFailed` unless the conversation is complete and in order."""
@@ -83,7 +83,7 @@ class WireFormat(ABC):
 
 
 def check_steps(steps: Sequence[RequestStep], *, starts_with_user: bool) -> None:
-    """Raise `ModelFailed` unless every call has exactly one result right after its message, and
+    """Raise `ModelFailed` unless every call has exactly one result directly after its message, and
     every result has a call.
     """
     if not steps:
@@ -98,7 +98,7 @@ def check_steps(steps: Sequence[RequestStep], *, starts_with_user: bool) -> None
         if open_ids:
             raise broken(f"the call {open_ids[0]!r:.100} has no result before step {number}")
         open_ids = list(step.ids)
-        if any(not isinstance(one, str) or not one for one in open_ids):
+        if any(not isinstance(call_id, str) or not call_id for call_id in open_ids):
             raise broken(f"step {number} has a call without an id")
         if len(set(open_ids)) < len(open_ids):
             raise broken(f"step {number} has two calls with one id")
@@ -116,13 +116,13 @@ def _close_calls(open_ids: list[Any], step: RequestStep, number: int) -> None:
 
 
 def broken(what: str) -> ModelFailed:
-    """The failure of a conversation that its provider would refuse."""
+    """Return the failure of a conversation that the provider would refuse."""
     return ModelFailed("invalid_request", f"the conversation cannot be sent: {what}")
 
 
 class IdLinks:
-    """The ids that calls have in a rendered conversation. Ids are scoped to their message: results
-    belong to the nearest message of the model before them.
+    """The ids of calls in a rendered conversation. Ids are scoped to their message: results belong
+    to the nearest message of the model before them.
     """
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
@@ -130,37 +130,41 @@ class IdLinks:
         self._used: set[str] = set()
         self._current: dict[str, str] = {}
 
-    def open(self, message: Message, given: Sequence[str] | None = None) -> list[str]:
-        """The ids of a message's calls: those its provider gave, or ours made fit and unique."""
+    def open(self, message: Message, provider_ids: Sequence[str] | None = None) -> list[str]:
+        """The ids of a message's calls: those of its provider, or ours made valid and unique."""
         calls = message.calls
-        ids = list(given) if given is not None else [self._fresh(call) for call in calls]
+        ids = (
+            list(provider_ids)
+            if provider_ids is not None
+            else [self._fresh(call) for call in calls]
+        )
         if len(ids) != len(calls):
             raise broken("a message and its raw form have different calls")
         self._used.update(ids)
-        self._current = {call.id: one for call, one in zip(calls, ids, strict=True)}
+        self._current = {call.id: wire_id for call, wire_id in zip(calls, ids, strict=True)}
         return ids
 
     def wire_id(self, call_id: str) -> str:
-        """The id under which a result goes back; raises `ModelFailed` if there is no such call."""
-        found = self._current.get(call_id)
-        if found is None:
+        """Return the provider's id for a result; raises `ModelFailed` if there is no such call."""
+        wire_id = self._current.get(call_id)
+        if wire_id is None:
             raise broken(f"a result for {call_id!r:.100} follows no such call")
-        return found
+        return wire_id
 
     def _fresh(self, call: CallBlock) -> str:
-        wanted = call.id
-        if not self._pattern.fullmatch(wanted):
-            wanted = f"id-{hashlib.sha256(wanted.encode('utf-8', 'replace')).hexdigest()[:24]}"
-        number, found = 1, wanted
-        while found in self._used:
+        base = call.id
+        if not self._pattern.fullmatch(base):
+            base = f"id-{hashlib.sha256(base.encode('utf-8', 'replace')).hexdigest()[:24]}"
+        number, candidate = 1, base
+        while candidate in self._used:
             number += 1
-            found = f"{wanted[:30]}-{number}"
-        self._used.add(found)
-        return found
+            candidate = f"{base[:30]}-{number}"
+        self._used.add(candidate)
+        return candidate
 
 
 def raw_value(message: Message, wire: str, kind: type[T]) -> T | None:
-    """The raw form of a message if it came over this wire."""
+    """Return the raw form of a message if it came over this wire."""
     raw = message.raw
     return (
         raw.value if raw is not None and raw.wire == wire and isinstance(raw.value, kind) else None
@@ -168,7 +172,7 @@ def raw_value(message: Message, wire: str, kind: type[T]) -> T | None:
 
 
 def split_result(block: ResultBlock, *, sees_images: bool) -> tuple[list[Picture], str]:
-    """The pictures of a result that can be shown, and its text, in which notes stand for others."""
+    """The pictures of a result that can be sent, and its text with notes for the other pictures."""
     pictures: list[Picture] = []
     texts: list[str] = []
     for part in block.blocks:
@@ -185,33 +189,33 @@ VISIBLE: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 
 
 def picture_note(picture: Picture) -> str:
-    """The text that stands for a picture where none can be shown."""
+    """Return the text that replaces a picture that cannot be sent."""
     size = len(picture.data)
     return f"[an image, {picture.media_type}, {size:,} bytes, cannot be shown here]"
 
 
 def base64_text(picture: Picture) -> str:
-    """The bytes of a picture as base64."""
+    """Return the bytes of a picture as base64."""
     return base64.b64encode(picture.data).decode("ascii")
 
 
 def data_url(picture: Picture) -> str:
-    """A picture as a data URL."""
+    """Return a picture as a data URL."""
     return f"data:{picture.media_type};base64,{base64_text(picture)}"
 
 
 def safe_name(name: str) -> str:
-    """The name of a tool as every provider accepts it in a conversation."""
+    """Return the name of a tool in a form that every provider accepts."""
     return name if _NAME.fullmatch(name) else "invalid_tool_name"
 
 
 def object_text(arguments_json: str) -> str:
-    """The argument text of a call, "{}" if it is no JSON object."""
+    """Return the argument text of a call, "{}" if it is not a JSON object."""
     return arguments_json if parse_object(arguments_json) else "{}"
 
 
 def object_value(arguments_json: str) -> dict[str, Any]:
-    """The arguments of a call, empty if they are no JSON object."""
+    """Return the arguments of a call, {} if they are not a JSON object."""
     return parse_object(arguments_json) or {}
 
 

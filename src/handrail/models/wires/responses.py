@@ -1,4 +1,4 @@
-"""OpenAI's Responses: streams, requests, and the check of a conversation."""
+"""The OpenAI Responses API: streams, requests, and the check of a conversation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ENDS: Final = frozenset({"response.completed", "response.incomplete", "response
 
 
 class ResponsesReader(StreamReader):
-    """Reads the events of a response. An output item is complete when it is done."""
+    """Reads the events of a response. An output item is complete after its done event."""
 
     wire = "openai-responses"
 
@@ -61,7 +61,7 @@ class ResponsesReader(StreamReader):
         self._refused = False
 
     def read(self, event: Mapping[str, Any]) -> Sequence[ModelEvent]:
-        """The events of one event; types that are unknown are passed over."""
+        """Return the model events of one event; unknown types are ignored."""
         kind = get(event, "type")
         if kind == "error":
             raise failure_from_body(get(event, "error") or event, None)
@@ -81,7 +81,7 @@ class ResponsesReader(StreamReader):
         return self.take_events()
 
     def _index(self, event: Mapping[str, Any]) -> int | str:
-        """What tells an output item from others: its index, or its id where a server gives none."""
+        """Return the key of an output item: its index, or its id if the server sends none."""
         index = get(event, "output_index")
         if index is None:
             index = get(event, "item_id") or get(get(event, "item"), "id")
@@ -148,10 +148,10 @@ class ResponsesReader(StreamReader):
             call = self._items[index] = self.open_call(get(item, "call_id"), get_text(item, "name"))
         if not isinstance(call, CallPiece):
             raise malformed("an output item changes its type")
-        given = get_arguments(item)
+        arguments = get_arguments(item)
         if not call.parts:
-            self.extend_call(call, given)
-        elif given and given != call.arguments_json:
+            self.extend_call(call, arguments)
+        elif arguments and arguments != call.arguments_json:
             raise malformed("the arguments of a call differ from their parts")
         call.raw = dict(item)
         if get(item, "status") in (None, "completed"):
@@ -179,37 +179,39 @@ class ResponsesReader(StreamReader):
             raise malformed("the response ends while a call is open")
 
     def _complete_output(self, output: Sequence[Any]) -> None:
-        """Read what only the output of the finished response has: calls that were not streamed, other
-        items of a kind of which none was, and the end of calls that are open.
+        """Read what only the output of the finished response has: calls that were not streamed,
+        other items of a kind of which none was streamed, and the end of open calls.
         """
         nothing = not self.pieces
-        said = any(isinstance(one, TextPiece) and not one.thinking for one in self.pieces)
+        has_text = any(isinstance(piece, TextPiece) and not piece.thinking for piece in self.pieces)
         streamed = self._match_calls(output)
         for number, item in enumerate(output):
             kind = get(item, "type")
             key = streamed.get(number, f"output {number}")
             if kind == "function_call":
-                known = self._items.get(key)
-                if not (isinstance(known, CallPiece) and known.closed):
+                streamed_item = self._items.get(key)
+                if not (isinstance(streamed_item, CallPiece) and streamed_item.closed):
                     self._finish_item(item, key)
-            elif nothing or (kind == "message" and not said):
+            elif nothing or (kind == "message" and not has_text):
                 self._finish_item(item, key)
 
     def _match_calls(self, output: Sequence[Any]) -> dict[int, int | str]:
-        """The streamed call that each call of the output is, by their numbers: the one with its id,
-        else one that is left and asks for the same, as some servers give the calls new ids here.
+        """Return the streamed call of each call in the output, by number: the one with its id, else
+        an unmatched one with the same content, since some servers change the ids here.
         """
-        left = {key: one for key, one in self._items.items() if isinstance(one, CallPiece)}
-        found: dict[int, int | str] = {}
+        unmatched = {
+            key: piece for key, piece in self._items.items() if isinstance(piece, CallPiece)
+        }
+        matches: dict[int, int | str] = {}
         for same in (_same_id("call_id"), _same_id("id"), _same_content):
             for number, item in enumerate(output):
-                if get(item, "type") != "function_call" or number in found:
+                if get(item, "type") != "function_call" or number in matches:
                     continue
-                key = next((key for key, call in left.items() if same(call, item)), None)
+                key = next((key for key, call in unmatched.items() if same(call, item)), None)
                 if key is not None:
-                    found[number] = key
-                    del left[key]
-        return found
+                    matches[number] = key
+                    del unmatched[key]
+        return matches
 
     def _read_usage(self, usage: Any) -> None:
         if isinstance(usage, Mapping):
@@ -220,14 +222,14 @@ class ResponsesReader(StreamReader):
             )
 
     def raw_message(self, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-        """The output items as they came, with ids and arguments that can go back."""
+        """Return the output items unchanged, with ids and arguments that can be sent back."""
         return [item for piece in pieces if (item := _raw_item(piece)) is not None]
 
 
 def _same_id(name: str) -> Callable[[CallPiece, Any], bool]:
     def same(call: CallPiece, item: Any) -> bool:
-        given = get(item, name)
-        return bool(given) and given == call.raw.get(name)
+        value = get(item, name)
+        return bool(value) and value == call.raw.get(name)
 
     return same
 
@@ -246,24 +248,22 @@ def _raw_item(piece: Piece) -> dict[str, Any] | None:
         return {**piece.raw, **call} if piece.closed else call
     if isinstance(piece, RawPiece) or piece.raw:
         return dict(piece.raw)
-    return None if piece.thinking or not piece.text else _said(piece.text)
+    return None if piece.thinking or not piece.text else _text_item(piece.text)
 
 
 # --- requests ---------------------------------------------------------------------------
 
 
 class ResponsesWire(WireFormat):
-    """Requests of responses. Nothing is stored by the service: reasoning comes back encrypted."""
+    """Requests of responses. The service stores nothing: reasoning comes back encrypted."""
 
     name = "openai-responses"
     reader = ResponsesReader
 
     def target(self, options: WireOptions) -> str:
-        """The path below the base URL."""
         return "/responses"
 
     def render(self, request: ModelRequest, options: WireOptions) -> dict[str, Any]:
-        """The body of a request."""
         body: dict[str, Any] = {
             "model": options.model,
             "input": self._input(request, options),
@@ -278,7 +278,7 @@ class ResponsesWire(WireFormat):
         if isinstance(options.reasoning, str):
             body["reasoning"] = {"effort": options.reasoning, "summary": "auto"}
         if request.tools:
-            body["tools"] = [_tool(one) for one in request.tools]
+            body["tools"] = [_tool(tool) for tool in request.tools]
             if request.tool_choice != "auto":
                 body["tool_choice"] = "required" if request.tool_choice == "any" else "none"
         return body
@@ -296,7 +296,6 @@ class ResponsesWire(WireFormat):
         return items
 
     def outline(self, body: Mapping[str, Any]) -> Iterator[RequestStep]:
-        """The steps of the conversation in a body."""
         calls: list[Any] = []
         said = False
         for item in get_list(body, "input"):
@@ -325,7 +324,7 @@ def _call_item(call_id: str, name: str, arguments: str) -> dict[str, Any]:
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
 
-def _said(text: str) -> dict[str, Any]:
+def _text_item(text: str) -> dict[str, Any]:
     content = [{"type": "output_text", "text": text, "annotations": []}]
     return {"type": "message", "role": "assistant", "content": content}
 
@@ -333,18 +332,20 @@ def _said(text: str) -> dict[str, Any]:
 def _assistant(message: Message, links: IdLinks) -> list[dict[str, Any]]:
     raw = raw_value(message, ResponsesReader.wire, list)
     if raw is not None:
-        calls = [one for one in raw if one.get("type") == "function_call"]
-        links.open(message, [str(one.get("call_id")) for one in calls])
-        return [dict(item) for item in raw if _can_go_back(item)]
+        calls = [item for item in raw if item.get("type") == "function_call"]
+        links.open(message, [str(call.get("call_id")) for call in calls])
+        return [dict(item) for item in raw if _is_returnable(item)]
     ids = links.open(message)
-    items = [_said(message.text)] if message.text else []
-    for one, call in zip(ids, message.calls, strict=True):
-        items.append(_call_item(one, safe_name(call.name), object_text(call.arguments_json)))
+    items = [_text_item(message.text)] if message.text else []
+    for call_id, call in zip(ids, message.calls, strict=True):
+        items.append(_call_item(call_id, safe_name(call.name), object_text(call.arguments_json)))
     return items
 
 
-def _can_go_back(item: Mapping[str, Any]) -> bool:
-    """Reasoning that is not encrypted is only an id, which the service does not know any more."""
+def _is_returnable(item: Mapping[str, Any]) -> bool:
+    """Return whether an item can be sent back. Reasoning that is not encrypted is only an id, which
+    the service has forgotten.
+    """
     return item.get("type") != "reasoning" or bool(item.get("encrypted_content"))
 
 
