@@ -47,7 +47,7 @@ from handrail.engine.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """How an agent works, apart from its conversation."""
+    """The options of an agent, besides its conversation."""
 
     model: str | Model | None = None
     name: str = "main"
@@ -58,10 +58,10 @@ class AgentOptions:
 
 
 class Agent:
-    """One conversation. A second `run` goes on with it; `new()` starts another one.
+    """One conversation. A second `run` continues it; `new()` starts another one.
 
     Any number of agents may share a runtime; each has its own conversation and read state. Limits
-    that are not given are those of the settings `budget` and `max_steps`.
+    that are not given come from the settings `budget` and `max_steps`.
     """
 
     def __init__(
@@ -105,12 +105,12 @@ class Agent:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation, as far as this object has loaded or made it."""
+        """The conversation, as far as this object has loaded or created it."""
         return () if self._conversation is None else self._conversation.messages
 
     @property
     def usage(self) -> Usage:
-        """What the tasks of this object have used."""
+        """The usage of all tasks of this object."""
         return self._usage
 
     @property
@@ -124,18 +124,18 @@ class Agent:
         return self._rt.agent_services.resolve_model(self._options.model).model.name
 
     def switch_model(self, model: str | Model) -> None:
-        """Use another model from the next task on; raises `invalid_arguments` if there is none of
-        that name.
-        """
+        """Use another model from the next task on; raises `invalid_arguments` for an unknown name."""
         self._rt.agent_services.resolve_model(model)
         self._options = replace(self._options, model=model)
 
     def new(self) -> Agent:
-        """An agent with the same options and an empty conversation."""
+        """Return an agent with the same options and an empty conversation."""
         return self._new_in(self._rt)
 
     def _new_in(self, rt: Runtime, session: str | None = None) -> Agent:
-        options = {one.name: getattr(self._options, one.name) for one in fields(self._options)}
+        options = {
+            field.name: getattr(self._options, field.name) for field in fields(self._options)
+        }
         return Agent(rt, **options, session=session)
 
     def steer(self, text: str) -> None:
@@ -150,21 +150,21 @@ class Agent:
         on_event: Listener | None = None,
     ) -> AgentResult:
         """Work on a task until it is done. A failure is a result; raises `ProblemRaised` only if
-        the task cannot begin (no model, session in use by another process).
+        the task cannot start (no model, session in use by another process).
         """
         return await self._work(user_message(task), output, on_event)
 
     async def resume(self, *, on_event: Listener | None = None) -> AgentResult:
-        """Go on with the unfinished task of this session; raises `not_found` if there is none."""
+        """Continue the unfinished task of this session; raises `not_found` if there is none."""
         return await self._work(None, None, on_event)
 
     async def stopped_result(self) -> AgentResult | None:
-        """What the last task has done, if it was cancelled; None if it ended or never began."""
+        """Return the result of the last task if it was cancelled; None if it ended or never began."""
         return None if self._loop is None else await describe_stopped(self._loop)
 
     async def compact(self, *, on_event: Listener | None = None) -> Compaction:
-        """Send the conversation in a shorter form from now on: old outputs as handles, and what is
-        older than the newest part as a summary. Nothing is deleted.
+        """Send the conversation in a shorter form from now on: old outputs as handles, and
+        everything before the newest part as a summary. Nothing is deleted.
         """
 
         def emit(event: Event) -> None:
@@ -184,10 +184,10 @@ class Agent:
     async def rewind(
         self, turn: int, *, force: bool = False, on_event: Listener | None = None
     ) -> Rewind:
-        """Take the conversation and the files back to the end of a turn; 0 is before the first one.
-        What later turns began or were granted ends with them. Raises `conflict`, naming the files,
-        if others have changed them since; `force` overwrites these changes. What cannot be undone
-        is reported as a notification before anything is changed.
+        """Restore the conversation and the files to the end of a turn; 0 is before the first one.
+        Work and grants of later turns end. Raises `conflict` with the files that others have
+        changed since; `force` overwrites these changes. Effects that cannot be undone are reported
+        as a notification first.
         """
         async with self._leased(on_event):
             return await self._rewind(turn, on_event, force=force)
@@ -199,7 +199,7 @@ class Agent:
         return await rewinder.run(turn, force=force)
 
     async def undo_task(self, *, force: bool = False, on_event: Listener | None = None) -> Rewind:
-        """Rewind to where the last task began; raises `not_found` if there is none."""
+        """Rewind to the start of the last task; raises `not_found` if there is none."""
         async with self._leased(on_event):
             tasks = (await self.load()).task_turns
             if not tasks:
@@ -209,12 +209,13 @@ class Agent:
     async def fork(
         self, turn: int | None = None, *, into: str | PathLike[str] | None = None
     ) -> Agent:
-        """An agent in a new session with the conversation up to the end of a turn (None: the last).
-        Files stay as they are; if later turns have changed some, its first message says which.
+        """Return an agent in a new session with the conversation up to the end of a turn (None: the
+        last). Files stay as they are; if later turns have changed some, the first message names
+        them.
 
-        `into` names a directory that is empty or does not exist: the workspace as it was at that turn
-        is written there, and the agent works there, with a runtime that closes with this one's. The
-        original is not changed.
+        `into` names a directory that is empty or missing: the workspace as of that turn is written
+        there, and the agent works there, with a runtime that closes with this one. The original
+        does not change.
         """
         async with self._leased():
             original, services = await self.load(), self._rt.agent_services
@@ -223,22 +224,22 @@ class Agent:
                 copy = await services.open_fork(into, f"{original.call_owner}>{last}", session)
             rewinder = ConversationRewinder(self._rt, self._options.name, original)
             await rewinder.fork(session, last, copy)
-            made = self._new_in(self._rt if copy is None else copy.runtime, session)
-            await made.load()
-            return made
+            forked = self._new_in(self._rt if copy is None else copy.runtime, session)
+            await forked.load()
+            return forked
 
     async def stream(
         self, task: str | Sequence[Block], *, output: type | None = None
     ) -> AsyncIterator[Event]:
-        """Work on a task; yields its events as they come. The last one is `agent_end`. Leaving
-        the loop early cancels the task; what was done stays recorded.
+        """Work on a task and yield its events; the last one is `agent_end`. Leaving the loop early
+        cancels the task; what was done stays recorded.
         """
         async with aclosing(stream_events(partial(self.run, task, output=output))) as events:
             async for event in events:
                 yield event
 
     async def spawn(self, agent_type: str, task: str, **limits: Any) -> AgentResult:
-        """Let a subagent of a type do a task, as the tool `subagent` does; `limits` are arguments of
+        """Let a subagent of a type do a task, like the tool `subagent`; `limits` are arguments of
         that tool. Raises `ProblemRaised` if the subagent may not start.
         """
         if limits.pop("background", False):
@@ -247,12 +248,12 @@ class Agent:
         if meter is None:
             resolved = self._rt.agent_services.resolve_model(self._options.model)
             meter = self._meter(resolved)
-        asked = {"agent": agent_type, "task": task, **limits}
+        arguments = {"agent": agent_type, "task": task, **limits}
         with meter.active():
-            done = await self._rt.call("subagent", asked, agent=self._options.name)
-        if done.data is None:
-            raise ProblemRaised.of(done.problem or Problem("internal", done.text))
-        return await self._rt.agent_services.subagents.value.result(done.data["agent_id"])
+            result = await self._rt.call("subagent", arguments, agent=self._options.name)
+        if result.data is None:
+            raise ProblemRaised.of(result.problem or Problem("internal", result.text))
+        return await self._rt.agent_services.subagents.value.result(result.data["agent_id"])
 
     async def _work(
         self, message: Message | None, output: type | None, on_event: Listener | None
@@ -284,7 +285,7 @@ class Agent:
         await answer_dangling_calls(conversation, turns, resumed=resumed)
         structured = None if output is None else StructuredOutput(output)
         task = begin_task(self._rt, conversation, message, structured)
-        # Who is told that a task has begun can rely on it: it can be resumed.
+        # When `agent_start` is reported, the task can be resumed.
         await conversation.flush()
         kind, chain = line = self.lineage
         place = (line.parent, chain, line.depth, kind)
@@ -347,9 +348,9 @@ class Agent:
         return BudgetMeter(budget, resolved.price, lambda: clock.monotonic() - calls.user_wait_s)
 
     async def _open_conversation(self, model: str, emit: Listener) -> Conversation:
-        """The conversation, begun if it is new: system prompt and tools are fixed then."""
+        """Return the conversation. A new one is begun: system prompt and tools are fixed then."""
         conversation, options = await self.load(), self._options
-        # Declared in any case: the engine refuses calls of tools that were not declared.
+        # Always declared: the engine refuses calls of undeclared tools.
         tools = self._rt.declare(
             "anthropic", allowed=options.allowed, agent=options.name, conversation=self._session
         )
@@ -363,15 +364,15 @@ class Agent:
         return conversation
 
     async def load(self) -> Conversation:
-        """The conversation as the store held it when this agent last had the lease."""
+        """Return the conversation as stored when this agent last had the lease."""
         if self._conversation is None:
             self._conversation = await load_stored(self._rt, self._options.name, self._session)
         return self._conversation
 
     @asynccontextmanager
     async def _leased(self, on_event: Listener | None = None) -> AsyncIterator[None]:
-        """Hold the conversation against other tasks and processes; raises `conflict` if this agent
-        works on a task, `unavailable` if another agent or process has the conversation.
+        """Hold the lease of the conversation. Raises `conflict` if this agent works on a task,
+        `unavailable` if another agent or process has the conversation.
         """
         if self._working:
             raise messages.RUN_IN_PROGRESS.error()
@@ -383,9 +384,9 @@ class Agent:
         try:
             await lease.acquire()
             try:
-                if (known := self._conversation) is not None:
+                if (loaded := self._conversation) is not None:
                     name = self._options.name
-                    self._conversation = await reload_changed(self._rt, name, known, on_event)
+                    self._conversation = await reload_changed(self._rt, name, loaded, on_event)
                 yield
             finally:
                 await lease.release()
@@ -393,7 +394,7 @@ class Agent:
             self._working = False
 
     def take_steering(self) -> Sequence[str]:
-        """Remove and return the messages of `steer` that no step has taken up yet."""
-        taken = list(self._steering)
+        """Remove and return the messages of `steer` that no step has used yet."""
+        pending = list(self._steering)
         self._steering.clear()
-        return taken
+        return pending

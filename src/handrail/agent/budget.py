@@ -1,8 +1,7 @@
-"""Limits on what a task may use: time, steps, tokens and money before each request, calls before
-each call.
+"""Limits of a task: time, steps, tokens and money before each request, calls before each call.
 
-Steps and calls are exact. Tokens and money are checked with an estimate before a request is
-sent; what a provider bills beyond that is reported and ends the run.
+Steps and calls are exact. Tokens and money are checked with an estimate before a request is sent;
+anything that a provider bills beyond that is reported and ends the run.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NUMBER: Final = re.compile(r"(\d+(?:\.\d+)?)([km]?)", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 _WARN_AT: Final = 0.8
 _MINUTE_S: Final = 60
-# An answer shorter than this is of no use; a request that leaves less room is not sent.
+# A shorter answer is of no use; a request that leaves less room is not sent.
 MIN_OUTPUT_TOKENS: Final = 256
 
 
@@ -41,18 +40,18 @@ class Budget:
 
     @staticmethod
     def parse(text: str) -> Budget:
-        """A budget as written on the command line: "tokens=200k,usd=1,steps=50"; raises
+        """Parse a budget as on the command line: "tokens=200k,usd=1,steps=50"; raises
         `invalid_arguments`.
         """
         limits: dict[str, Any] = {}
         for part in text.split(","):
             name, _, amount = part.strip().partition("=")
-            found = _NUMBER.fullmatch(amount.strip())
-            if name not in _NAMES or found is None or name in limits:
+            match = _NUMBER.fullmatch(amount.strip())
+            if name not in _NAMES or match is None or name in limits:
                 raise messages.INVALID_BUDGET.error(
                     part=part.strip(), names=", ".join(_NAMES), field="budget"
                 )
-            value = float(found[1]) * _FACTORS[found[2].lower()]
+            value = float(match[1]) * _FACTORS[match[2].lower()]
             limits[name] = value if name in ("usd", "minutes") else int(value)
         return Budget(**limits)
 
@@ -61,7 +60,7 @@ _NAMES: Final = tuple(one.name for one in fields(Budget))
 
 
 def request_cost(price: PricePerMillion, used: UsageReported) -> float:
-    """What a request cost, in US dollars."""
+    """Return the cost of a request, in US dollars."""
     plain = max(used.input - used.cache_read - used.cache_write, 0)
     read = price.input if price.cache_read is None else price.cache_read
     write = price.input if price.cache_write is None else price.cache_write
@@ -70,15 +69,15 @@ def request_cost(price: PricePerMillion, used: UsageReported) -> float:
 
 
 class BudgetMeter:
-    """Counts what one task uses against its budget. `now` gives the seconds that count: those that
-    were spent waiting for the user do not.
+    """Counts the usage of one task against its budget. `now` returns seconds without the time spent
+    waiting for the user.
 
-    The meter of a subagent has a `parent`: what it uses is charged to both, and it may use no more than
-    the parent has left. A request in flight is reserved with its largest cost, so that agents that
-    work at the same time do not spend the same rest.
+    The meter of a subagent has a `parent`: its usage is charged to both, and it may use no more
+    than the parent has left. A request in flight reserves its maximum cost, so that concurrent
+    agents do not spend the same remainder.
 
-    `on_change` keeps what `spent` returns, before each request and after each response; a task that
-    goes on in another process begins with it.
+    `on_change` is called before each request and after each response and stores `spent()`; a task
+    that continues in another process starts with that.
     """
 
     def __init__(
@@ -99,23 +98,23 @@ class BudgetMeter:
         self.reserved = (0, 0.0)
         self.usage = Usage(usd=None if price is None else 0.0)
         self.steps = 0
-        # The steps without those of subagents.
+        # The steps, without those of subagents.
         self.own_steps = 0
-        # What earlier processes have used of the budget, and what their requests in flight had reserved:
-        # the provider may have billed it.
+        # The usage of earlier processes, and the reservations of their requests in flight, which
+        # the provider may have billed.
         self._earlier = Usage()
         self._lost = (0, 0.0)
         self.on_change: Callable[[], None] | None = None
         # The problem of the first call that was refused because no call was left.
         self.refused_call: Problem | None = None
-        if price is None and any(one.budget.usd is not None for one in self.line()):
+        if price is None and any(meter.budget.usd is not None for meter in self.line()):
             raise messages.NO_PRICE.error(field="budget")
         if parent is not None:
             parent.children.append(self)
 
     @contextmanager
     def active(self) -> Iterator[BudgetMeter]:
-        """Make this the meter of the code in the block; what it reserved is free afterwards."""
+        """Make this the current meter inside the block; its reservation is released afterwards."""
         token = current_meter.set(self)
         try:
             yield self
@@ -125,11 +124,11 @@ class BudgetMeter:
 
     @property
     def total(self) -> Usage:
-        """What the task has used in this and in earlier processes."""
+        """The usage of the task in this and in earlier processes."""
         return self._earlier + self.usage
 
     def spent(self) -> dict[str, Any]:
-        """What a process that goes on with the task has to know, as JSON."""
+        """Return the state for a process that continues the task, as JSON."""
         tokens, usd = self.reserved
         return {
             "usage": self.total.to_dict(),
@@ -140,7 +139,7 @@ class BudgetMeter:
         }
 
     def restore(self, spent: Mapping[str, Any] | None) -> None:
-        """Begin with what an earlier process has spent on the task."""
+        """Start with what earlier processes have spent on the task."""
         if spent is None:
             return
         self._earlier = Usage.from_dict(spent["usage"])
@@ -150,41 +149,41 @@ class BudgetMeter:
         self._lost = (tokens, usd)
 
     def end(self) -> None:
-        """The task has ended: no request is in flight. Its own steps are counted anew if the user lets
-        it go on.
+        """End the task: no request is in flight. Its own steps are counted from 0 if the user
+        continues it.
         """
         self.reserved, self.own_steps = (0, 0.0), 0
 
     def keep(self) -> None:
-        """Keep what this task, and those above it, have spent."""
-        for one in self.line():
-            if one.on_change is not None:
-                one.on_change()
+        """Store what this task, and those above it, have spent."""
+        for meter in self.line():
+            if meter.on_change is not None:
+                meter.on_change()
 
     def allow_step(self, input_tokens: int, max_output_tokens: int) -> int:
-        """Count a step; returns how many tokens its answer may have. Raises `budget_exceeded` if
-        there is no step left, or a request of this size does not fit.
+        """Count a step and return the token limit of its answer. Raises `budget_exceeded` if no
+        step is left, or a request of this size does not fit.
         """
-        for one in self.line():
-            one.check_limit("steps", one.steps)
+        for meter in self.line():
+            meter.check_limit("steps", meter.steps)
         room = self.allow_request(input_tokens, max_output_tokens)
-        for one in self.line():
-            one.steps += 1
+        for meter in self.line():
+            meter.steps += 1
         self.own_steps += 1
         self.keep()
         return room
 
     def allow_request(self, input_tokens: int, max_output_tokens: int) -> int:
-        """How many tokens the answer to a request of this size may have; raises `budget_exceeded` if
-        the request does not fit.
+        """Return the token limit of the answer to a request of this size; raises `budget_exceeded`
+        if the request does not fit.
         """
         self.reserved = (0, 0.0)
         room = max_output_tokens
-        for one in self.line():
-            one.check_limit("minutes", one.minutes_used())
-            for kind, left in one.tokens_left(input_tokens, self._price).items():
+        for meter in self.line():
+            meter.check_limit("minutes", meter.minutes_used())
+            for kind, left in meter.tokens_left(input_tokens, self._price).items():
                 if left < min(MIN_OUTPUT_TOKENS, max_output_tokens):
-                    raise messages.BUDGET_USED_UP.error(kind=kind, limit=one.limit_text(kind))
+                    raise messages.BUDGET_USED_UP.error(kind=kind, limit=meter.limit_text(kind))
                 room = min(room, left)
         usd = 0.0
         if self._price is not None:
@@ -193,73 +192,73 @@ class BudgetMeter:
         return room
 
     def check_answer(self, input_tokens: int, tokens: int) -> None:
-        """Raise `budget_exceeded` if an answer that has grown to so many tokens, by its bytes, does
-        not fit: a model need not keep to the length that the request allows.
+        """Raise `budget_exceeded` if an answer that has grown to this many tokens, estimated from
+        its bytes, does not fit: a model may exceed the length that the request allows.
         """
         reserved, self.reserved = self.reserved, (0, 0.0)
         try:
-            for one in self.line():
-                for kind, left in one.tokens_left(input_tokens, self._price).items():
+            for meter in self.line():
+                for kind, left in meter.tokens_left(input_tokens, self._price).items():
                     if left < tokens:
-                        raise messages.BUDGET_USED_UP.error(kind=kind, limit=one.limit_text(kind))
+                        raise messages.BUDGET_USED_UP.error(kind=kind, limit=meter.limit_text(kind))
         finally:
             self.reserved = reserved
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the task may still work; None: without limit."""
-        left = [
-            max(one.budget.minutes * _MINUTE_S - (one.now() - one.started), 0.0)
-            for one in self.line()
-            if one.budget.minutes is not None
+        """Return how long the task may continue to work; None without a limit."""
+        remaining = [
+            max(meter.budget.minutes * _MINUTE_S - (meter.now() - meter.started), 0.0)
+            for meter in self.line()
+            if meter.budget.minutes is not None
         ]
-        return min(left, default=None)
+        return min(remaining, default=None)
 
     def out_of_time(self) -> ProblemRaised:
-        """The problem of a task whose time is used up."""
-        limited = [one for one in self.line() if one.budget.minutes is not None]
+        """Return the problem of a task whose time is used up."""
+        limited = [meter for meter in self.line() if meter.budget.minutes is not None]
         return messages.BUDGET_USED_UP.error(
             kind="minutes", limit=limited[-1].limit_text("minutes")
         )
 
     def charge_call(self) -> Problem | None:
-        """Count one call; the problem if it exceeds the budget."""
-        for one in self.line():
-            limit = one.budget.calls
-            if limit is not None and one.total.calls >= limit:
-                text = one.limit_text("calls")
+        """Count one call; return the problem if it exceeds the budget."""
+        for meter in self.line():
+            limit = meter.budget.calls
+            if limit is not None and meter.total.calls >= limit:
+                text = meter.limit_text("calls")
                 self.refused_call = messages.BUDGET_USED_UP.fill(kind="calls", limit=text)
                 return self.refused_call
-        for one in self.line():
-            one.usage = replace(one.usage, calls=one.usage.calls + 1)
+        for meter in self.line():
+            meter.usage = replace(meter.usage, calls=meter.usage.calls + 1)
         return None
 
     def return_call(self) -> None:
-        """A call that was counted never runs: the stream of its message was cut off."""
-        for one in self.line():
-            one.usage = replace(one.usage, calls=one.usage.calls - 1)
+        """Uncount a call that never runs because the stream of its message was cut off."""
+        for meter in self.line():
+            meter.usage = replace(meter.usage, calls=meter.usage.calls - 1)
 
     def add_request(self, used: UsageReported, price: PricePerMillion | None = None) -> None:
         """Charge one request, answered or not; `price` if it went to another model."""
-        own = price or self._price
-        usd = None if own is None else request_cost(own, used)
+        request_price = price or self._price
+        usd = None if request_price is None else request_cost(request_price, used)
         self.reserved = (0, 0.0)
-        for one in self.line():
-            one.usage = one.usage.add_request(used, usd)
+        for meter in self.line():
+            meter.usage = meter.usage.add_request(used, usd)
         self.keep()
 
     def overdrawn(self) -> str | None:
-        """The kind of limit that was exceeded by what a provider billed, if any."""
-        for one in self.line():
-            over = {"tokens": one.total.tokens, "usd": one.total.usd or 0.0}
+        """Return the kind of limit that a provider's bill exceeded, or None."""
+        for meter in self.line():
+            over = {"tokens": meter.total.tokens, "usd": meter.total.usd or 0.0}
             for kind, used in over.items():
-                limit = getattr(one.budget, kind)
+                limit = getattr(meter.budget, kind)
                 if limit is not None and used > limit:
                     return kind
         return None
 
     def warnings(self) -> list[tuple[str, float, float]]:
-        """The limits of which 80 % are used, each reported once: kind, used, limit."""
+        """Return the limits of which 80 % are used, each once: kind, used, limit."""
         total = self.total
         used = {
             "tokens": float(total.tokens),
@@ -268,16 +267,16 @@ class BudgetMeter:
             "steps": float(self.steps),
             "calls": float(total.calls),
         }
-        found = []
+        warnings = []
         for kind, amount in used.items():
             limit = getattr(self.budget, kind)
             if limit is not None and amount >= _WARN_AT * limit and kind not in self._warned:
                 self._warned.add(kind)
-                found.append((kind, amount, float(limit)))
-        return found
+                warnings.append((kind, amount, float(limit)))
+        return warnings
 
     def tokens_left(self, input_tokens: int, price: PricePerMillion | None) -> dict[str, int]:
-        """How long an answer each limit leaves room for, after an input of this size."""
+        """Return the room that each limit leaves for the answer, after an input of this size."""
         left: dict[str, int] = {}
         tokens, money = self.in_flight()
         if self.budget.tokens is not None:
@@ -290,7 +289,7 @@ class BudgetMeter:
         return left
 
     def in_flight(self) -> tuple[int, float]:
-        """The tokens and US dollars that this task and those below it have reserved."""
+        """Return the tokens and US dollars that this task and those below it have reserved."""
         tokens, usd = self.reserved[0] + self._lost[0], self.reserved[1] + self._lost[1]
         for child in self.children:
             more, money = child.in_flight()
@@ -298,36 +297,36 @@ class BudgetMeter:
         return tokens, usd
 
     def line(self) -> Iterator[BudgetMeter]:
-        """This meter and those above it."""
-        one: BudgetMeter | None = self
-        while one is not None:
-            yield one
-            one = one.parent
+        """Yield this meter and those above it."""
+        meter: BudgetMeter | None = self
+        while meter is not None:
+            yield meter
+            meter = meter.parent
 
     def minutes_used(self) -> float:
-        """How long the task has worked."""
+        """Return how long the task has worked."""
         return (self.now() - self.started) / _MINUTE_S
 
     def check_limit(self, kind: str, used: float) -> None:
-        """Raise `budget_exceeded` if so much of a limit is used."""
+        """Raise `budget_exceeded` if `used` reaches a limit."""
         limit = getattr(self.budget, kind)
         if limit is not None and used >= limit:
             raise messages.BUDGET_USED_UP.error(kind=kind, limit=self.limit_text(kind))
 
     def limit_text(self, kind: str) -> str:
-        """A limit, as problems name it."""
+        """Return a limit as text for problems."""
         limit = getattr(self.budget, kind)
         return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
-# The meter of the task in which this code runs.
+# The meter of the task that runs this code.
 current_meter: ContextVar[BudgetMeter | None] = ContextVar("handrail_meter", default=None)
 
 
 async def stop_at(
     events: AsyncIterator[ModelEvent], meter: BudgetMeter
 ) -> AsyncGenerator[ModelEvent, None]:
-    """The events until the time of the budget is used up; raises `budget_exceeded` then."""
+    """Yield the events until the time of the budget is used up; raises `budget_exceeded` then."""
     try:
         while True:
             limit = asyncio.timeout(meter.seconds_left)

@@ -1,4 +1,4 @@
-"""Messages of a conversation as JSON and back, without loss."""
+"""Encodes messages of a conversation as JSON and decodes them, without loss."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.core.ports.models import (
 
 
 def encode_message(message: Message) -> dict[str, Any]:
-    """The message as JSON values."""
+    """Return the message as JSON values."""
     encoded: dict[str, Any] = {
         "role": message.role,
         "blocks": [_encode_block(block) for block in message.blocks],
@@ -30,7 +30,7 @@ def encode_message(message: Message) -> dict[str, Any]:
 
 
 def decode_message(encoded: Mapping[str, Any]) -> Message:
-    """The message that `encode_message` was given; raises ValueError or KeyError otherwise."""
+    """Return the message that `encode_message` was given; raises ValueError or KeyError otherwise."""
     raw = encoded.get("raw")
     return Message(
         encoded["role"],
@@ -51,7 +51,7 @@ def _encode_block(block: Block) -> dict[str, Any]:
         case CallBlock(id, name, arguments_json):
             return {"type": "call", "id": id, "name": name, "arguments_json": arguments_json}
         case ResultBlock(call_id, blocks, is_error):
-            inner = [_encode_block(one) for one in blocks]
+            inner = [_encode_block(part) for part in blocks]
             return {"type": "result", "call_id": call_id, "blocks": inner, "is_error": is_error}
         case _:
             assert_never(block)
@@ -77,8 +77,8 @@ def _decode_block(encoded: Mapping[str, Any]) -> Block:
 
 def _decode_content(encoded: Sequence[Mapping[str, Any]]) -> tuple[TextBlock | Picture, ...]:
     return tuple(
-        _decode_picture(one) if one["type"] == "picture" else TextBlock(one["text"])
-        for one in encoded
+        _decode_picture(part) if part["type"] == "picture" else TextBlock(part["text"])
+        for part in encoded
     )
 
 

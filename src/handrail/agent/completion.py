@@ -1,4 +1,4 @@
-"""The beginning and the end of a task: the user's message, quality gates, the form of the answer, its
+"""The start and the end of a task: the user's message, quality gates, the form of the answer, its
 links, and whether a user was needed.
 """
 
@@ -22,14 +22,14 @@ from handrail.core.ports.models import Block, Message, TextBlock
 from handrail.engine.runtime import Runtime
 from handrail.policy.guardrails.gates import gate_feedback
 
-# A model that cannot satisfy a gate is not asked for ever.
+# How often a model that cannot satisfy a gate is asked.
 _MAX_ROUNDS: Final = 3
 # Problems of calls that a user could have allowed.
 _UNASKED: Final = ("needs_approval", "needs_answer")
 _TITLE_CHARS: Final = 80
-# So many tasks can be undone one after the other.
+# How many tasks can be undone one after the other.
 _MAX_TASKS: Final = 100
-_RESUMED: Final = "Continue with the task. Calls that were refused because nobody could be asked may be made again."
+_RESUMED: Final = "Continue with the task. Calls that were refused because no user could be asked may be made again."
 
 _FENCE: Final = "```"
 _MAX_ERRORS: Final = 10
@@ -41,14 +41,14 @@ _MAX_CHARS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class StructuredOutput:
-    """Reads the last message of a task as JSON of a type."""
+    """Parses the last message of a task as JSON of a type."""
 
     REPAIRS: ClassVar[int] = 2
 
     type: Any
 
     def extend(self, task: Message) -> Message:
-        """The task with the form of the answer."""
+        """Return the task with the form of the answer appended."""
         schema = json.dumps(TypeAdapter(self.type).json_schema(), ensure_ascii=False)
         text = (
             "\n\nWhen the work is done, your last message must be one JSON value and nothing else, "
@@ -57,28 +57,28 @@ class StructuredOutput:
         return Message(task.role, (*task.blocks, TextBlock(text)), task.raw)
 
     def read(self, text: str) -> tuple[Any, str | None]:
-        """The value and None, or None and what is wrong with the answer, for the model."""
+        """Return the value and None, or None and the error in the answer, for the model."""
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(self.type)
             return adapter.validate_json(_without_fence(text)), None
         except ValidationError as error:
             wrong = error.errors(include_url=False, include_input=False)[:_MAX_ERRORS]
             lines = [
-                f"- {'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}" for one in wrong
+                f"- {'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}" for item in wrong
             ]
             listed = "\n".join(lines)
             return None, f"Your last message is not valid JSON of the requested form:\n{listed}"
 
 
 class QualityGates:
-    """Asks the gates of one task, a limited number of times."""
+    """Runs the quality gates of one task, a limited number of times."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._rounds = 0
 
     async def feedback(self) -> str | None:
-        """What the gates say to the model; None if they pass or were asked often enough."""
+        """The feedback of the gates for the model; None if they pass or were run often enough."""
         if self._rounds >= _MAX_ROUNDS:
             return None
         self._rounds += 1
@@ -91,17 +91,17 @@ def begin_task(
     message: Message | None,
     structured: StructuredOutput | None,
 ) -> str:
-    """Add the user's message, if there is a new one; returns the task as text."""
+    """Append the user's message, if there is a new one, and return the task as text."""
     title = str(conversation.state.get("title", ""))
     if message is None:
         if conversation.entries and conversation.entries[-1].message.role == "assistant":
             conversation.append(Message("user", (TextBlock(_RESUMED),)), conversation.turn)
-        # Retention counts from here.
+        # Retention counts from now.
         conversation.update(at_ns=rt.agent_services.clock.now_ns())
         return title
-    asked = message if structured is None else structured.extend(message)
+    extended = message if structured is None else structured.extend(message)
     before = conversation.turn
-    conversation.append(asked, before)
+    conversation.append(extended, before)
     conversation.update(
         unfinished=True,
         tasks=[*conversation.task_turns[-_MAX_TASKS:], before],
@@ -113,15 +113,15 @@ def begin_task(
 
 
 def task_title(text: str) -> str:
-    """What lists show of a task: its first line, without the files that it mentions and the input that
-    follow the line.
+    """Return the title of a task for lists: its first line, without the files it mentions and any
+    input after it.
     """
     return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_TITLE_CHARS]
 
 
 async def finish_task(loop: StepLoop, structured: StructuredOutput | None) -> tuple[TaskEnd, Any]:
-    """Run the steps, and again with feedback while quality gates fail or the answer has not the
-    requested form.
+    """Run the steps, and again with feedback while quality gates fail or the answer does not have
+    the requested form.
     """
     gates = QualityGates(loop.turns.rt)
     rounds = 0
@@ -142,24 +142,26 @@ async def finish_task(loop: StepLoop, structured: StructuredOutput | None) -> tu
 
 
 def check_user_needed(end: TaskEnd, report: AgentReport, before: int) -> TaskEnd:
-    """The end of a task in which calls were refused because no user could be asked: that comes
-    before every limit. The `before` calls that were refused before the task was resumed do not count.
+    """The end of a task in which calls were refused because no user could be asked: that takes
+    precedence over every limit. The `before` calls that were refused before a resume do not count.
     """
-    asked = count_unasked(report) - before
-    if asked <= 0 or end.status not in ("done", "budget", "max_steps"):
+    unasked = count_unasked(report) - before
+    if unasked <= 0 or end.status not in ("done", "budget", "max_steps"):
         return end
-    problem = messages.USER_NEEDED.fill(count=asked)
+    problem = messages.USER_NEEDED.fill(count=unasked)
     return TaskEnd(end.text, problem, "needs_person")
 
 
 def count_unasked(report: AgentReport) -> int:
-    """How many calls of the agent and of those below it were refused because nobody was asked."""
-    own = sum(one.code in _UNASKED for one in report.refused)
-    return own + sum(count_unasked(child) for child in report.children)
+    """Return how many calls of the agent and of those below it were refused because no user could
+    be asked.
+    """
+    count = sum(refusal.code in _UNASKED for refusal in report.refused)
+    return count + sum(count_unasked(child) for child in report.children)
 
 
 async def end_task(loop: StepLoop, end: TaskEnd, value: Any) -> AgentResult:
-    """Keep how the task ended, report it, and return the result."""
+    """Store how the task ended, report it, and return the result."""
     conversation, usage, emit = loop.conversation, loop.meter.usage, loop.emit
     report = loop.report.build()
     loop.meter.end()
@@ -190,7 +192,7 @@ async def end_task(loop: StepLoop, end: TaskEnd, value: Any) -> AgentResult:
 
 
 def completion_facts(result: AgentResult) -> dict[str, str]:
-    """What hooks of `agent_complete` learn."""
+    """Return the facts for hooks of `agent_complete`."""
     return {
         "agent_session": result.session,
         "status": result.status,
@@ -201,30 +203,30 @@ def completion_facts(result: AgentResult) -> dict[str, str]:
 
 
 def user_message(task: str | Sequence[Block]) -> Message:
-    """A task as the message of the user; raises `invalid_arguments` if it is empty."""
+    """Return a task as a message of the user; raises `invalid_arguments` if it is empty."""
     blocks = (TextBlock(task),) if isinstance(task, str) else tuple(task)
-    if not any(isinstance(one, TextBlock) and one.text.strip() for one in blocks):
+    if not any(isinstance(block, TextBlock) and block.text.strip() for block in blocks):
         raise messages.EMPTY_TASK.error(field="task")
     return Message("user", blocks)
 
 
 def foreign_links(text: str, user_texts: Iterable[str]) -> tuple[str, ...]:
-    """The first links of the text whose host occurs in no link or word of the user: a page that shows
-    the answer may load an image from such a link, and its address may carry data of the workspace.
+    """The first links of the text whose host is in no link or word of the user: a page that shows
+    the answer may load an image from such a link, and its URL may contain data of the workspace.
     """
-    named = {word for text in user_texts for word in _WORD.findall(text.casefold())}
-    found: dict[str, None] = {}
+    user_words = {word for text in user_texts for word in _WORD.findall(text.casefold())}
+    links: dict[str, None] = {}
     for link in _LINK.findall(text):
         host = _link_host(link)
-        if host and host not in named:
-            found[link[:_MAX_CHARS]] = None
-        if len(found) == _MAX_LINKS:
+        if host and host not in user_words:
+            links[link[:_MAX_CHARS]] = None
+        if len(links) == _MAX_LINKS:
             break
-    return tuple(found)
+    return tuple(links)
 
 
 def _without_fence(text: str) -> str:
-    """The text, without the code fence if the whole of it is in one."""
+    """Return the text without its code fence, if all of it is in one."""
     text = text.strip()
     if not (text.startswith(_FENCE) and text.endswith(_FENCE)):
         return text
@@ -233,7 +235,7 @@ def _without_fence(text: str) -> str:
 
 
 def _link_host(link: str) -> str:
-    """The host of a link, empty if it has none: `// a comment` is no link."""
+    """Return the host of a link, empty if it has none: `// a comment` is not a link."""
     try:
         host = (urlsplit(link if ":" in link[:6] else f"https:{link}").hostname or "").rstrip(".")
     except ValueError:

@@ -1,7 +1,7 @@
-"""The conversation of one agent, kept verbatim in the store.
+"""The conversation of one agent, stored verbatim.
 
-The store holds one numbered entry per message, covered by its hash chain. The audit beside it is
-redacted; a resumed conversation must send the same bytes as before, so this copy is not.
+The store has one numbered entry per message, covered by its hash chain. The audit log is redacted;
+a resumed conversation must send the same bytes as before, so this copy is not.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _VERSION: Final = 1
 
 
 class ConversationSetup(NamedTuple):
-    """What is fixed when a conversation starts, so that the prefix of every request stays the
-    same: the model, the system prompt and the declared tools.
+    """What is fixed when a conversation starts, so that the prefix of every request stays the same:
+    the model, the system prompt and the declared tools.
     """
 
     model: str
@@ -45,8 +45,8 @@ class ConversationSetup(NamedTuple):
 
 
 class ContextSize(NamedTuple):
-    """How the tokens of requests to a model are estimated, and below which size no compaction is
-    attempted.
+    """How the tokens of requests to a model are estimated, and the size below which no compaction
+    is attempted.
     """
 
     model: str
@@ -55,13 +55,13 @@ class ContextSize(NamedTuple):
 
 
 def new_conversation_id() -> str:
-    """An id for a new conversation."""
+    """Return an id for a new conversation."""
     return uuid.uuid4().hex[:12]
 
 
 @dataclass(slots=True)
 class Conversation:
-    """The messages of one agent, appended to the store as they come."""
+    """The messages of one agent, appended to the store one by one."""
 
     id: str
     store: Store
@@ -69,11 +69,11 @@ class Conversation:
     entries: list[ConversationEntry] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     compaction: CompactionRecord | None = None
-    # Whether text of the user was added since the last request.
+    # Whether the user has added text since the last request.
     has_new_text: bool = False
     # The numbers of the entries in the store.
     numbers: list[int] = field(default_factory=list)
-    # What is sent for the entries that the compaction covers.
+    # The messages that are sent for the entries of the compaction.
     _projected: tuple[Message, ...] | None = None
 
     @property
@@ -88,15 +88,18 @@ class Conversation:
             return self.messages
         if self._projected is None:
             self._projected = project_entries(self.entries, self.compaction)
-        return (*self._projected, *(one.message for one in self.entries[self.compaction.entries :]))
+        return (
+            *self._projected,
+            *(entry.message for entry in self.entries[self.compaction.entries :]),
+        )
 
     def project(self, record: CompactionRecord) -> tuple[Message, ...]:
-        """The messages that would be sent with this compaction."""
+        """Return the messages that would be sent with this compaction."""
         rest = self.entries[record.entries :]
-        return (*project_entries(self.entries, record), *(one.message for one in rest))
+        return (*project_entries(self.entries, record), *(entry.message for entry in rest))
 
     def newest_from(self, tokens: int) -> int:
-        """The number of the first entry of the newest part that has at most so many tokens."""
+        """The number of the first entry of the newest part that has at most this many tokens."""
         for number in range(len(self.entries), 0, -1):
             tokens -= int(message_tokens(self.entries[number - 1].message))
             if tokens < 0:
@@ -104,7 +107,7 @@ class Conversation:
         return 0
 
     def compact(self, record: CompactionRecord | None) -> None:
-        """Send the conversation shortened from now on; None: as it is."""
+        """Send the conversation in this shortened form from now on; None: unchanged."""
         self.compaction, self._projected = record, None
         self._save(_COMPACTION, None if record is None else record.to_dict())
 
@@ -115,13 +118,13 @@ class Conversation:
 
     @property
     def turn_count(self) -> int:
-        """How many responses of the model there are. Turns of other calls may lie between them."""
-        return len({one.turn for one in self.entries if one.message.role == "assistant"})
+        """How many responses of the model there are. Turns of other calls may be between them."""
+        return len({entry.turn for entry in self.entries if entry.message.role == "assistant"})
 
     @property
     def user_texts(self) -> tuple[str, ...]:
         """The texts of the user, oldest first."""
-        return tuple(one.text for one in self.messages if one.role == "user")
+        return tuple(message.text for message in self.messages if message.role == "user")
 
     def begin(self, setup: ConversationSetup) -> None:
         """Fix the model, the system prompt and the tools."""
@@ -144,42 +147,42 @@ class Conversation:
         return str(self.state.get("model") or (self.setup.model if self.setup else ""))
 
     def was_sent_to(self, model: str) -> bool:
-        """Whether what is sent next, without the newest messages, was sent to this model before."""
+        """Whether the next request, without its newest messages, was sent to this model before."""
         return not self.state.get("unsent") and self.model in (model, "")
 
     def note_sent(self, model: str) -> None:
-        """Note the model that the conversation is sent to."""
+        """Record the model that the conversation is sent to."""
         if self.state.get("unsent"):
             self.update(unsent=False)
         self.update(model=model)
 
     def note_unsent(self) -> None:
-        """Note that what is sent next may have text that no request of this conversation had."""
+        """Record that the next request may have text that no request of this conversation had."""
         self.update(unsent=True)
 
     @property
     def sessions(self) -> list[str]:
-        """The sessions of runtimes in which the conversation was continued, oldest first."""
+        """The runtime sessions in which the conversation was continued, oldest first."""
         first = [self.setup.runtime_session] if self.setup else []
         return list(dict.fromkeys([*first, *self.state.get("sessions", ())]))
 
     def note_session(self, session: str) -> list[str]:
-        """Note the session of the runtime that continues the conversation; returns the others that
-        it was continued in, oldest first.
+        """Record the runtime session that continues the conversation; return the other ones, oldest
+        first.
         """
-        known = self.sessions
-        if session not in known:
-            self.update(sessions=[*known, session][-_MAX_SESSIONS:])
-        return [one for one in known if one != session]
+        sessions = self.sessions
+        if session not in sessions:
+            self.update(sessions=[*sessions, session][-_MAX_SESSIONS:])
+        return [other for other in sessions if other != session]
 
     def keep_size(self, size: ContextSize) -> None:
-        """Keep what decides about the next compaction."""
+        """Store what decides about the next compaction."""
         self.update(size=list(size))
 
     def kept_size(self, model: str) -> ContextSize:
-        """What `keep_size` has kept for a model."""
-        kept = ContextSize(*self.state.get("size", ("",)))
-        return kept if kept.model == model else ContextSize(model)
+        """Return what `keep_size` has stored for a model."""
+        stored = ContextSize(*self.state.get("size", ("",)))
+        return stored if stored.model == model else ContextSize(model)
 
     def append(
         self, message: Message, turn: int, call_ids: tuple[tuple[str, str], ...] = ()
@@ -196,7 +199,7 @@ class Conversation:
         self._save(f"{number:08d}", value)
 
     def update(self, **values: Any) -> None:
-        """Keep values about the conversation: its title, whether a task is unfinished."""
+        """Store values about the conversation: its title, whether a task is unfinished."""
         if any(self.state.get(name) != value for name, value in values.items()):
             self.state |= values
             self._save(_STATE, self.state)
@@ -205,55 +208,60 @@ class Conversation:
         """Return once everything is on disk."""
         await self.store.flush()
 
-    def matches(self, other: Conversation) -> bool:
-        """Whether both are the same state of one conversation: entries are never changed, so their
-        numbers tell, with what is kept beside them.
+    def matches(self, conversation: Conversation) -> bool:
+        """Return whether both are the same state of one conversation: entries never change, so
+        their numbers decide, together with the stored values.
         """
-        return self.numbers == other.numbers and self._kept_values() == other._kept_values()
+        return (
+            self.numbers == conversation.numbers
+            and self._state_fingerprint() == conversation._state_fingerprint()
+        )
 
-    def _kept_values(self) -> str:
+    def _state_fingerprint(self) -> str:
         shortened = None if self.compaction is None else self.compaction.to_dict()
         return json.dumps([self.setup is None, self.state, shortened], sort_keys=True)
 
     def cut(self, turn: int) -> None:
-        """Go on from the end of a turn. Later entries stay in the store, marked as cut off; their
-        calls keep their ids, and new ones get others.
+        """Continue from the end of a turn. Later entries stay in the store, marked as cut off;
+        their calls keep their ids, and new calls get others.
         """
-        kept = entries_until(self.entries, turn)
+        end = entries_until(self.entries, turn)
         if self.prefixes:
-            self.update(prefixes=[[begun, one] for begun, one in self.prefixes if begun < turn])
-        if kept == len(self.entries):
+            self.update(
+                prefixes=[[begun, prefix] for begun, prefix in self.prefixes if begun < turn]
+            )
+        if end == len(self.entries):
             return
         self._projected = None
-        cuts = [*self.state.get("cuts", ()), [self.numbers[kept], self.numbers[-1] + 1]]
-        del self.entries[kept:], self.numbers[kept:]
-        self.update(cuts=cuts, tasks=[one for one in self.task_turns if one < turn])
-        if not kept:
-            # It named the first task; the next one will be the first.
+        cuts = [*self.state.get("cuts", ()), [self.numbers[end], self.numbers[-1] + 1]]
+        del self.entries[end:], self.numbers[end:]
+        self.update(cuts=cuts, tasks=[task for task in self.task_turns if task < turn])
+        if not end:
+            # The title named the first task; the next task becomes the first.
             self.update(title="")
         record = self.compaction
-        if record is not None and record.entries > kept:
-            fits = record.until <= kept
+        if record is not None and record.entries > end:
+            fits = record.until <= end
             self.compact(record.shorten(self.entries) if fits else None)
             if not fits:
                 self.note_unsent()
 
     def copy_to(self, id: str, turn: int, store: Store | None = None) -> Conversation:
-        """A conversation of another id with the entries up to the end of a turn. In the store of
-        another workspace, system prompt and tools are those of there.
+        """Return a conversation with another id and the entries up to the end of a turn. In the
+        store of another workspace, it gets the system prompt and tools of that workspace.
         """
-        made = Conversation(id, store or self.store)
+        copy = Conversation(id, store or self.store)
         if self.setup is not None and store is None:
-            made.begin(self.setup)
-        kept = entries_until(self.entries, turn)
-        for entry in self.entries[:kept]:
-            made.append(*entry)
-        if self.compaction is not None and 0 < self.compaction.until <= kept:
-            # Handles lead to calls of the conversation that made them: the copy sends their texts.
-            covered = min(self.compaction.entries, kept)
-            made.compact(replace(self.compaction, entries=covered, replaced=NONE, folded=NONE))
-        made.note_unsent()
-        return made
+            copy.begin(self.setup)
+        end = entries_until(self.entries, turn)
+        for entry in self.entries[:end]:
+            copy.append(*entry)
+        if self.compaction is not None and 0 < self.compaction.until <= end:
+            # Handles refer to calls of this conversation: the copy sends their texts.
+            covered = min(self.compaction.entries, end)
+            copy.compact(replace(self.compaction, entries=covered, replaced=NONE, folded=NONE))
+        copy.note_unsent()
+        return copy
 
     @property
     def task_turns(self) -> list[int]:
@@ -261,7 +269,7 @@ class Conversation:
         return list(self.state.get("tasks", ()))
 
     def call_prefix(self, turn: int) -> str:
-        """What the ids of the calls of the next turn begin with: never used before."""
+        """Return the start of the ids of the next turn's calls; it was never used before."""
         cuts = len(self.state.get("cuts", ()))
         again = f"_{cuts}" if cuts else ""
         owner = self.prefixes[-1][1] if self.prefixes else self.call_owner
@@ -269,28 +277,28 @@ class Conversation:
 
     @property
     def call_owner(self) -> str:
-        """What the ids of its calls begin with, where `prefixes` has nothing else. A conversation that an
-        earlier version began under a name with a dot goes on with this name.
+        """The start of the ids of its calls, except for those in `prefixes`. A conversation that an
+        earlier version began under a name with a dot continues with this name.
         """
-        first = next((own for entry in self.entries for _, own in entry.call_ids), "")
+        first = next((call_id for entry in self.entries for _, call_id in entry.call_ids), "")
         return self.id if is_owned(first, self.id) else call_owner(self.id)
 
     @property
     def prefixes(self) -> list[tuple[int, str]]:
-        """What the ids of calls begin with instead of the id of the conversation, each with the last
-        turn before: those of a subagent belong to the call that has continued it.
+        """The starts of call ids that differ from the id of the conversation, each with the last
+        turn before it: calls of a subagent belong to the call that continued it.
         """
         return [(turn, prefix) for turn, prefix in self.state.get("prefixes", ())]
 
     def continue_under(self, prefix: str) -> None:
-        """Let the ids of the calls of later turns begin with `prefix`."""
-        if prefix not in (self.id, *(one for _, one in self.prefixes)):
+        """Let the ids of later calls begin with `prefix`."""
+        if prefix not in (self.id, *(used for _, used in self.prefixes)):
             self.update(prefixes=[*map(list, self.prefixes), [self.turn, prefix]])
 
     def has_call(self, call_id: str) -> bool:
-        """Whether a call was made in this conversation, by its id."""
-        owners = (self.call_owner, *(one for _, one in self.prefixes))
-        return call_id.startswith(tuple(f"{one}." for one in owners))
+        """Return whether a call was made in this conversation, by its id."""
+        owners = (self.call_owner, *(owner for _, owner in self.prefixes))
+        return call_id.startswith(tuple(f"{owner}." for owner in owners))
 
     def _save(self, key: str, value: Any) -> None:
         self.store.save_state(
@@ -299,7 +307,7 @@ class Conversation:
 
 
 class KeptConversation(NamedTuple):
-    """What the store holds of a conversation."""
+    """A conversation as stored."""
 
     setup: ConversationSetup | None
     entries: list[ConversationEntry]
@@ -309,16 +317,16 @@ class KeptConversation(NamedTuple):
 
 
 async def load_conversation(id: str, store: Store) -> Conversation:
-    """The conversation as far as it was kept; an empty one if there is none of that id."""
-    kept = decode_conversation(await store.load_state(CONVERSATION_PREFIX + id))
-    return Conversation(id, store, **kept._asdict())
+    """Return the stored conversation; an empty one if there is none with that id."""
+    stored = decode_conversation(await store.load_state(CONVERSATION_PREFIX + id))
+    return Conversation(id, store, **stored._asdict())
 
 
 def decode_conversation(values: Mapping[str, str]) -> KeptConversation:
-    """The conversation in values of the store."""
-    kept = {key: json.loads(value) for key, value in values.items()}
-    begun, state = kept.pop(_SETUP, None), kept.pop(_STATE, None) or {}
-    shortened = kept.pop(_COMPACTION, None)
+    """Decode a conversation from values of the store."""
+    stored = {key: json.loads(value) for key, value in values.items()}
+    begun, state = stored.pop(_SETUP, None), stored.pop(_STATE, None) or {}
+    shortened = stored.pop(_COMPACTION, None)
     setup = None
     if begun is not None:
         setup = ConversationSetup(
@@ -330,12 +338,12 @@ def decode_conversation(values: Mapping[str, str]) -> KeptConversation:
         )
     entries, numbers = [], []
     cuts = state.get("cuts", ())
-    for key, value in sorted(kept.items()):
-        # A value that was deleted is null.
+    for key, value in sorted(stored.items()):
+        # A deleted value is null.
         if value is None or any(first <= int(key) < end for first, end in cuts):
             continue
         numbers.append(int(key))
-        pairs = tuple((given, own) for given, own in value.get("call_ids", ()))
+        pairs = tuple((wire_id, call_id) for wire_id, call_id in value.get("call_ids", ()))
         entries.append(ConversationEntry(decode_message(value["message"]), value["turn"], pairs))
     record = None if shortened is None else CompactionRecord.from_dict(shortened)
     return KeptConversation(setup, entries, state, record, numbers)

@@ -1,4 +1,4 @@
-"""How many tokens a request has, before a provider says so."""
+"""Estimates the tokens of a request before the provider counts them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.core.ports.models import (
 )
 
 _BYTES_PER_TOKEN: Final = 4
-# What providers charge for an image of the largest size that is sent.
+# The tokens of an image of the largest size that is sent.
 _PICTURE_TOKENS: Final = 1_600
 # A provider that reports fewer input tokens than this share of the estimate has dropped some.
 _TRUNCATED_BELOW: Final = 0.6
@@ -23,23 +23,21 @@ _MIN_TOKENS: Final = 2_000
 
 
 class TokenEstimate:
-    """Bytes divided by four, corrected by what the provider reported last: `factor`."""
+    """Bytes divided by four, corrected by the provider's last report: `factor`."""
 
     def __init__(self, factor: float = 1.0) -> None:
         self.factor = factor
-        # Messages only grow in number: each is measured once.
+        # Messages are only appended: each is measured once.
         self._measured: list[tuple[Message, float]] = []
         # The bytes of the last system prompt and tools, which rarely change.
         self._fixed: tuple[object, object, int] = (None, None, 0)
 
     def count(self, request: ModelRequest) -> int:
-        """The estimated input tokens of a request."""
+        """Return the estimated input tokens of a request."""
         return int(self._raw(request) * self.factor)
 
     def correct(self, request: ModelRequest, reported: int) -> bool:
-        """Take the provider's count into account; returns whether the server seems to have
-        truncated the prompt.
-        """
+        """Apply the provider's count; return whether the server seems to have truncated the prompt."""
         raw = self._raw(request)
         if reported <= 0 or raw <= 0:
             return False
@@ -57,17 +55,17 @@ class TokenEstimate:
         return size / _BYTES_PER_TOKEN + self._messages(request.messages)
 
     def _messages(self, messages: tuple[Message, ...]) -> float:
-        known = self._measured
+        measured = self._measured
         for number, message in enumerate(messages):
-            if number < len(known) and known[number][0] is message:
+            if number < len(measured) and measured[number][0] is message:
                 continue
-            del known[number:]
-            known.append((message, message_tokens(message)))
-        return sum(tokens for _, tokens in known[: len(messages)])
+            del measured[number:]
+            measured.append((message, message_tokens(message)))
+        return sum(tokens for _, tokens in measured[: len(messages)])
 
 
 def message_tokens(message: Message) -> float:
-    """The tokens of a message, by its bytes."""
+    """Return the estimated tokens of a message, from its bytes."""
     return sum(map(_block_tokens, message.blocks))
 
 

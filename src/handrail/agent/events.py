@@ -140,8 +140,8 @@ class Notification(Event):
 async def stream_events(
     run: Callable[..., Coroutine[Any, Any, object]],
 ) -> AsyncGenerator[Event, None]:
-    """Run a task, which is given a listener as `on_event`; yields its events as they come. Leaving early
-    cancels the task.
+    """Run a task with a listener as `on_event` and yield its events. Leaving the loop early cancels
+    the task.
     """
     events: asyncio.Queue[Event | None] = asyncio.Queue()
     work = asyncio.ensure_future(run(on_event=events.put_nowait))

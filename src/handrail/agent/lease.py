@@ -1,4 +1,4 @@
-"""One process at a time works in a conversation, and goes on with what the last one left."""
+"""A lease: one process at a time works in a conversation and continues where the last one stopped."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from handrail.core.ports.agents import AgentProcess
 from handrail.core.ports.records import CONVERSATION_PREFIX, LEASE_KEY, Store
 from handrail.engine.runtime import Runtime
 
-# The holder of a lease that was given back.
-_NOBODY: Final = ""
-# Workspace and conversation of the leases that this process holds.
-_HELD: Final[set[tuple[str, str]]] = set()
+# The holder of a released lease.
+_NO_OWNER: Final = ""
+# Workspace and conversation of the leases that this process has.
+_LEASED: Final[set[tuple[str, str]]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,55 +31,56 @@ class ConversationLease:
     process: AgentProcess
 
     async def acquire(self) -> None:
-        """Take the lease; raises `unavailable` if another agent of this process, or another process
-        that is alive, has it.
+        """Take the lease; raises `unavailable` if another agent of this process, or another live
+        process, has it.
         """
-        held = (self.workspace, self.conversation)
-        if held in _HELD:
+        key = (self.workspace, self.conversation)
+        if key in _LEASED:
             raise self._in_use("this one")
-        # Before the claim, which waits: another agent of this process would pass it meanwhile.
-        _HELD.add(held)
+        # Before the claim, which waits: another agent of this process could take the lease
+        # meanwhile.
+        _LEASED.add(key)
         try:
             await self._claim()
         except BaseException:
-            _HELD.discard(held)
+            _LEASED.discard(key)
             raise
 
     async def _claim(self) -> None:
         session = CONVERSATION_PREFIX + self.conversation
-        held = await self.store.claim(session, LEASE_KEY, LEASE_KEY, self.process.name)
-        if held is None or held.owner == self.process.name:
+        current = await self.store.claim(session, LEASE_KEY, LEASE_KEY, self.process.name)
+        if current is None or current.owner == self.process.name:
             return
-        if held.owner != _NOBODY and self.process.is_alive(held.owner):
-            raise in_use_error(self.conversation, held.owner)
-        if not await self.store.take_over(session, LEASE_KEY, held.owner, self.process.name):
+        if current.owner != _NO_OWNER and self.process.is_alive(current.owner):
+            raise in_use_error(self.conversation, current.owner)
+        if not await self.store.take_over(session, LEASE_KEY, current.owner, self.process.name):
             raise self._in_use("which was faster")
 
     async def release(self) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         session = CONVERSATION_PREFIX + self.conversation
         try:
-            await self.store.take_over(session, LEASE_KEY, self.process.name, _NOBODY)
+            await self.store.take_over(session, LEASE_KEY, self.process.name, _NO_OWNER)
         finally:
-            _HELD.discard((self.workspace, self.conversation))
+            _LEASED.discard((self.workspace, self.conversation))
 
     def _in_use(self, holder: str) -> Exception:
         return messages.CONVERSATION_IN_USE.error(session=self.conversation, holder=holder)
 
 
 def in_use_error(conversation: str, owner: str) -> Exception:
-    """The error that a process works in a conversation."""
+    """Return the error that another process works in a conversation."""
     return messages.CONVERSATION_IN_USE.error(session=conversation, holder=_describe_process(owner))
 
 
 def _describe_process(name: str) -> str:
-    """The number of a process in its name, which is machine, boot, number and start."""
+    """Return the process number from a process name, which has machine, boot, number and start."""
     parts = name.split("/")
     return f"pid {parts[2]}" if len(parts) == 4 and parts[2].isdecimal() else name
 
 
 async def load_stored(rt: Runtime, agent: str, session: str) -> Conversation:
-    """The conversation as the store holds it, for an agent that goes on with it."""
+    """Return the stored conversation for an agent that continues it."""
     stored = await load_conversation(session, rt.store)
     if stored.state.get("secrets_shown"):
         rt.session.note_secrets()
@@ -90,10 +91,10 @@ async def load_stored(rt: Runtime, agent: str, session: str) -> Conversation:
 async def reload_changed(
     rt: Runtime, agent: str, known: Conversation, on_event: Listener | None
 ) -> Conversation:
-    """The conversation as it is now, for an agent that has its lease again: what the agent knows of
-    it, or what others have made of it since, with a notification.
+    """Return the current conversation for an agent that has its lease again: the one in memory, or,
+    with a notification, the stored one if others have changed it.
     """
-    # What a cancelled task has left may be queued.
+    # Writes of a cancelled task may still be queued.
     await known.flush()
     if known.matches(await load_conversation(known.id, rt.store)):
         return known

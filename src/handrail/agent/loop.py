@@ -1,6 +1,6 @@
 """The steps of one task: ask the model, run its calls, until it answers without calls.
 
-Every exit leaves a conversation that can go on: each call of an assistant message has a result
+After every exit the conversation can continue: each call of an assistant message has a result
 before the next request is sent, and a message is on disk before its calls have effects.
 """
 
@@ -44,11 +44,11 @@ from handrail.core.ports.subagents import Subagents
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.models.retries import MAX_WAIT_S, RetryPolicy
 
-# A message that only says that it was cut off is followed by this one.
+# Sent after a message that ended because of its length.
 _GO_ON: Final = "Your last message was cut off at its length limit. Continue in smaller steps."
 _PAUSED: Final = "Continue."
 _MAX_HOOK_TEXT: Final = 4_000
-# The pauses before a message is asked for again whose stream failed after it had begun.
+# The pauses before a retry of a stream that failed after its start.
 _PAUSES: Final = RetryPolicy()
 _ADVICE: Final = {
     "auth": "check the key of the model: `handrail models test NAME`",
@@ -71,7 +71,7 @@ _STATUS: Final[Mapping[str, AgentStatus]] = {
 
 
 class StepLimits(NamedTuple):
-    """Limits of one task beside its budget."""
+    """Limits of one task besides its budget."""
 
     max_steps: int
     max_output_tokens: int
@@ -86,13 +86,13 @@ class TaskEnd(NamedTuple):
 
 
 def end_with(problem: Problem, text: str = "") -> TaskEnd:
-    """The end of a task that a problem stopped."""
+    """Return the end of a task that a problem stopped."""
     return TaskEnd(text, problem, _STATUS.get(problem.code, "failed"))
 
 
 @dataclass(slots=True)
 class StepLoop:
-    """Carries out the steps of one task of one agent."""
+    """Runs the steps of one task of one agent."""
 
     agent: str
     model: Model
@@ -108,9 +108,9 @@ class StepLoop:
     run_hooks: RunLifecycleHooks
     compactor: Compactor
     subagents: Lazy[Subagents]
-    # The background jobs of the agent that have not ended, as far as the model knows.
+    # The background jobs of the agent that are running, as far as the model knows.
     jobs: set[str]
-    # Model responses of this task in a process that ended before the task did.
+    # Model responses of this task in earlier processes.
     earlier_steps: int = 0
     # Model responses of this task so far, over all calls of `run`.
     steps: int = 0
@@ -136,13 +136,13 @@ class StepLoop:
             if cut_off > 1:
                 limit = self.limits.max_output_tokens
                 return end_with(messages.RESPONSE_TRUNCATED_TWICE.fill(limit=limit))
-            if (end := self._ended(turn)) is not None:
+            if (end := self._end_without_calls(turn)) is not None:
                 return end
         problem = messages.TOO_MANY_STEPS.fill(steps=self.limits.max_steps)
         return TaskEnd("", problem, "max_steps")
 
     async def _take_messages(self) -> list[str]:
-        """What the model is told before its next step: by the user, and what has ended meanwhile."""
+        """The messages for the model's next step: of the user, and about work that has ended."""
         texts = list(self.take_steering())
         if self.subagents.built is not None or self.jobs:
             agents, conversation = self.subagents.value, self.conversation.id
@@ -151,11 +151,11 @@ class StepLoop:
         return texts
 
     def _add_results(self, turn: ExecutedTurn) -> None:
-        """Add what the calls of a turn did to the report, and what their tools spent."""
+        """Add the calls of a turn to the report, and the usage of their tools."""
         for result, command in zip(turn.results, turn.commands, strict=True):
             self.report.add(result, command, self.clock.now_ns())
             if isinstance(spent := result.meta.get("model_usage"), Mapping):
-                # A tool asked a model.
+                # A tool used a model.
                 self.meter.add_request(UsageReported(spent.get("input", 0), spent.get("output", 0)))
             if isinstance(result.data, Mapping):
                 _follow_job(result.data, self.jobs)
@@ -167,7 +167,7 @@ class StepLoop:
                 self.report.add_child(report)
 
     async def _step(self, number: int) -> ExecutedTurn:
-        """One request and the calls of its answer; raises the problem that ends the task."""
+        """Send one request and run the calls of its answer; raises the problem that ends the task."""
         estimate = self.estimate.count(self._request())
         most = self.limits.max_output_tokens
         resumed = number == 1 and not self.conversation.has_new_text
@@ -204,13 +204,13 @@ class StepLoop:
     ) -> tuple[ExecutedTurn, UsageReported]:
         """Send the request until it is answered; raises the problem that ends the task.
 
-        A stream that fails after it has begun is asked for again: calls with effects wait for the
-        end of the message, so none has run. Calls that only read run again under ids of their own.
-        The retries of the model itself count too: one number limits all streams of a message.
+        A stream that fails after its start is requested again: calls with effects wait for the end
+        of the message, so none has run. Calls that only read run again with new ids. Retries of the
+        model client count too: one limit applies to all streams of a message.
         """
         room = request.max_output_tokens or self.limits.max_output_tokens
-        most, failures = self.model.limits.stream_retries, 0
-        # What a request says is on disk before it is sent, so that a resumed task sends the same one.
+        max_retries, failures = self.model.limits.stream_retries, 0
+        # The request is on disk before it is sent, so that a resumed task sends the same one.
         await self.conversation.flush()
         self.conversation.has_new_text = False
 
@@ -226,17 +226,17 @@ class StepLoop:
         while True:
             progress = StepProgress(self.agent, number, self.emit, retry, self.meter, estimate)
             try:
-                left = most - failures
+                left = max_retries - failures
                 sent = replace(request, max_output_tokens=room, stream_retries=left)
-                events, told = stop_at(self.model.stream(sent), self.meter), progress.report
-                done = await self.turns.run(events, self.conversation, turn, prefix, told)
+                events, report = stop_at(self.model.stream(sent), self.meter), progress.report
+                executed = await self.turns.run(events, self.conversation, turn, prefix, report)
             except ModelFailed as failed:
                 usage = failed.usage
                 if usage is None and (progress.begun or failed.code == "idle"):
                     usage = progress.usage
                 wait_s = _PAUSES.wait_s(failures + 1, failed.retry_after_s)
                 again = failed.retryable and progress.begun and wait_s <= MAX_WAIT_S
-                if not again or failures >= most:
+                if not again or failures >= max_retries:
                     if usage is not None:
                         self.meter.add_request(usage)
                     raise self._failure(failed) from failed
@@ -247,18 +247,20 @@ class StepLoop:
             except (ProblemRaised, asyncio.CancelledError) as stopped:
                 progress.charge_stopped(stopped)
                 raise
-            return done, progress.usage
+            return executed, progress.usage
 
     async def _before_request(self, request: ModelRequest, estimate: int) -> None:
-        """Ask the hooks; raises `blocked` if one of them stops the request. Hooks see sizes and the
-        user's last text, not the conversation, and cannot change the request.
+        """Run the hooks; raises `blocked` if one stops the request. Hooks see sizes and the user's
+        last text, not the conversation, and cannot change the request.
         """
-        asked = [one.text for one in request.messages if one.role == "user" and one.text]
+        user_texts = [
+            message.text for message in request.messages if message.role == "user" and message.text
+        ]
         facts = {
             "model": self.model.name,
             "messages": str(len(request.messages)),
             "input_tokens_estimate": str(estimate),
-            "user_text": asked[-1][:_MAX_HOOK_TEXT] if asked else "",
+            "user_text": user_texts[-1][:_MAX_HOOK_TEXT] if user_texts else "",
         }
         outcome = await self.run_hooks("pre_llm_call", facts)
         if outcome.blocked is not None:
@@ -277,8 +279,8 @@ class StepLoop:
             cache_marks=(len(sent) - 1,) if sent else (),
         )
 
-    def _ended(self, turn: ExecutedTurn) -> TaskEnd | None:
-        """The end of the task if the model made no calls and has nothing to add."""
+    def _end_without_calls(self, turn: ExecutedTurn) -> TaskEnd | None:
+        """Return the end of the task if the model made no calls and has nothing to add, else None."""
         if turn.message.calls:
             return None
         if turn.finish is Finish.REFUSED:
@@ -300,7 +302,7 @@ class StepLoop:
 
     def _failure(self, failed: ModelFailed) -> ProblemRaised:
         if failed.code == "over_limit":
-            # A message of so many calls may have used up the budget before.
+            # A message with too many calls may have exceeded the budget before.
             refused = messages.MODEL_OVER_LIMIT.fill(model=self.model.name, reason=failed.message)
             return ProblemRaised.of(self.meter.refused_call or refused)
         resumable = "the session can be resumed: `handrail run --continue`"
@@ -311,7 +313,7 @@ class StepLoop:
 
 
 def _follow_job(data: Mapping[str, Any], jobs: set[str]) -> None:
-    """Note a job that the call started, or whose end its result shows."""
+    """Record a job that the call started, or that its result shows as ended."""
     if isinstance(data.get("job"), str):
         jobs.add(data["job"])
     if isinstance(task := data.get("task"), Mapping) and task.get("is_completed"):

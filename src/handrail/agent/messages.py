@@ -33,7 +33,7 @@ CONVERSATION_IN_USE: Final = ProblemTemplate(
     hint="close the other process, or start a new session; `handrail session show` works meanwhile",
 )
 EMPTY_TASK: Final = ProblemTemplate(
-    "invalid_arguments", "the task is empty", hint="say what is to be done"
+    "invalid_arguments", "the task is empty", hint="describe what to do"
 )
 INVALID_BUDGET: Final = ProblemTemplate(
     "invalid_arguments",
@@ -53,12 +53,12 @@ MODEL_FAILED: Final = ProblemTemplate(
 MODEL_OVER_LIMIT: Final = ProblemTemplate(
     "blocked",
     "the model {model!r} was stopped: {reason}",
-    hint="no call of it that changes something was run; give a smaller task, the conversation can go on",
+    hint="none of its calls that change something was run; give a smaller task; the conversation can continue",
 )
 MODEL_REFUSED: Final = ProblemTemplate(
     "denied",
     "the model refused to answer ({reason})",
-    hint="change the task; the conversation can go on",
+    hint="change the task; the conversation can continue",
 )
 NO_MODEL: Final = ProblemTemplate(
     "invalid_arguments",

@@ -1,7 +1,7 @@
-"""What of a conversation is sent: all of it, or its projection after a compaction.
+"""What is sent of a conversation: all of it, or its projection after a compaction.
 
-The entries of a conversation are never changed. A compaction is a record of which results are sent as
-a handle and which entries as a summary; the same entries and record always give the same messages.
+The entries of a conversation never change. A compaction records which results are sent as a handle
+and which entries as a summary; the same entries and record always give the same messages.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ NONE: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class CompactionRecord:
-    """One compaction. It covers the first `entries` entries; later ones are sent as they are."""
+    """One compaction. It covers the first `entries` entries; later ones are sent unchanged."""
 
     entries: int
-    # Ids of calls whose results are sent as a handle, and of those whose text comes again later.
+    # Ids of calls whose results are sent as a handle, and of those whose text is repeated later.
     replaced: frozenset[str] = NONE
     folded: frozenset[str] = NONE
     # The first `until` entries are sent as this summary.
@@ -43,21 +43,21 @@ class CompactionRecord:
     forgotten: tuple[str, ...] = ()
 
     def shorten(self, entries: Sequence[ConversationEntry]) -> CompactionRecord:
-        """The record for the entries that a rewind has left. A text that came again only in entries
-        that were cut off is a handle from now on.
+        """Return the record for the entries that a rewind has left. A text whose repetition was cut
+        off becomes a handle.
         """
-        last = {one.text: one.call_id for one in find_results(entries)}
-        places = {one.call_id: one.text for one in find_results(entries)}
-        kept = {id for id in self.folded & places.keys() if last[places[id]] != id}
+        last = {result.text: result.call_id for result in find_results(entries)}
+        places = {result.call_id: result.text for result in find_results(entries)}
+        still_folded = {id for id in self.folded & places.keys() if last[places[id]] != id}
         return replace(
             self,
             entries=len(entries),
-            replaced=(self.replaced | self.folded) & places.keys() - kept,
-            folded=frozenset(kept),
+            replaced=(self.replaced | self.folded) & places.keys() - still_folded,
+            folded=frozenset(still_folded),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {
             "entries": self.entries,
             "replaced": sorted(self.replaced),
@@ -68,20 +68,20 @@ class CompactionRecord:
         }
 
     @staticmethod
-    def from_dict(given: Mapping[str, Any]) -> CompactionRecord:
-        """Read that form back."""
+    def from_dict(values: Mapping[str, Any]) -> CompactionRecord:
+        """Return the record from its JSON form."""
         return CompactionRecord(
-            given["entries"],
-            frozenset(given["replaced"]),
-            frozenset(given["folded"]),
-            given["until"],
-            given["summary"],
-            tuple(given["forgotten"]),
+            values["entries"],
+            frozenset(values["replaced"]),
+            frozenset(values["folded"]),
+            values["until"],
+            values["summary"],
+            tuple(values["forgotten"]),
         )
 
 
 class ResultPlace(NamedTuple):
-    """A result in a conversation: its entry, the call that it answers, and its text."""
+    """A result in a conversation: its entry, its call, and its text."""
 
     entry: int
     call_id: str
@@ -91,39 +91,46 @@ class ResultPlace(NamedTuple):
 
 
 def find_results(entries: Sequence[ConversationEntry], start: int = 0) -> Iterator[ResultPlace]:
-    """The results in the entries from `start` on, in order."""
+    """Yield the results in the entries from `start` on, in order."""
     for number, entry in enumerate(entries):
         if number < start or entry.message.role != "tool" or number == 0:
             continue
-        asked = entries[number - 1]
-        own = dict(asked.call_ids)
-        calls = {call.id: call for call in asked.message.calls}
+        request = entries[number - 1]
+        call_ids = dict(request.call_ids)
+        calls = {call.id: call for call in request.message.calls}
         for block in entry.message.blocks:
-            if isinstance(block, ResultBlock) and block.call_id in own and block.call_id in calls:
+            if (
+                isinstance(block, ResultBlock)
+                and block.call_id in call_ids
+                and block.call_id in calls
+            ):
                 call = calls[block.call_id]
-                text = "".join(one.text for one in block.blocks if isinstance(one, TextBlock))
-                yield ResultPlace(number, own[block.call_id], call.name, call.arguments_json, text)
+                yield ResultPlace(
+                    number, call_ids[block.call_id], call.name, call.arguments_json, block.text
+                )
 
 
 def project_entries(
     entries: Sequence[ConversationEntry], record: CompactionRecord
 ) -> tuple[Message, ...]:
-    """The messages that are sent for the entries that a compaction covers."""
+    """Return the messages that are sent for the entries that a compaction covers."""
     covered = entries[: record.entries]
     sent = [Message("user", (TextBlock(record.summary),))] if record.until else []
     for number, entry in enumerate(covered):
         if number < record.until:
             continue
-        own = dict(entries[number - 1].call_ids) if number else {}
-        sent.append(_project_message(entry.message, own, record))
+        call_ids = dict(entries[number - 1].call_ids) if number else {}
+        sent.append(_project_message(entry.message, call_ids, record))
     return tuple(sent)
 
 
-def _project_message(message: Message, own: Mapping[str, str], record: CompactionRecord) -> Message:
+def _project_message(
+    message: Message, call_ids: Mapping[str, str], record: CompactionRecord
+) -> Message:
     if message.role != "tool":
         return message
     blocks = [
-        _project_result(block, own.get(block.call_id, ""), record)
+        _project_result(block, call_ids.get(block.call_id, ""), record)
         if isinstance(block, ResultBlock)
         else block
         for block in message.blocks
@@ -131,19 +138,19 @@ def _project_message(message: Message, own: Mapping[str, str], record: Compactio
     return Message(message.role, tuple(blocks), message.raw)
 
 
-def _project_result(block: ResultBlock, own: str, record: CompactionRecord) -> ResultBlock:
-    if own in record.folded:
+def _project_result(block: ResultBlock, call_id: str, record: CompactionRecord) -> ResultBlock:
+    if call_id in record.folded:
         why = "the same text follows below"
-    elif own in record.replaced:
+    elif call_id in record.replaced:
         why = "left out to save space"
     else:
         return block
-    note = f'[{why}; read it with path="{output_handle(own)}"]'
+    note = f'[{why}; read it with path="{output_handle(call_id)}"]'
     return ResultBlock(block.call_id, (TextBlock(note),), block.is_error)
 
 
 def path_argument(place: ResultPlace) -> str | None:
-    """The file that a call names as its path, None if it names none."""
+    """Return the path argument of a call, None if it has none."""
     try:
         arguments = json.loads(place.arguments_json)
     except (ValueError, RecursionError):
@@ -155,11 +162,9 @@ def path_argument(place: ResultPlace) -> str | None:
 
 
 def entries_until(entries: Sequence[ConversationEntry], turn: int) -> int:
-    """How many entries there are at the end of a turn: messages of the user that follow the turn
-    are not part of it.
-    """
-    kept = 0
+    """Return the number of entries at the end of a turn, without messages of the user after it."""
+    count = 0
     for number, entry in enumerate(entries, 1):
         if 0 < entry.turn <= turn and entry.message.role != "user":
-            kept = number
-    return kept
+            count = number
+    return count

@@ -1,7 +1,7 @@
 """The system prompt of an agent, from parts in a fixed order: what changes most comes last.
 
-Files of the workspace that instruct agents are included as labelled text of the repository, read
-through the same policy as any read, and only if the user trusts their content.
+Instruction files of the workspace are included as labelled text of the repository. They are read
+under the same policy as any read, and only if the user trusts their content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_FILE_BYTES: Final = 32_000
 MAX_BYTES: Final = 64_000
 MAX_SKILLS: Final = 50
 MAX_AGENTS: Final = 50
-# The names of the tool that loads skills, in the vocabularies.
+# The names of the tool that loads skills, in the dialects.
 SKILL_NAMES: Final = frozenset({"skill", "Skill"})
 # The names of the tool that starts agents of a named type.
 AGENT_NAMES: Final = frozenset(
@@ -42,18 +42,18 @@ _MAX_LINES: Final = 100_000
 
 
 async def read_instructions(rt: Runtime, agent: str) -> list[InstructionFile]:
-    """The instruction files at the root of the workspace that the agent may read."""
-    found: list[InstructionFile] = []
+    """Return the instruction files at the root of the workspace that the agent may read."""
+    files: list[InstructionFile] = []
     room = MAX_BYTES
     for name in rt.agent_services.existing(INSTRUCTION_FILES):
         result = await rt.call("read_file", {"path": name, "limit": _MAX_LINES}, agent=agent)
         if not result.ok:
             continue
-        file = _cut(name, _content(result), min(room, MAX_FILE_BYTES))
-        if file.text.strip() and all(file.text != one.text for one in found):
-            found.append(file)
+        file = _truncate_file(name, _content(result), min(room, MAX_FILE_BYTES))
+        if file.text.strip() and all(file.text != other.text for other in files):
+            files.append(file)
             room -= len(file.text.encode("utf-8", "surrogatepass"))
-    return found
+    return files
 
 
 async def make_system_prompt(
@@ -63,8 +63,8 @@ async def make_system_prompt(
     emit: Listener,
     tools: Sequence[Mapping[str, Any]],
 ) -> tuple[SystemPart, ...]:
-    """The system prompt of a new conversation with these tools; reports instruction files that are
-    left out.
+    """Return the system prompt of a new conversation with these tools; reports instruction files
+    that are left out.
     """
     services = rt.agent_services
     files = await read_instructions(rt, agent)
@@ -73,7 +73,7 @@ async def make_system_prompt(
         emit(Notification("instructions_left_out", f"not trusted, so left out: {names}"))
         files = []
     day = datetime.fromtimestamp(services.clock.now_ns() / 1e9, UTC).date().isoformat()
-    shown: list[str] = [one["name"] for one in tools]
+    shown: list[str] = [tool["name"] for tool in tools]
     loads = next((name for name in shown if name in SKILL_NAMES), None)
     finds = next((name for name in shown if name in SEARCH_NAMES), None)
     skills = format_skills(services.skills.value.list(), loads) if loads else ""
@@ -91,7 +91,7 @@ def system_parts(
     date: str,
     skills: str = "",
 ) -> tuple[SystemPart, ...]:
-    """The parts of the system prompt; the last one holds what differs between sessions."""
+    """Return the parts of the system prompt; the last one has what differs between sessions."""
     parts = [base_prompt()]
     if instructions:
         parts.append(instructions.strip())
@@ -105,8 +105,8 @@ def system_parts(
 
 def format_skills(skills: Sequence[SkillSummary], tool: str) -> str:
     """The usable skills that a model may load with a tool of this name; empty if there are none."""
-    usable = [one for one in skills if one.usable and one.model_may_load]
-    lines = [f"- {one.name}: {one.description}" for one in usable[:MAX_SKILLS]]
+    usable = [skill for skill in skills if skill.usable and skill.model_may_load]
+    lines = [f"- {skill.name}: {skill.description}" for skill in usable[:MAX_SKILLS]]
     if len(usable) > MAX_SKILLS:
         lines.append(f"- and {len(usable) - MAX_SKILLS} more")
     if not lines:
@@ -118,9 +118,13 @@ def format_skills(skills: Sequence[SkillSummary], tool: str) -> str:
 
 
 def format_agents(types: Sequence[AgentSummary]) -> str:
-    """The types of agents that the user has defined; empty if there are none."""
-    defined = [one for one in types if one.usable and one.source != "built-in"]
-    lines = [f"- {one.name}: {one.description}" for one in defined[:MAX_AGENTS]]
+    """Return the agent types that the user has defined; empty if there are none."""
+    defined = [
+        agent_type for agent_type in types if agent_type.usable and agent_type.source != "built-in"
+    ]
+    lines = [
+        f"- {agent_type.name}: {agent_type.description}" for agent_type in defined[:MAX_AGENTS]
+    ]
     if not lines:
         return ""
     return "Types of agents that the user has defined, beside the built-in ones:\n" + "\n".join(
@@ -129,11 +133,11 @@ def format_agents(types: Sequence[AgentSummary]) -> str:
 
 
 def format_remote_tools(remote: RemoteTools | None, finds: str) -> str:
-    """The tools of MCP servers that are called without being declared, one line each, as far as
-    they fit; empty if there are none or too many. `finds` is the tool that searches them, whose
+    """Return the MCP tools that are called without being declared, one per line, as far as they
+    fit; empty if there are none or too many. `finds` is the tool that searches them, whose
     description has their number.
     """
-    lines = [] if remote is None else [f"- {one}" for one in remote.list_summaries()]
+    lines = [] if remote is None else [f"- {summary}" for summary in remote.list_summaries()]
     if not lines or sum(map(len, lines)) > MAX_SUMMARY_CHARS:
         return ""
     return (
@@ -143,7 +147,7 @@ def format_remote_tools(remote: RemoteTools | None, finds: str) -> str:
 
 
 def base_prompt() -> str:
-    """The part that every agent has."""
+    """Return the part that every agent has."""
     return resources.files("handrail.agent").joinpath("system_prompt.md").read_text("utf-8").strip()
 
 
@@ -165,10 +169,10 @@ def _content(result: ToolResult) -> str:
     return result.text
 
 
-def _cut(path: str, text: str, limit: int) -> InstructionFile:
+def _truncate_file(path: str, text: str, limit: int) -> InstructionFile:
     encoded = text.encode("utf-8", "surrogatepass")
     digest = sha256(encoded).hexdigest()
     if len(encoded) <= limit:
         return InstructionFile(path, text, digest)
-    kept = encoded[: max(limit, 0)].decode("utf-8", "ignore")
-    return InstructionFile(path, kept, digest, truncated=True)
+    start = encoded[: max(limit, 0)].decode("utf-8", "ignore")
+    return InstructionFile(path, start, digest, truncated=True)

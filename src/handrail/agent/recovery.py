@@ -1,4 +1,6 @@
-"""After a process ended or a task was cancelled: answers to calls without a result, and what was done."""
+"""Recovery after a process ended or a task was cancelled: answers calls without a result, and
+reports what was done.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ _SUBAGENT: Final = "subagent"
 
 
 def keep_spending(conversation: Conversation, meter: BudgetMeter, *, resumed: bool) -> None:
-    """Let the conversation keep what its task spends of the budget, and a task that is `resumed` begin
-    with what it has spent before.
+    """Store what the task of the conversation spends of its budget; a `resumed` task starts with
+    what it has spent before.
     """
     if resumed:
         meter.restore(conversation.state.get("spent"))
@@ -40,13 +42,13 @@ async def answer_dangling_calls(
 ) -> None:
     """Append the results of the last assistant message if they are missing.
 
-    A call that completed has its result on record, which is read under the rules of now. A call that
-    only reads runs again, unless the user stopped its turn. Any other call is not run again: its
-    result says so. In a task that is `resumed`, subagents whose process ended go on.
+    A completed call has a recorded result, which is read under the current rules. A call that only
+    reads runs again, unless the user stopped its turn. Any other call is not run again: its result
+    says so. In a `resumed` task, subagents whose process ended continue.
     """
     agents = turns.rt.agent_services.subagents
-    if others := conversation.note_session(turns.rt.session.id):
-        await agents.value.adopt(conversation.id, others)
+    if earlier_sessions := conversation.note_session(turns.rt.session.id):
+        await agents.value.adopt(conversation.id, earlier_sessions)
     cut_off = await _interrupted(conversation, turns) if resumed else []
     turn = conversation.turn
     if not conversation.entries or not conversation.entries[-1].message.calls:
@@ -55,20 +57,22 @@ async def answer_dangling_calls(
     entry = conversation.entries[-1]
     stopped = conversation.state.get("stopped_turn") == entry.turn
     results = await _results(entry, turns, stopped=stopped)
-    ids = [own for _, own in entry.call_ids]
-    waited = {one.call_id: one for one in cut_off if one.call_id in ids and not one.background}
+    ids = [call_id for _, call_id in entry.call_ids]
+    waited = {
+        agent.call_id: agent for agent in cut_off if agent.call_id in ids and not agent.background
+    }
     await _continue_background(cut_off, turns, turn)
-    again = await asyncio.gather(*(_continue(one, turns, turn) for one in waited.values()))
-    answers = dict(zip(waited, again, strict=True))
-    results = [answers.get(one.call_id) or one for one in results]
+    continued = await asyncio.gather(*(_continue(agent, turns, turn) for agent in waited.values()))
+    answers = dict(zip(waited, continued, strict=True))
+    results = [answers.get(result.call_id) or result for result in results]
     turns.append_results(conversation, results)
 
 
 async def report_earlier_calls(
     conversation: Conversation, turns: TurnRunner, report: ReportBuilder
 ) -> int:
-    """Add what the task has done before it was resumed; returns how many of these calls were refused
-    because nobody could be asked. Subagents that go on report themselves.
+    """Add the calls of the task before it was resumed to the report; return how many of them were
+    refused because no user could be asked. Subagents that continue report themselves.
     """
     turn = conversation.task_turns[-1] if conversation.task_turns else 0
     records = await load_calls_after(conversation, turns.rt.store, turn)
@@ -82,18 +86,18 @@ async def report_earlier_calls(
 
 
 async def describe_stopped(loop: StepLoop) -> AgentResult:
-    """The result of a task that was cancelled, with the status "aborted". The calls of its last turn
+    """Return the result of a cancelled task, with the status "aborted". The calls of its last turn
     were stopped before they were reported: the record has what they did.
     """
     conversation = loop.conversation
-    # Of a task that was stopped before its first response, the last turn is that of another task.
+    # If a task was stopped before its first response, the last turn belongs to another task.
     before = max(conversation.turn - 1, *conversation.task_turns[-1:], 0)
     calls = await load_calls_after(conversation, loop.turns.rt.store, before)
     for record in calls:
         if not loop.report.has_call(record.call_id):
             loop.report.add_recorded(record)
     if (agents := loop.subagents.built) is not None:
-        for child in await agents.find_reported({one.call_id for one in calls}):
+        for child in await agents.find_reported({call.call_id for call in calls}):
             loop.report.add_child(child)
     return AgentResult(
         "",
@@ -106,7 +110,7 @@ async def describe_stopped(loop: StepLoop) -> AgentResult:
 
 
 async def _interrupted(conversation: Conversation, turns: TurnRunner) -> Sequence[SubagentState]:
-    """The subagents of the conversation whose process ended before they did."""
+    """Return the subagents of the conversation whose process ended before they did."""
     if conversation.turn == 0:
         return []
     return await turns.rt.agent_services.subagents.value.find_interrupted(conversation.id)
@@ -115,15 +119,15 @@ async def _interrupted(conversation: Conversation, turns: TurnRunner) -> Sequenc
 async def _continue_background(
     agents: Sequence[SubagentState], turns: TurnRunner, turn: int
 ) -> None:
-    for one in agents:
-        if one.background:
-            await _continue(one, turns, turn)
+    for agent in agents:
+        if agent.background:
+            await _continue(agent, turns, turn)
 
 
 async def _continue(agent: SubagentState, turns: TurnRunner, turn: int) -> ToolResult | None:
-    """Let a subagent go on where its process ended, by a call of its own."""
-    asked = {"task": agent.task, "resume": agent.id, "background": agent.background}
-    call = RecordedCall(f"{agent.call_id}-{uuid4().hex[:6]}", _SUBAGENT, json.dumps(asked))
+    """Continue a subagent whose process ended, by a new call."""
+    arguments = {"task": agent.task, "resume": agent.id, "background": agent.background}
+    call = RecordedCall(f"{agent.call_id}-{uuid4().hex[:6]}", _SUBAGENT, json.dumps(arguments))
     return await turns.rt.model_calls.repeat(
         call,
         turn=turn,
@@ -137,18 +141,18 @@ async def _continue(agent: SubagentState, turns: TurnRunner, turn: int) -> ToolR
 async def _results(
     entry: ConversationEntry, turns: TurnRunner, *, stopped: bool
 ) -> Sequence[ToolResult]:
-    found = []
-    for call, (_, own) in zip(entry.message.calls, entry.call_ids, strict=True):
-        asked = RecordedCall(own, call.name, call.arguments_json)
-        again = await turns.rt.model_calls.repeat(
-            asked,
+    results = []
+    for call, (_, call_id) in zip(entry.message.calls, entry.call_ids, strict=True):
+        recorded = RecordedCall(call_id, call.name, call.arguments_json)
+        result = await turns.rt.model_calls.repeat(
+            recorded,
             turn=entry.turn,
             agent=turns.agent,
             conversation=turns.conversation,
             stopped=stopped,
         )
-        found.append(_not_run(own, stopped=stopped) if again is None else again)
-    return found
+        results.append(_not_run(call_id, stopped=stopped) if result is None else result)
+    return results
 
 
 def _not_run(call_id: str, *, stopped: bool) -> ToolResult:

@@ -1,4 +1,4 @@
-"""What an agent did, computed from the results of its calls.
+"""The report of what an agent did, computed from the results of its calls.
 
 A test run that succeeded verifies the work; it is current until a file changes after it.
 """
@@ -42,7 +42,7 @@ class _Success:
 
 
 class ReportBuilder:
-    """Collects the results of one task in the order in which they came."""
+    """Collects the results of one task in order."""
 
     def __init__(self) -> None:
         self._changes: dict[str, None] = {}
@@ -56,11 +56,11 @@ class ReportBuilder:
         self._calls: set[str] = set()
 
     def has_call(self, call_id: str) -> bool:
-        """Whether the result of a call was added."""
+        """Return whether the result of a call was added."""
         return call_id in self._calls
 
     def add(self, result: ToolResult, command: CommandFacts | None, at_ns: int) -> None:
-        """Add the result of one call; `command` if it was to run one."""
+        """Add the result of one call; `command` if it ran one."""
         self._calls.add(result.call_id)
         self._add_changes([change.path for change in result.changes])
         for modifier in result.modifiers:
@@ -77,7 +77,7 @@ class ReportBuilder:
             self._add_command(result, command, at_ns)
 
     def add_recorded(self, record: CallRecord) -> None:
-        """Add a call from the record; one without a result is not known to be complete."""
+        """Add a call from the record; without a result, it counts as unfinished."""
         result = _recorded_result(record)
         self.add(result, _recorded_command(record), record.requested_ns)
         tool = str(record.requested.get("tool"))
@@ -87,26 +87,29 @@ class ReportBuilder:
             self._mcp_tools["/".join(tool.removeprefix(_MCP_PREFIX).split("__", 1))] = None
 
     def add_child(self, report: AgentReport) -> None:
-        """Add the report of a subagent that has ended; its changes are changes of the task. The report
-        of a subagent that was continued replaces the earlier one.
+        """Add the report of a subagent that has ended; its changes are changes of the task. The
+        report of a continued subagent replaces the earlier one.
         """
-        self._children = [one for one in self._children if one.agent != report.agent]
+        self._children = [child for child in self._children if child.agent != report.agent]
         self._children.append(report)
         self._add_changes(report.changes)
         self._mcp_tools |= dict.fromkeys(report.mcp_tools)
-        for one in report.verified:
-            if one.is_current:
-                self._verified = [own for own in self._verified if own.command != one.command]
-                self._verified.append(_Success(one.command, one.at_ns))
+        for verified in report.verified:
+            if verified.is_current:
+                self._verified = [
+                    success for success in self._verified if success.command != verified.command
+                ]
+                self._verified.append(_Success(verified.command, verified.at_ns))
 
     def build(self) -> AgentReport:
-        """The report of everything that was added."""
+        """Return the report of everything that was added."""
         return AgentReport(
             changes=tuple(self._changes),
             commands=tuple(self._commands),
             reads=tuple(self._reads),
             verified=tuple(
-                Verification(one.command, one.at_ns, _state(one)) for one in self._verified
+                Verification(success.command, success.at_ns, _state(success))
+                for success in self._verified
             ),
             unfinished=tuple(self._unfinished),
             refused=tuple(self._refused),
@@ -117,21 +120,21 @@ class ReportBuilder:
     def _add_changes(self, paths: Iterable[str]) -> None:
         for path in paths:
             self._changes[path] = None
-            # Programs that only run write caches.
+            # Running programs also write caches.
             for success in self._verified if not is_cache(path) else ():
                 success.changed_since.add(path)
 
     def _add_command(self, result: ToolResult, facts: CommandFacts, at_ns: int) -> None:
         exit_code = result.meta.get("exit_code")
         self._commands.append(ReportedCommand(facts.command, exit_code, result.call_id))
-        # A later run of the same command decides, also if it failed.
-        self._verified = [one for one in self._verified if one.command != facts.command]
+        # A later run of the same command counts, even if it failed.
+        self._verified = [success for success in self._verified if success.command != facts.command]
         if result.ok and exit_code == 0 and facts.runs_tests:
             self._verified.append(_Success(facts.command, at_ns))
 
 
 def _mcp_tool(data: Any) -> str | None:
-    """The tool of an MCP server whose result this is; None if it is another result."""
+    """Return the MCP tool whose result this is; None for other results."""
     if not isinstance(data, Mapping) or data.keys() != {"server", "tool", "structured"}:
         return None
     return f"{data['server']}/{data['tool']}"
@@ -145,16 +148,16 @@ def _state(success: _Success) -> str:
 
 
 def _recorded_result(record: CallRecord) -> ToolResult:
-    """The result of a recorded call, as far as the report needs it."""
-    done = record.completed or {}
-    problem, meta = done.get("problem"), done.get("meta")
-    changes = [one for one in done.get("changes", ()) if isinstance(one, list | tuple)]
+    """Return the result of a recorded call, as far as the report needs it."""
+    completed = record.completed or {}
+    problem, meta = completed.get("problem"), completed.get("meta")
+    changes = [row for row in completed.get("changes", ()) if isinstance(row, list | tuple)]
     return ToolResult(
         record.call_id,
-        Status(done.get("status", Status.UNKNOWN.value)),
+        Status(completed.get("status", Status.UNKNOWN.value)),
         "",
         problem=Problem(**problem) if problem else None,
-        changes=tuple(ChangeRecord(*one) for one in changes),
+        changes=tuple(ChangeRecord(*row) for row in changes),
         meta=meta if isinstance(meta, Mapping) else {},
     )
 

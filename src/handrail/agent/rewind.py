@@ -1,4 +1,6 @@
-"""An earlier turn of a conversation: back to it, with the files, or a new conversation from there."""
+"""Returns to an earlier turn of a conversation, with the files, or forks a new conversation from
+it.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,9 @@ _MOST_CALLS: Final = 10_000
 
 
 class Rewind(NamedTuple):
-    """What a rewind has done. `lasting` are calls of the cut turns whose effects cannot be undone,
-    such as requests over the network: the tool and the id of each. `not_reverted` has a sentence for
-    each file or call of which no old content was kept.
+    """The effect of a rewind. `lasting` are calls of the cut turns whose effects cannot be undone,
+    such as requests over the network: the tool and the id of each. `not_reverted` has a sentence
+    for each file or call without stored old content.
     """
 
     turn: int
@@ -50,20 +52,20 @@ class Rewind(NamedTuple):
 
 
 class CutCalls(NamedTuple):
-    """The calls of a conversation after a turn, and the records of these and of those of subagents
-    that they have started or continued, oldest first.
+    """The calls of a conversation after a turn, and their records and those of the subagents that
+    they have started or continued, oldest first.
     """
 
     ids: frozenset[str]
     records: Sequence[CallRecord]
 
     def contains(self, call_id: str) -> bool:
-        """Whether a call is one of these, or of a subagent of one of them."""
+        """Return whether a call is one of these, or of a subagent of one of them."""
         return is_under(call_id, self.ids)
 
 
 class ConversationRewinder:
-    """Takes one conversation of an agent, which must not be working, or a fork of it back to a turn."""
+    """Rewinds one conversation of an idle agent, or forks it from a turn."""
 
     def __init__(self, rt: Runtime, agent: str, conversation: Conversation) -> None:
         self._rt = rt
@@ -71,71 +73,71 @@ class ConversationRewinder:
         self._conversation = conversation
 
     def _lasting_effects(self, calls: Sequence[CallRecord]) -> tuple[tuple[str, str], ...]:
-        """The calls whose effects a rewind leaves."""
-        found = []
+        """Return the calls whose effects remain after a rewind."""
+        lasting = []
         for record in calls:
             tool = str((record.completed or {}).get("tool", record.requested.get("tool", "")))
             entry = self._rt.registry.find(tool)
             effects = None if entry is None else entry.effects
             lasts = effects is None or bool(effects & Effects.NETWORK)
             if lasts and record.completed and not record.completed["is_error"]:
-                found.append((tool, record.call_id))
-        return tuple(found)
+                lasting.append((tool, record.call_id))
+        return tuple(lasting)
 
     async def describe_lasting(self, turn: int) -> str:
-        """The calls after a turn whose effects a rewind leaves, as text; empty if there are none."""
+        """Return the calls after a turn whose effects remain, as text; empty if there are none."""
         effects = self._lasting_effects((await self.find_cut(turn)).records)
         listed = [f"{tool} ({call})" for tool, call in effects]
         return f"effects that cannot be undone: {', '.join(listed)}" if listed else ""
 
     async def run(self, turn: int, *, force: bool) -> Rewind:
-        """Undo the changes of later turns, end what they have begun, and cut them off. Raises
-        `conflict`, naming the files, if others have changed them since; files and conversation stay
-        as they are then, but the subagents and jobs of later turns have ended.
+        """Undo the changes of later turns, end what they have started, and cut them off. Raises
+        `conflict` with the files that others have changed since; files and conversation are
+        unchanged then, but the subagents and jobs of later turns have ended.
         """
         conversation = self._conversation
         check_turn(conversation, turn)
         cut = await self.find_cut(turn)
-        # First, so that none of them changes anything more.
+        # First, so that they change nothing more.
         await self._end_work(cut)
         since = f"{conversation.call_owner}>{turn}"
         undone = await self._rt.undo(since=since, force=force)
         if undone.problem is not None and undone.problem.code not in _NOTHING_UNDONE:
             raise ProblemRaised.of(undone.problem)
-        await self._take_back(cut)
+        await self._revoke_grants(cut)
         await self._restore_todos(cut)
         self._forget_reads(turn)
         conversation.cut(turn)
         conversation.update(unfinished=False)
         await conversation.flush()
-        changes = tuple(one.path for one in undone.changes)
+        changes = tuple(change.path for change in undone.changes)
         lasting = self._lasting_effects(cut.records)
         return Rewind(turn, changes, lasting, _not_reverted(undone, cut.records))
 
     async def adopt(self, stored: Conversation) -> None:
-        """End in this process what belongs to turns that others have cut off from the stored
-        conversation; the files are theirs.
+        """End in this process what belongs to turns that others have cut off in the stored
+        conversation; the files are not touched.
         """
         pairs = zip(self._conversation.numbers, stored.numbers, strict=False)
-        kept = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-        if kept == len(self._conversation.entries):
+        common = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        if common == len(self._conversation.entries):
             return
-        turn = self._conversation.entries[kept - 1].turn if kept else 0
+        turn = self._conversation.entries[common - 1].turn if common else 0
         cut = await self.find_cut(turn)
         await self._end_work(cut)
-        await self._take_back(cut)
-        if kept == len(stored.entries):
+        await self._revoke_grants(cut)
+        if common == len(stored.entries):
             await self._restore_todos(cut)
         self._forget_reads(turn)
 
     async def fork(self, id: str, turn: int, copy: ForkedWorkspace | None = None) -> Conversation:
-        """A conversation of a new id with the entries up to the end of a turn, in the workspace or in a
-        copy of it. Its last message says what is different there.
+        """Return a conversation with a new id and the entries up to the end of a turn, in the
+        workspace or in a copy of it. Its last message describes the differences.
         """
         original = self._conversation
-        made = original.copy_to(id, turn, None if copy is None else copy.runtime.store)
-        made.update(
-            title=str(original.state.get("title", "")) if made.entries else "",
+        forked = original.copy_to(id, turn, None if copy is None else copy.runtime.store)
+        forked.update(
+            title=str(original.state.get("title", "")) if forked.entries else "",
             at_ns=self._rt.agent_services.clock.now_ns(),
             unfinished=False,
             model=original.model,
@@ -144,38 +146,38 @@ class ConversationRewinder:
         later = (await self.find_cut(turn)).records
         note = _copy_note(later, copy) if copy else _changes_note(later)
         if note:
-            made.append(Message("user", (TextBlock(note),)), made.turn)
-        await made.flush()
-        return made
+            forked.append(Message("user", (TextBlock(note),)), forked.turn)
+        await forked.flush()
+        return forked
 
     async def find_cut(self, turn: int) -> CutCalls:
-        """What is on record of the calls after a turn."""
+        """Return the recorded calls after a turn."""
         conversation = self._conversation
         agents = self._rt.agent_services.subagents.value
         await agents.adopt(conversation.id, conversation.sessions)
         ids = frozenset(_call_ids(conversation, turn))
         cut = CutCalls(ids, ())
-        started = [one.id for one in agents.states() if cut.contains(one.call_id)]
-        made = await self._calls_of(started)
-        own = await load_calls_after(conversation, self._rt.store, turn)
-        records = [*own, *(one for one in made if cut.contains(one.call_id))]
-        return CutCalls(ids, sorted(records, key=lambda one: one.requested_ns))
+        started = [state.id for state in agents.states() if cut.contains(state.call_id)]
+        subagent_calls = await self._load_calls(started)
+        own_calls = await load_calls_after(conversation, self._rt.store, turn)
+        records = [*own_calls, *(call for call in subagent_calls if cut.contains(call.call_id))]
+        return CutCalls(ids, sorted(records, key=lambda call: call.requested_ns))
 
-    async def _calls_of(self, agents: Sequence[str]) -> list[CallRecord]:
-        pages = [await self._rt.store.calls(agent=one, limit=_MOST_CALLS) for one in agents]
+    async def _load_calls(self, agents: Sequence[str]) -> list[CallRecord]:
+        pages = [await self._rt.store.calls(agent=agent, limit=_MOST_CALLS) for agent in agents]
         return [record for page in pages for record in page]
 
     async def _restore_todos(self, cut: CutCalls) -> None:
-        """Bring back the to-do list as the calls that stay have left it."""
+        """Restore the to-do list to what the remaining calls have written."""
         if not any(map(changes_todos, cut.records)):
             return
         agents = self._rt.agent_services.subagents.value
-        own = await load_calls_after(self._conversation, self._rt.store, -1)
-        every = [*own, *await self._calls_of([one.id for one in agents.states()])]
+        own_calls = await load_calls_after(self._conversation, self._rt.store, -1)
+        calls = [*own_calls, *await self._load_calls([state.id for state in agents.states()])]
         ids = frozenset(_call_ids(self._conversation, -1)) - cut.ids
-        kept = [one for one in every if is_under(one.call_id, ids)]
-        kept.sort(key=lambda one: one.requested_ns)
-        await restore_todos(self._rt.todos, kept, cut.records)
+        remaining = [call for call in calls if is_under(call.call_id, ids)]
+        remaining.sort(key=lambda call: call.requested_ns)
+        await restore_todos(self._rt.todos, remaining, cut.records)
 
     async def _end_work(self, cut: CutCalls) -> None:
         """End the subagents and jobs that cut calls have started."""
@@ -185,9 +187,9 @@ class ConversationRewinder:
             if isinstance(data, dict) and "job" in data:
                 await self._rt.jobs.revoke(record.call_id)
 
-    async def _take_back(self, cut: CutCalls) -> None:
-        """Revoke what was granted in answer to a question of a cut call, and cut the turns off that
-        cut calls have added to the conversations of subagents.
+    async def _revoke_grants(self, cut: CutCalls) -> None:
+        """Revoke grants from questions of cut calls, and cut off the turns that cut calls have
+        added to conversations of subagents.
         """
         await self._rt.agent_services.subagents.value.cut_continued(cut.contains)
         for record in cut.records:
@@ -196,7 +198,7 @@ class ConversationRewinder:
                 self._rt.grants.revoke(str(answered["rule"]))
 
     def _forget_reads(self, turn: int) -> None:
-        """Let files be read again that a cut turn has read or written."""
+        """Forget the reads of files that a cut turn has read or written."""
         reader = reader_name(self._agent, self._conversation.id)
         state = self._rt.session.read_states.for_agent(reader)
         root = self._rt.session.roots[0]
@@ -207,35 +209,35 @@ class ConversationRewinder:
 
 
 async def load_calls_after(conversation: Conversation, store: Store, turn: int) -> list[CallRecord]:
-    """What is on record of the calls after a turn."""
+    """Return the records of the calls after a turn."""
     ids = _call_ids(conversation, turn)
-    found = [await store.calls(call_id=own, limit=1) for own in ids]
-    return [records[0] for records in found if records]
+    loaded = [await store.calls(call_id=call_id, limit=1) for call_id in ids]
+    return [records[0] for records in loaded if records]
 
 
 def _call_ids(conversation: Conversation, turn: int) -> list[str]:
-    """The calls after a turn."""
+    """Return the ids of the calls after a turn."""
     later = [entry for entry in conversation.entries if entry.turn > turn]
-    return [own for entry in later for _, own in entry.call_ids]
+    return [call_id for entry in later for _, call_id in entry.call_ids]
 
 
 def changed_paths(calls: Sequence[CallRecord]) -> Iterator[str]:
-    """The files that calls have changed, commands included."""
-    for done in (one.completed or {} for one in calls):
-        yield from (str(change[0]) for change in done.get("changes") or ())
-        effects = done.get("effects") or {}
+    """Yield the files that calls have changed, including commands."""
+    for completed in (call.completed or {} for call in calls):
+        yield from (str(change[0]) for change in completed.get("changes") or ())
+        effects = completed.get("effects") or {}
         for described in (*effects.get("changes", ()), *effects.get("unattributed", ())):
             yield str(described["path"])
 
 
 def may_have_changed_files(calls: Sequence[CallRecord]) -> bool:
-    """Whether one of the calls has changed files, or was a command of which that is not known."""
-    ended = [one.completed or {} for one in calls]
-    return any(one.get("changes") or _has_effects(one.get("effects") or {}) for one in ended)
+    """Return whether one of the calls has changed files, or was a command with unknown effects."""
+    results = [call.completed or {} for call in calls]
+    return any(call.get("changes") or _has_effects(call.get("effects") or {}) for call in results)
 
 
 def _has_effects(effects: Mapping[str, Any]) -> bool:
-    """Whether a command has changed files, or may have without being observed."""
+    """Return whether a command has changed files, or may have changed files unobserved."""
     changed = effects.get("changes") or effects.get("unattributed")
     return bool(changed or effects.get("undo", "full") != "full")
 
@@ -254,7 +256,7 @@ def check_turn(conversation: Conversation, turn: int) -> None:
 
 
 def forked_turn(original: Conversation, turn: int | None) -> int:
-    """The turn to fork from, None: the last. Raises `not_found` if there is no such turn."""
+    """Return the turn to fork from, None: the last. Raises `not_found` if there is no such turn."""
     last = original.turn if turn is None else turn
     check_turn(original, last)
     return last

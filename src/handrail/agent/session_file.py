@@ -1,7 +1,7 @@
-"""A conversation as a file: text, calls and results, for reading elsewhere or for going on with it.
+"""A conversation as a file: text, calls and results, for reading elsewhere or for continuing it.
 
-Only text travels: no grants, approvals, trust, mode, read state or reasoning. What is imported is
-continued under the rules and with the system prompt of where it is imported.
+Only text is exported: no grants, approvals, trust, mode, read state or reasoning. An imported
+conversation continues under the rules and with the system prompt of its new workspace.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 
 
 def export_conversation(conversation: KeptConversation) -> dict[str, Any]:
-    """The conversation as JSON values."""
+    """Return the conversation as JSON values."""
     return {
         "format": _FORMAT,
         "version": _VERSION,
@@ -41,15 +41,15 @@ def export_conversation(conversation: KeptConversation) -> dict[str, Any]:
     }
 
 
-def import_conversation(given: Any, id: str, store: Store, now_ns: int) -> Conversation:
-    """A conversation of a new id from what was exported; raises `invalid_arguments`. Calls at the
-    end that have no results are left out.
+def import_conversation(exported: Any, id: str, store: Store, now_ns: int) -> Conversation:
+    """Return a conversation with a new id from an exported one; raises `invalid_arguments`. Calls
+    at the end without results are dropped.
     """
     try:
-        _check_format(given)
-        read = [(_message(one), _turn(one)) for one in given["messages"]]
+        _check_format(exported)
+        read = [(_message(item), _turn(item)) for item in exported["messages"]]
         _check_order([turn for _, turn in read])
-        title = str(given["title"])[:200]
+        title = str(exported["title"])[:200]
         while read and read[-1][0].calls:
             read.pop()
         _check_answers([message for message, _ in read])
@@ -60,7 +60,7 @@ def import_conversation(given: Any, id: str, store: Store, now_ns: int) -> Conve
         ids = ((call.id, f"{id}.{turn}.{n}") for n, call in enumerate(message.calls, 1))
         conversation.append(message, turn, tuple(ids))
     conversation.note_unsent()
-    # Nobody knows what the results have shown.
+    # It is unknown whether the results contain secrets.
     shown = any(message.role == "tool" for message, _ in read)
     conversation.update(
         title=f"imported: {title}", at_ns=now_ns, unfinished=False, secrets_shown=shown
@@ -68,8 +68,8 @@ def import_conversation(given: Any, id: str, store: Store, now_ns: int) -> Conve
     return conversation
 
 
-def _check_format(given: Mapping[str, Any]) -> None:
-    if given["format"] != _FORMAT or given["version"] != _VERSION:
+def _check_format(exported: Mapping[str, Any]) -> None:
+    if exported["format"] != _FORMAT or exported["version"] != _VERSION:
         raise ValueError("it is not an exported session of this version")
 
 
@@ -79,50 +79,49 @@ def _check_order(turns: Sequence[int]) -> None:
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     for block in message.blocks:
         if isinstance(block, TextBlock):
-            found.append({"text": block.text})
+            blocks.append({"text": block.text})
         elif isinstance(block, Picture):
-            found.append({"text": f"[picture, {block.media_type}]"})
+            blocks.append({"text": f"[picture, {block.media_type}]"})
         elif isinstance(block, CallBlock):
             call = {"call": block.id, "name": block.name, "arguments": block.arguments_json}
-            found.append(call)
+            blocks.append(call)
         elif isinstance(block, ResultBlock):
-            text = "".join(one.text for one in block.blocks if isinstance(one, TextBlock))
-            found.append({"result": block.call_id, "text": text, "is_error": block.is_error})
-    return found
+            blocks.append({"result": block.call_id, "text": block.text, "is_error": block.is_error})
+    return blocks
 
 
-def _turn(given: Mapping[str, Any]) -> int:
-    turn = given["turn"]
+def _turn(item: Mapping[str, Any]) -> int:
+    turn = item["turn"]
     if type(turn) is not int or not 0 <= turn < 10**6:
         raise ValueError("a turn is not a number")
     return turn
 
 
-def _message(given: Mapping[str, Any]) -> Message:
-    role = given["role"]
+def _message(item: Mapping[str, Any]) -> Message:
+    role = item["role"]
     if role not in ("user", "assistant", "tool"):
         raise ValueError("a message has an unknown role")
-    blocks = given["blocks"]
+    blocks = item["blocks"]
     if not isinstance(blocks, list):
         raise TypeError("the blocks of a message are no list")
-    return Message(role, tuple(_block(one, role) for one in blocks))
+    return Message(role, tuple(_block(block, role) for block in blocks))
 
 
-def _block(given: Mapping[str, Any], role: str) -> Block:
-    if "call" in given and role == "assistant":
-        id, name, arguments = given["call"], given["name"], given["arguments"]
+def _block(item: Mapping[str, Any], role: str) -> Block:
+    if "call" in item and role == "assistant":
+        id, name, arguments = item["call"], item["name"], item["arguments"]
         if not (is_call_id(id) and isinstance(name, str) and isinstance(arguments, str)):
             raise ValueError("a call is damaged")
         return CallBlock(id, name[:200], arguments)
-    text = given["text"]
+    text = item["text"]
     if not isinstance(text, str):
         raise TypeError("a text is damaged")
-    if "result" in given and role == "tool":
-        return ResultBlock(str(given["result"]), (TextBlock(text),), bool(given.get("is_error")))
-    if role == "tool" or given.keys() != {"text"}:
+    if "result" in item and role == "tool":
+        return ResultBlock(str(item["result"]), (TextBlock(text),), bool(item.get("is_error")))
+    if role == "tool" or item.keys() != {"text"}:
         raise ValueError("a block is unknown")
     return TextBlock(text)
 
@@ -133,7 +132,7 @@ def _check_answers(read: Sequence[Message]) -> None:
         raise ValueError("its first message is not a text of the user")
     before: list[str] = []
     for message in read:
-        results = [one.call_id for one in message.blocks if isinstance(one, ResultBlock)]
+        results = [block.call_id for block in message.blocks if isinstance(block, ResultBlock)]
         if sorted(results) != before or len(set(results)) < len(results):
             raise ValueError("calls and results do not belong together")
         before = sorted(call.id for call in message.calls)

@@ -1,4 +1,4 @@
-"""What comes of a message while it is streamed: events of the agent, and the tokens used so far."""
+"""The progress of a message while it is streamed: events of the agent, and the tokens used so far."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class StepProgress:
         # Charges an attempt that failed; raises `budget_exceeded` if no other may follow.
         self._retry = retry
         self._meter = meter
-        # Whether something of the message has come, and whether the whole of it was charged.
+        # Whether the message has begun, and whether all of it was charged.
         self.begun = False
         self.charged = False
 
     def report(self, event: ModelEvent) -> None:
-        """Pass an event on; raises `budget_exceeded` where a retry, or what has come of the message,
-        exceeds the budget.
+        """Report an event; raises `budget_exceeded` if a retry, or the message so far, exceeds the
+        budget.
         """
         agent, step = self._agent, self._step
         self.begun = self.begun or not isinstance(event, ModelRetry | UsageReported)
@@ -74,7 +74,7 @@ class StepProgress:
             case UsageReported():
                 self._reported = event
             case MessageDone():
-                # Before its calls run: what the request had reserved is free for them.
+                # Before its calls run, so that they can use what the request had reserved.
                 self.charged = True
                 self._meter.add_request(self.usage)
             case ModelRetry(attempt, code, wait_s, usage):
@@ -82,8 +82,8 @@ class StepProgress:
                 self._emit(ModelRetried(agent, step, attempt, code, wait_s))
 
     def charge_stopped(self, error: BaseException) -> None:
-        """Charge a message that was stopped before its end: by the user, or by a limit after it had
-        begun.
+        """Charge a message that was stopped before its end: by the user, or by a limit after its
+        start.
         """
         if not self.charged and (self.begun or isinstance(error, asyncio.CancelledError)):
             self._meter.add_request(self.usage)
@@ -95,8 +95,8 @@ class StepProgress:
 
     @property
     def usage(self) -> UsageReported:
-        """The provider's last report, or an estimate. What it reports before the end of the message
-        may leave out the most of it.
+        """The provider's last report, or an estimate. A report before the end of the message may
+        omit most of it.
         """
         output = self._output_bytes // 4
         if self._reported is None:

@@ -68,8 +68,8 @@ class TurnRunner:
         prefix: str,
         report: Callable[[ModelEvent], None],
     ) -> ExecutedTurn:
-        """Read a message, keep it, run its calls, keep their results. Calls that only read begin
-        while the message is read; others after the message is on disk. The ids of the calls
+        """Read a message, store it, run its calls and store their results. Calls that only read
+        start while the message is read; others after the message is on disk. The ids of the calls
         begin with `prefix`. Raises `ModelFailed`.
         """
         streamed = self.rt.model_calls.stream(
@@ -78,20 +78,23 @@ class TurnRunner:
         conversations = self.rt.session.conversations
         conversations[self.conversation] = lambda: conversation.messages
         try:
-            done = await self._read(events, streamed, prefix, report)
-            acted = self._read_action(done, conversation, turn)
+            read = await self._read(events, streamed, prefix, report)
+            acted = self._read_action(read, conversation, turn)
             if acted is not None:
-                done = acted
-                streamed.add(_asked(f"{prefix}.1", done.message.calls[0]))
-            message = done.message
+                read = acted
+                streamed.add(_call_request(f"{prefix}.1", read.message.calls[0]))
+            message = read.message
             ids = call_ids(prefix, message.calls)
             conversation.append(message, turn, ids)
             if not message.calls:
-                return ExecutedTurn(message, done.finish, done.reason)
+                return ExecutedTurn(message, read.finish, read.reason)
             if not streamed.reads_only:
                 await conversation.flush()
-            asked = [_asked(own, call) for (_, own), call in zip(ids, message.calls, strict=True)]
-            results = await streamed.finish(asked, ResponseEnd(done.finish, done.reason))
+            requests = [
+                _call_request(call_id, call)
+                for (_, call_id), call in zip(ids, message.calls, strict=True)
+            ]
+            results = await streamed.finish(requests, ResponseEnd(read.finish, read.reason))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 conversation.update(stopped_turn=turn)
@@ -101,13 +104,13 @@ class TurnRunner:
             conversations.pop(self.conversation, None)
         self.append_results(conversation, results)
         if not streamed.reads_only:
-            # Such calls are not run again: after a crash the next request must have these results.
+            # These calls are not run again: after a crash the next request must have their results.
             await conversation.flush()
         commands = tuple(map(_command_facts, streamed.commands))
-        return ExecutedTurn(message, done.finish, done.reason, tuple(results), commands)
+        return ExecutedTurn(message, read.finish, read.reason, tuple(results), commands)
 
     def append_results(self, conversation: Conversation, results: Sequence[ToolResult]) -> None:
-        """Keep the results of the calls of the last message."""
+        """Store the results of the calls of the last message."""
         if self.rt.session.secrets_shown:
             conversation.update(secrets_shown=True)
         last = conversation.entries[-1]
@@ -130,14 +133,14 @@ class TurnRunner:
                         streamed.advance()
                     case CallClosed(index, id, name, arguments_json):
                         call = CallBlock(id, name, arguments_json)
-                        streamed.add(_asked(f"{prefix}.{index + 1}", call))
+                        streamed.add(_call_request(f"{prefix}.{index + 1}", call))
         raise ModelFailed("cut", "the stream ended without its finish", retryable=True)
 
     def _read_action(
         self, done: MessageDone, conversation: Conversation, turn: int
     ) -> MessageDone | None:
-        """The message with a call in place of its text, if the whole text is an action of the dialect
-        and its tool was declared; else None.
+        """Return the message with a call in place of its text, if the whole text is an action of
+        the dialect and its tool was declared; else None.
         """
         message, setup = done.message, conversation.setup
         if message.calls or setup is None or done.finish not in (Finish.END, Finish.CALLS):
@@ -145,29 +148,29 @@ class TurnRunner:
         action = self.rt.model_calls.read_action(message.text)
         if action is None or action[0] not in {tool["name"] for tool in setup.tools}:
             return None
-        kept = (block for block in message.blocks if not isinstance(block, TextBlock))
+        others = (block for block in message.blocks if not isinstance(block, TextBlock))
         call = CallBlock(f"action_{turn}", *action)
-        return replace(done, finish=Finish.CALLS, message=Message(message.role, (*kept, call)))
+        return replace(done, finish=Finish.CALLS, message=Message(message.role, (*others, call)))
 
 
-def _asked(own: str, call: CallBlock) -> dict[str, str]:
-    return {"id": own, "name": call.name, "arguments": call.arguments_json}
+def _call_request(call_id: str, call: CallBlock) -> dict[str, str]:
+    return {"id": call_id, "name": call.name, "arguments": call.arguments_json}
 
 
 def call_ids(prefix: str, calls: Sequence[CallBlock]) -> tuple[tuple[str, str], ...]:
-    """The provider's id of each call and the id under which it is recorded. The latter is unique
-    in the store: providers number their calls anew in each response.
+    """Return the provider's id of each call and the id under which it is recorded, which is unique
+    in the store: providers number their calls from the start in each response.
     """
     return tuple((call.id, f"{prefix}.{n}") for n, call in enumerate(calls, 1))
 
 
 def result_message(calls: Sequence[CallBlock], results: Sequence[ToolResult]) -> Message:
-    """The message that answers the calls of an assistant message."""
+    """Return the message that answers the calls of an assistant message."""
     return Message("tool", tuple(map(_result_block, calls, results)))
 
 
 def _result_block(call: CallBlock, result: ToolResult) -> ResultBlock:
-    pictures = tuple(Picture(one.media_type, one.data) for one in result.images)
+    pictures = tuple(Picture(image.media_type, image.data) for image in result.images)
     return ResultBlock(call.id, (TextBlock(result.text), *pictures), is_error=result.is_error)
 
 
