@@ -1,1 +1,1 @@
-"""The built-in tools, one file each, with the prose a model reads beside it."""
+"""The built-in tools, one module each, with the description for the model in a .md file beside it."""

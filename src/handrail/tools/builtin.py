@@ -1,7 +1,7 @@
-"""The table of built-in tools: a new tool is one line here.
+"""The table of built-in tools; a new tool is one row here.
 
-A tool's module is imported when the tool is first asked for, so that a call pays for its own tool
-only.
+The module of a tool is imported when the tool is first used, so that a call loads only its own
+tool.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from handrail.tools._lib.services import Services
 
 
 class BuiltinTool(NamedTuple):
-    """Where a built-in tool is defined, and how it is made from what the runtime offers."""
+    """Where a built-in tool is defined, and how it is constructed from the services."""
 
     module: str
     class_name: str
     build: Callable[[Any, Services], Tool[Any]]
 
 
-# In the order in which a model is shown them.
+# In the order in which models see them.
 _TABLE: Final = (
     BuiltinTool("files.read_file", "ReadFile", lambda tool, s: tool(s.files, s.outputs, s.media)),
     BuiltinTool("files.write_file", "WriteFile", lambda tool, s: tool(s.files)),
@@ -80,7 +80,7 @@ _TABLE: Final = (
     BuiltinTool("remote.tool_search", "ToolSearch", lambda tool, s: tool(s.remote_tools)),
     BuiltinTool("remote.mcp_call", "McpCall", lambda tool, s: tool(s.remote_tools)),
 )
-# Notes take up to 1,500 characters of a page; a smaller result is cut by the engine.
+# Notes take up to 1,500 characters of a page; the engine truncates a smaller result.
 _LEAST_PAGE: Final = 2_000
 _BY_NAME: Final = {row.module.rpartition(".")[2]: row for row in _TABLE}
 
@@ -88,7 +88,7 @@ BUILTIN_NAMES: Final = tuple(_BY_NAME)
 
 
 def build_tool(name: str, services: Services) -> Tool[Any]:
-    """Return the built-in tool of a name; raises KeyError if there is none."""
+    """Return the built-in tool with this name; raises KeyError if there is none."""
     tool = _BY_NAME[name].build(_tool_class(name), services)
     if services.max_chars < tool.max_chars:
         tool.max_chars = max(services.max_chars, _LEAST_PAGE)
@@ -96,7 +96,7 @@ def build_tool(name: str, services: Services) -> Tool[Any]:
 
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:
-    """Return every built-in tool, in the order in which a model is shown them."""
+    """Return every built-in tool, in the order in which models see them."""
     return [build_tool(name, services) for name in BUILTIN_NAMES]
 
 
@@ -144,7 +144,7 @@ def web_tools(services: Services) -> list[Tool[Any]]:
 
 
 def remote_tools(services: Services) -> list[Tool[Any]]:
-    """Return the tools that lead to those of MCP servers."""
+    """Return the tools that give access to tools of MCP servers."""
     return _tools_in("remote", services)
 
 
@@ -156,5 +156,7 @@ def _tools_in(folder: str, services: Services) -> list[Tool[Any]]:
 @cache
 def _tool_class(name: str) -> type[Tool[Any]]:
     row = _BY_NAME[name]
-    found: type[Tool[Any]] = getattr(import_module(f"handrail.tools.{row.module}"), row.class_name)
-    return found
+    tool_class: type[Tool[Any]] = getattr(
+        import_module(f"handrail.tools.{row.module}"), row.class_name
+    )
+    return tool_class

@@ -1,1 +1,1 @@
-"""What several built-in tools share."""
+"""Code that several built-in tools share."""

@@ -1,7 +1,7 @@
 """How a subagent and its report are shown to a model.
 
-The text of a subagent is quoted line by line, so that nothing in it can be taken for the report;
-each command is quoted on a line of its own.
+The text of a subagent is quoted line by line, so that no line of it looks like part of the report;
+each command is quoted on a separate line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_LINE: Final = 200
 
 
 def describe_agent(state: SubagentState) -> str:
-    """The state of a subagent, its answer quoted, and the report."""
+    """Return the state of a subagent, its answer quoted, and the report."""
     lines = [f"Agent {state.id} ({state.agent}): {_status(state)}"]
     if state.text.strip():
         lines += ["Its answer, in its own words:", *quote_lines(state.text)]
@@ -32,25 +32,25 @@ def describe_agent(state: SubagentState) -> str:
 
 
 def quote_lines(text: str) -> list[str]:
-    """The lines of a text, each marked as a quotation."""
+    """Return the lines of a text, each marked as a quotation."""
     return [f"{_QUOTE}{line}" for line in safe_text(text.strip()).splitlines()]
 
 
 def report_lines(report: AgentReport) -> Iterator[str]:
-    """What an agent did, one fact per line."""
-    yield f"- files changed: {_listed(report.changes)}"
-    for one in report.commands[:_MOST]:
-        code = "no exit code" if one.exit_code is None else f"exit {one.exit_code}"
-        yield f"- command ({code}): {_quoted(one.command)}"
+    """Yield what an agent did, one fact per line."""
+    yield f"- files changed: {_format_list(report.changes)}"
+    for command in report.commands[:_MOST]:
+        code = "no exit code" if command.exit_code is None else f"exit {command.exit_code}"
+        yield f"- command ({code}): {_quote_on_one_line(command.command)}"
     if len(report.commands) > _MOST:
         yield f"- and {len(report.commands) - _MOST} more commands"
     for check in report.verified:
-        yield f"- verified ({_line(check.state)}): {_quoted(check.command)}"
+        yield f"- verified ({_line(check.state)}): {_quote_on_one_line(check.command)}"
     if report.refused:
-        refused = [f"{one.call_id} ({one.code})" for one in report.refused]
-        yield f"- refused: {_listed(refused)}"
+        refused = [f"{command.call_id} ({command.code})" for command in report.refused]
+        yield f"- refused: {_format_list(refused)}"
     if report.unfinished:
-        yield f"- not known to be complete: {_listed(report.unfinished)}"
+        yield f"- not known to be complete: {_format_list(report.unfinished)}"
     if report.children:
         yield f"- agents below it: {len(report.children)}"
 
@@ -65,15 +65,17 @@ def _status(state: SubagentState) -> str:
     return f"{state.status}; {_line(problem.message)}{hint}"
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _format_list(texts: Sequence[str]) -> str:
     if not texts:
         return "none"
-    shown = ", ".join(_quoted(one) if "," in one else _line(one) for one in texts[:_MOST])
+    shown = ", ".join(
+        _quote_on_one_line(text) if "," in text else _line(text) for text in texts[:_MOST]
+    )
     return f"{shown} and {len(texts) - _MOST} more" if len(texts) > _MOST else shown
 
 
-def _quoted(text: str) -> str:
-    """A text on one line that cannot be taken for several entries."""
+def _quote_on_one_line(text: str) -> str:
+    """Return a text on one line that does not look like several entries."""
     return json.dumps(_line(text), ensure_ascii=False)
 
 

@@ -1,7 +1,7 @@
-"""The bytes of a text file, searched, counted and replaced in place: never decoded as a whole.
+"""Searches, counts and replaces text in the bytes of a file, without decoding the whole file.
 
-Positions are byte offsets and always lie between characters, also in UTF-16. Replacing bytes copies
-nothing that stays the same, so an edit in 50 MB costs what a small one does.
+Positions are byte offsets between characters, also in UTF-16. Replacing bytes copies only what
+changes, so an edit in a file of 50 MB costs as much as one in a small file.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final, NamedTuple
 from handrail.core.text.content import Buffer, Content
 from handrail.core.text.encoding import UTF8_MIXED, TextForm, detect
 
-# Below this size the rarest byte gains nothing.
+# In smaller content, looking for the rarest byte saves no time.
 _LARGE: Final = 64 * 1024
 _SAMPLES: Final = 8
 _SAMPLE: Final = 512
 _RARE: Final = 4
-# After this many positions without the needle, the byte counts as common.
+# A byte with this many occurrences that are not the needle counts as common.
 _MISSES: Final = 500
 
 
 def find_bytes(data: bytes, needle: bytes, start: int, stop: int) -> int:
-    """The same as `data.find(needle, start, stop)`."""
+    """Same result as `data.find(needle, start, stop)`."""
     rare = _rarest(data, needle, start, stop) if stop - start >= _LARGE else None
     if rare is None:
         return data.find(needle, start, stop)
@@ -40,7 +40,7 @@ def find_bytes(data: bytes, needle: bytes, start: int, stop: int) -> int:
 
 
 def _rarest(data: bytes, needle: bytes, start: int, stop: int) -> tuple[int, bytes] | None:
-    """The offset of the rarest byte in the needle, and that byte; None if all are common."""
+    """Return the offset of the rarest byte in the needle, and that byte; None if all are common."""
     if len(needle) < 2:
         return None
     step = (stop - start) // _SAMPLES
@@ -60,10 +60,10 @@ _SMALL: Final = 1_000_000
 
 
 def detect_form(data: bytes, *texts: str) -> TextForm:
-    """The text form in which these texts are searched for in a file, or inserted.
+    """Return the text form in which these texts are searched for in a file, or inserted.
 
-    Binary content counts as bytes that are mostly not characters. A large file is not
-    decoded where it cannot matter: ASCII is the same in every form but UTF-16.
+    Binary content gets the form for bytes that are not text. A large file is decoded only if it may
+    be UTF-16: in every other form, ASCII text has the same bytes.
     """
     if len(data) > _SMALL and all(text.isascii() for text in texts) and not _may_be_wide(data):
         return UTF8_MIXED
@@ -92,7 +92,9 @@ class ByteText:
             self.endings = (self.cr,)
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a text in this file; raises `not_text` for a character it cannot hold."""
+        """Return the bytes of a text in this file; raises `not_text` for a character that its
+        encoding lacks.
+        """
         try:
             return text.encode(self.form.encoding, self.form.errors)
         except UnicodeEncodeError:
@@ -108,13 +110,13 @@ class ByteText:
         return not feeds or feeds == returns == self.count(self.cr + self.lf)
 
     def replace_all(self, old: bytes, new: bytes) -> bytes:
-        """The file with every occurrence of some bytes replaced, from left to right."""
+        """Return the file with every occurrence of some bytes replaced, from left to right."""
         if self.width == 1:
             return self.data.replace(old, new)
-        whole, before, after = (
+        text, before, after = (
             data.decode(self.form.encoding, "surrogatepass") for data in (self.data, old, new)
         )
-        return whole.replace(before, after).encode(self.form.encoding, "surrogatepass")
+        return text.replace(before, after).encode(self.form.encoding, "surrogatepass")
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """The next position of these bytes, or -1; positions inside a character are skipped."""
@@ -125,28 +127,28 @@ class ByteText:
         return at
 
     def rfind(self, needle: bytes, start: int, end: int) -> int:
-        """The last position of these bytes between two positions, or -1."""
+        """Return the last position of these bytes between two positions, or -1."""
         at = self.data.rfind(needle, start, end)
         while at >= 0 and at % self.width:
             at = self.data.rfind(needle, start, at + len(needle) - 1)
         return at
 
     def find_all(self, needle: bytes) -> Iterator[int]:
-        """Every position of these bytes, overlapping ones included."""
+        """Yield every position of these bytes, overlapping ones included."""
         at = self.find(needle)
         while at >= 0:
             yield at
             at = self.find(needle, at + self.width)
 
     def ending_at(self, position: int) -> bytes | None:
-        """The line ending that begins at a position."""
+        """Return the line ending that begins at a position."""
         for ending in self.endings:
             if self.data.startswith(ending, position):
                 return ending
         return None
 
     def ending_before(self, position: int) -> bytes | None:
-        """The line ending that ends at a position."""
+        """Return the line ending that ends at a position."""
         for ending in self.endings:
             start = position - len(ending)
             if start >= 0 and self.data.startswith(ending, start):
@@ -154,7 +156,7 @@ class ByteText:
         return None
 
     def ending_near(self, start: int, end: int) -> bytes:
-        """The ending of the line at `end`, or else of the line before `start`."""
+        """Return the ending of the line at `end`, or else of the line before `start`."""
         mark = self.endings[-1]
         at = self.find(mark, end)
         if at < 0:
@@ -164,7 +166,7 @@ class ByteText:
         return self.ending_before(at + self.width) or self.lf
 
     def lines_between(self, start: int, end: int) -> int:
-        """How many lines end between two positions."""
+        """Return how many lines end between two positions."""
         return self.count(self.lf, start, end)
 
     def count(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
@@ -172,21 +174,21 @@ class ByteText:
         stop = len(self.data) if end is None else end
         if self.width == 1:
             return self.data.count(needle, start, stop)
-        found, at = 0, self.find(needle, start, stop)
+        total, at = 0, self.find(needle, start, stop)
         while at >= 0:
-            found += 1
+            total += 1
             at = self.find(needle, at + len(needle), stop)
-        return found
+        return total
 
     def line_start(self, position: int, floor: int = 0) -> int | None:
-        """Where the line of a position begins; None if that is before `floor`."""
+        """Return where the line of a position begins; None if that is before `floor`."""
         at = self.rfind(self.lf, max(floor, 0), position)
         if at >= 0:
             return at + self.width
         return 0 if floor <= 0 else None
 
     def line_end(self, position: int, ceiling: int | None = None) -> int | None:
-        """Where the line of a position ends, after its ending; None if past `ceiling`."""
+        """Return where the line of a position ends, after its ending; None if past `ceiling`."""
         size = len(self.data)
         stop = size if ceiling is None else min(ceiling, size)
         at = self.find(self.lf, position, stop)
@@ -195,14 +197,14 @@ class ByteText:
         return size if stop == size else None
 
     def splits_word(self, position: int) -> bool:
-        """Whether a position lies inside a word."""
+        """Return whether a position lies inside a word."""
         reach = 4 * self.width
         before = self.shown(self.data[max(position - reach, 0) : position])[-1:]
         after = self.shown(self.data[position : position + reach])[:1]
         return _in_word(before) and _in_word(after)
 
     def shown(self, data: bytes) -> str:
-        """Bytes from inside the file, perhaps cut within a character, as text to look at."""
+        """Decode bytes of the file for display; characters that are cut become U+FFFD."""
         return data.decode(self.form.encoding, "replace").removeprefix("\ufeff")
 
 
@@ -210,7 +212,7 @@ def _in_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-# Beyond this many pieces one copy is cheaper than handing them on one by one.
+# With more pieces than this, one copy is cheaper than passing them on one by one.
 _MAX_PARTS: Final = 64
 
 
@@ -223,12 +225,12 @@ class Splice(NamedTuple):
 
 
 def apply_splices(data: bytes, splices: Sequence[Splice]) -> Content:
-    """The content after all splices, which are in order and do not overlap."""
+    """Return the content after all splices, which are in order and do not overlap."""
     return Content(*splice_parts(data, splices))
 
 
 def splice_parts(data: bytes, splices: Sequence[Splice]) -> list[Buffer]:
-    """The pieces of the content after all splices; many pieces are joined to one."""
+    """Return the pieces of the content after all splices; many pieces are joined to one."""
     view = memoryview(data)
     parts: list[Buffer] = []
     at = 0
@@ -245,11 +247,11 @@ def compose_splices(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple
     Both are in order. Splices that touch become one; the work is linear in their number.
     """
     result: list[Splice] = []
-    grown = at = behind = 0
-    while at < len(earlier) or behind < len(later):
-        group = _SpliceGroup(earlier, later, at, behind, grown)
+    grown = earlier_at = later_at = 0
+    while earlier_at < len(earlier) or later_at < len(later):
+        group = _SpliceGroup(earlier, later, earlier_at, later_at, grown)
         result += group.splices()
-        at, behind, grown = group.at, group.behind, group.grown
+        earlier_at, later_at, grown = group.earlier_at, group.later_at, group.grown
     return tuple(result)
 
 
@@ -260,7 +262,7 @@ def compose_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
     rest = list(steps)
     while len(rest) > 1:
         pairs = zip_longest(rest[::2], rest[1::2], fillvalue=())
-        rest = [compose_splices(one, two) if two else one for one, two in pairs]
+        rest = [compose_splices(first, second) if second else first for first, second in pairs]
     return tuple(rest[0])
 
 
@@ -271,22 +273,22 @@ class _SpliceGroup:
         self,
         earlier: Sequence[Splice],
         later: Sequence[Splice],
-        at: int,
-        behind: int,
+        earlier_at: int,
+        later_at: int,
         grown: int,
     ) -> None:
-        starts = [earlier[at].start + grown] if at < len(earlier) else []
-        starts += [later[behind].start] if behind < len(later) else []
+        starts = [earlier[earlier_at].start + grown] if earlier_at < len(earlier) else []
+        starts += [later[later_at].start] if later_at < len(later) else []
         self._start = self._end = min(starts)
         self._grown_before = grown
-        self.at, self.behind, self.grown = at, behind, grown
+        self.earlier_at, self.later_at, self.grown = earlier_at, later_at, grown
         self._pieces: list[tuple[int, Splice]] = []
         self._later: list[Splice] = []
         while self._take_earlier(earlier) or self._take_later(later):
             pass
 
     def splices(self) -> list[Splice]:
-        """What the group does to the first content."""
+        """Return the splices of the first content that have the effect of the group."""
         if not self._later:
             return [splice for _, splice in self._pieces]
         parts: list[bytes] = []
@@ -308,20 +310,23 @@ class _SpliceGroup:
         return [Splice(start, end, b"".join(parts))]
 
     def _take_earlier(self, earlier: Sequence[Splice]) -> bool:
-        if self.at >= len(earlier) or earlier[self.at].start + self.grown > self._end:
+        if (
+            self.earlier_at >= len(earlier)
+            or earlier[self.earlier_at].start + self.grown > self._end
+        ):
             return False
-        splice = earlier[self.at]
+        splice = earlier[self.earlier_at]
         low = splice.start + self.grown
         self._pieces.append((low, splice))
         self._end = max(self._end, low + len(splice.new))
         self.grown += len(splice.new) - (splice.end - splice.start)
-        self.at += 1
+        self.earlier_at += 1
         return True
 
     def _take_later(self, later: Sequence[Splice]) -> bool:
-        if self.behind >= len(later) or later[self.behind].start > self._end:
+        if self.later_at >= len(later) or later[self.later_at].start > self._end:
             return False
-        self._later.append(later[self.behind])
-        self._end = max(self._end, later[self.behind].end)
-        self.behind += 1
+        self._later.append(later[self.later_at])
+        self._end = max(self._end, later[self.later_at].end)
+        self.later_at += 1
         return True

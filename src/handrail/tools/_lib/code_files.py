@@ -1,4 +1,4 @@
-"""Files as language servers see them: read by us, under the rules, and never shown otherwise."""
+"""Files for language servers: read by Handrail, which applies the rules about reading."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class CodeFile(NamedTuple):
 
     @property
     def document(self) -> CodeDocument:
-        """The file as a server is to see it."""
+        """The file in the form that is sent to a server."""
         return CodeDocument(self.place.absolute, self.text, self.seen.content.digest)
 
 
 class CodeLine(NamedTuple):
-    """A place in a file, as models count. `text` is the line; None: it may not be shown or lies
-    outside of the workspace, and `end` and the columns are then not known.
+    """A place in a file, with lines and columns counted as models count them.
+
+    `text` is the line. It is None if the line must not be shown or is outside of the workspace;
+    `end` and the columns are unknown then.
     """
 
     path: str
@@ -44,9 +46,9 @@ class CodeLine(NamedTuple):
 
 
 class CodeFiles:
-    """Reads files for questions to language servers; each at most once per call.
+    """Reads files for requests to language servers; each file at most once per call.
 
-    `withheld` returns whether a rule keeps the content of an absolute path from calls.
+    `withheld` returns whether a rule denies calls the content of an absolute path.
     """
 
     def __init__(self, files: Files, withheld: Callable[[str], bool]) -> None:
@@ -57,31 +59,31 @@ class CodeFiles:
         self._lines: dict[tuple[str, int], str] = {}
 
     def load(self, place: Place) -> CodeFile:
-        """A file that the call names; raises `denied`, `not_found`, `not_text`, `too_large`."""
-        # The rules judge the call as a command, from which the sandbox hides denied paths; here the
-        # file is read without a sandbox.
+        """Read a file that the call names; raises `denied`, `not_found`, `not_text` or `too_large`."""
+        # The rules treat the call as a command, from which the sandbox hides denied paths; but this
+        # read happens outside of a sandbox.
         if any(map(self._withheld, (place.absolute, *place.via))):
             raise ProblemRaised("denied", f"a rule denies reading {place.path!r}", field="path")
-        known = self._read.get(place.absolute)
-        if known is not None:
-            return known
+        cached = self._read.get(place.absolute)
+        if cached is not None:
+            return cached
         require_file(place, "name a source file")
-        seen = self._files.read(place, max_bytes=MAX_BYTES)
-        data = seen.content.tobytes()
+        content = self._files.read(place, max_bytes=MAX_BYTES)
+        data = content.content.tobytes()
         form = detect(data)
         if form is None:
             raise ProblemRaised("not_text", f"{place.path!r} is not text", field="path")
-        file = self._read[place.absolute] = CodeFile(place, seen, form, form.decode(data))
+        file = self._read[place.absolute] = CodeFile(place, content, form, form.decode(data))
         return file
 
     def find(self, path: str) -> CodeFile | None:
-        """A file that a server names; None if it lies outside of the roots or may not be read."""
+        """A file that a server names; None if it is outside of the roots or must not be read."""
         if path not in self._read:
             self._read[path] = self._find(path)
         return self._read[path]
 
     def is_withheld(self, path: str) -> bool:
-        """Whether a file lies in the workspace and may not be read."""
+        """Return whether a file is in the workspace and must not be read."""
         try:
             self._files.locate(path)
         except ProblemRaised:
@@ -89,7 +91,7 @@ class CodeFiles:
         return self.find(path) is None
 
     def describe(self, path: str, span: CodeSpan, encoding: str) -> CodeLine:
-        """A place that a server names, with its line as it is now on disk."""
+        """Return a place that a server names, with its line as it is on disk now."""
         file = self.find(path)
         if file is None:
             line = TextPosition(span.start.line + 1, 1)
@@ -97,30 +99,30 @@ class CodeFiles:
         positions = self.positions(file, encoding)
         start, end = positions.to_model(span.start), positions.to_model(span.end)
         key = (file.place.absolute, start.line)
-        # A line may be long and hold many places.
+        # A line may be long and contain many places.
         if key not in self._lines:
             text = file.form.show(positions.line_text(start.line)).strip()
             self._lines[key] = clip(text, _MAX_SHOWN)
         return CodeLine(file.place.path, start, end, self._lines[key])
 
     def positions(self, file: CodeFile, encoding: str) -> TextPositions:
-        """The positions of a file that was read here, made once per call."""
+        """Return the positions of a file that was loaded here, computed once per call."""
         key = (file.place.absolute, encoding)
         if key not in self._tables:
             self._tables[key] = TextPositions(file.text, encoding)
         return self._tables[key]
 
     def locate(self, file: CodeFile, line: int, column: int, encoding: str) -> ServerPosition:
-        """A position of the call as a server counts; raises `invalid_arguments`."""
-        found = self.positions(file, encoding).to_server(line, column)
-        if found is None:
+        """Convert a position of the call to the server's encoding; raises `invalid_arguments`."""
+        position = self.positions(file, encoding).to_server(line, column)
+        if position is None:
             raise ProblemRaised(
                 "invalid_arguments",
                 f"{file.place.path!r} has no line {line}",
                 hint="read the file again",
                 field="line",
             )
-        return found
+        return position
 
     def _name(self, path: str) -> str:
         try:
@@ -140,7 +142,7 @@ class CodeFiles:
 
 
 def format_line(line: CodeLine) -> str:
-    """A place in one line of text."""
+    """Return a place in one line of text."""
     name = shown(line.path)
     if line.text is None:
         return f"{name}:{line.start.line}"

@@ -1,6 +1,6 @@
 """Unified diffs for users and models, at a cost that depends on the change, not on the file.
 
-Only for display: lines are cut, and long diffs end early and say so.
+Only for display: lines are cut, and a long diff ends with the number of lines that are not shown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def render_diff(path: str, hunks: Sequence[DiffHunk], *, created: bool = False) 
 
 
 def render_creation(path: str, text: str) -> str:
-    """The unified diff of a new file; only as much of the text is looked at as is shown."""
+    """Return the unified diff of a new file; reads no more of the text than is shown."""
     if not text:
         return ""
     total = count_lines(text)
@@ -64,30 +64,32 @@ def render_creation(path: str, text: str) -> str:
         *_body(hunk, changed_spans((), head), 0, 0),
     ]
     unended = not text.endswith(("\n", "\r"))
-    left = 1 + total + unended - MAX_SHOWN
-    return _add_header(path, [_format_line(*line) for line in body[:MAX_SHOWN]], left, created=True)
+    omitted = 1 + total + unended - MAX_SHOWN
+    return _add_header(
+        path, [_format_line(*line) for line in body[:MAX_SHOWN]], omitted, created=True
+    )
 
 
-def _add_header(path: str, lines: list[str], left: int, *, created: bool) -> str:
-    if left > 0:
-        lines.append(f"[{format_count(left, 'more diff line')}]")
+def _add_header(path: str, lines: list[str], omitted: int, *, created: bool) -> str:
+    if omitted > 0:
+        lines.append(f"[{format_count(omitted, 'more diff line')}]")
     before = "/dev/null" if created else shown(f"a/{path}")
     return "\n".join([f"--- {before}", f"+++ {shown(f'b/{path}')}", *lines])
 
 
 def split_lines(text: str, most: int = -1) -> list[str]:
-    """Lines with their endings; unlike with `splitlines`, only a line feed ends a line.
+    """Split text into lines with their endings; unlike `splitlines`, only a line feed ends a line.
 
-    With `most`, no more than the first so many.
+    With `most`, return at most that many lines.
     """
     lines = text.split("\n", most)
     rest = lines.pop()
-    ended = [line + "\n" for line in lines]
-    return ended if not rest or len(ended) == most else [*ended, rest]
+    complete = [line + "\n" for line in lines]
+    return complete if not rest or len(complete) == most else [*complete, rest]
 
 
 def count_lines(text: str) -> int:
-    """How many lines `split_lines` makes of a text."""
+    """Return how many lines `split_lines` makes of a text."""
     return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
@@ -137,7 +139,7 @@ def _signed(sign: str, lines: Sequence[str]) -> Iterator[_DiffLine]:
 
 
 def _format_line(sign: str, text: str) -> str:
-    # Only of what is shown: a long diff is a long list of lines that nobody sees.
+    # Called only for lines that are shown: a long diff has many more.
     return sign + clip(text.rstrip("\r\n"), _MAX_WIDTH).replace("\0", "\\x00")
 
 
@@ -148,14 +150,14 @@ def _range(first: int, count: int) -> str:
 
 
 def changed_spans(before: Sequence[str], after: Sequence[str]) -> list[Span]:
-    """The ranges of lines in which two texts differ; one range where they are too long."""
+    """Return the ranges of lines in which two texts differ; a single range for long texts."""
     head = _common(before, after)
     tail = min(_common(before[::-1], after[::-1]), len(before) - head, len(after) - head)
     old = before[head : len(before) - tail]
     new = after[head : len(after) - tail]
     if not old and not new:
         return []
-    # Without a line in common there is nothing to align.
+    # Without a common line there is nothing to align.
     if len(old) * len(new) > _MAX_PAIRS or set(old).isdisjoint(new):
         return [Span(head, head + len(old), head, head + len(new))]
     return [
@@ -165,11 +167,11 @@ def changed_spans(before: Sequence[str], after: Sequence[str]) -> list[Span]:
     ]
 
 
-def _common(one: Sequence[str], two: Sequence[str]) -> int:
-    at, most = 0, min(len(one), len(two))
-    while at < most and one[at : at + _STRIDE] == two[at : at + _STRIDE]:
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    at, most = 0, min(len(first), len(second))
+    while at < most and first[at : at + _STRIDE] == second[at : at + _STRIDE]:
         at += _STRIDE
-    while at < most and one[at] == two[at]:
+    while at < most and first[at] == second[at]:
         at += 1
     return min(at, most)
 
@@ -186,18 +188,18 @@ def _group_spans(spans: Sequence[Span]) -> Iterator[list[Span]]:
 
 
 def make_hunks(file: ByteText, splices: Sequence[Splice], line: int) -> list[DiffHunk]:
-    """What the first few hundred splices change, with some lines around them.
+    """Return what the first few hundred splices change, with context lines.
 
     `line` is the number of the line in which the first splice begins.
     """
     hunks: list[DiffHunk] = []
-    grown = seen = 0
+    grown = counted_to = 0
     for group, low, high in _blocks(file, splices[:MAX_SHOWN]):
         if hunks:
-            line += file.lines_between(seen, low.at)
+            line += file.lines_between(counted_to, low.at)
         else:
             line -= file.lines_between(low.at, group[0].start)
-        seen = low.at
+        counted_to = low.at
         before = _shown_lines(file, file.data[low.at : high.at], low, high)
         after = _shown_lines(file, _after(file.data, group, low.at, high.at), low, high)
         hunks.append(DiffHunk(before, after, line, line + grown))
@@ -274,7 +276,7 @@ def _shown_lines(file: ByteText, data: bytes, low: _Edge, high: _Edge) -> list[s
 
 
 def plan_creation(place: Place, text: str) -> Plan:
-    """A new UTF-8 file with exactly this text; directories above it are made as needed."""
+    """Plan a new UTF-8 file with exactly this text; missing parent directories are created."""
     content = Content(UTF8.encode(text))
     lines = count_lines(text)
     size = f"{format_count(lines, 'line')}, {format_count(len(content), 'byte')}"
@@ -287,15 +289,15 @@ def plan_creation(place: Place, text: str) -> Plan:
 
 
 def nearest_lines(file: ByteText, text: str) -> str | None:
-    """The closest lines with their numbers; None if no line is similar."""
+    """Return the most similar lines with their numbers; None if no line is similar."""
     lines = _lines(file.shown(file.data[:_MAX_BYTES]))
-    wanted = _lines(text.strip("\r\n"))
-    start = _by_votes(lines, wanted)
+    needle_lines = _lines(text.strip("\r\n"))
+    start = _start_by_votes(lines, needle_lines)
     if start is None:
-        start = _by_likeness(lines, wanted)
+        start = _start_by_similarity(lines, needle_lines)
     if start is None:
         return None
-    count = min(len(wanted), _MAX_LINES)
+    count = min(len(needle_lines), _MAX_LINES)
     shown = [clip(line, _WIDTH) for line in lines[start : start + count]]
     return "\n".join(number_lines(shown, start + 1))
 
@@ -304,23 +306,23 @@ def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _by_votes(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
-    # Each wanted line that stands in the file, blanks aside, votes for where the text begins.
+def _start_by_votes(lines: Sequence[str], needle_lines: Sequence[str]) -> int | None:
+    # Each line of the text that is in the file, blanks ignored, votes for a start of the text.
     places: dict[str, list[int]] = {}
-    names = {"".join(line.split()) for line in wanted} - {""}
+    keys = {"".join(line.split()) for line in needle_lines} - {""}
     for number, line in enumerate(lines):
-        name = "".join(line.split())
-        if name in names:
-            places.setdefault(name, []).append(number)
+        key = "".join(line.split())
+        if key in keys:
+            places.setdefault(key, []).append(number)
     votes: Counter[int] = Counter()
-    for index, line in enumerate(wanted):
+    for index, line in enumerate(needle_lines):
         for number in places.get("".join(line.split()), ())[:_MAX_REPEATS]:
             votes[max(number - index, 0)] += 1
     return votes.most_common(1)[0][0] if votes else None
 
 
-def _by_likeness(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
-    index, longest = max(enumerate(wanted), key=lambda pair: len(pair[1]))
+def _start_by_similarity(lines: Sequence[str], needle_lines: Sequence[str]) -> int | None:
+    index, longest = max(enumerate(needle_lines), key=lambda pair: len(pair[1]))
     needle = longest.strip()[:_WIDTH]
     matcher = SequenceMatcher(autojunk=False, b=needle)
     best, start = _ALIKE, None

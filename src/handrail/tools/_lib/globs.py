@@ -1,4 +1,6 @@
-"""File name patterns: kept beneath the searched directory, matched the same everywhere."""
+"""File name patterns of search tools: limited to the searched directory, with one syntax
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ _MAX_ALTERNATIVES: Final = 64
 def check_globs(
     patterns: str | list[str] | None, field: str, searched: str | None = None
 ) -> tuple[str, ...]:
-    """The patterns as a tuple; refuses one that is empty or points outside.
+    """Return the patterns as a tuple; raises `invalid_arguments` for one that is empty or points
+    outside.
 
-    An absolute pattern below the directory `searched` is taken as relative to it.
+    An absolute pattern below the directory `searched` becomes relative to it.
     """
     if patterns is None:
         return ()
@@ -35,8 +38,8 @@ def check_globs(
 
 
 def name_matcher(pattern: str) -> Callable[[str], object]:
-    """Tests one file name against a glob with `*`, `?`, `[…]` and `{a,b}`."""
-    union = "|".join([translate(one) for one in _alternatives(pattern)])
+    """Return a function that matches a file name with a glob: `*`, `?`, `[…]` and `{a,b}`."""
+    union = "|".join([translate(alternative) for alternative in _alternatives(pattern)])
     return re.compile(union).match
 
 
@@ -59,5 +62,5 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _brace_group(pattern: str) -> BraceGroup | None:
-    found = _BRACES.search(pattern)
-    return found and (found.start(), found.end(), found[1].split(","))
+    match = _BRACES.search(pattern)
+    return match and (match.start(), match.end(), match[1].split(","))

@@ -15,7 +15,7 @@ from handrail.tools._lib.tool_base import Builtin, P
 
 
 class JobTool(Builtin[P]):
-    """A tool about background jobs; there are none where no command can be run."""
+    """A tool about background jobs; disabled where no command can be run."""
 
     def __init__(
         self,
@@ -28,39 +28,38 @@ class JobTool(Builtin[P]):
         self._subagents = subagents
 
     def enabled(self, session: Session) -> bool:
-        """Whether there can be jobs here."""
         runs = session.runs_commands and self._shell is not None
         return runs or self._started_agents is not None
 
     def agents_with(self, id: str) -> Subagents | None:
-        """The subagents, if the id is that of one of them."""
+        """Return the subagent service if the id is that of a subagent, else None."""
         started = self._started_agents
         return started if started is not None and started.knows(id) else None
 
     @property
     def _started_agents(self) -> Subagents | None:
-        """The subagents, if one was started in this session."""
+        """Return the subagent service if a subagent was started in this session, else None."""
         return None if self._subagents is None else self._subagents.built
 
     async def own(self, job_id: str, ctx: ToolContext) -> None:
-        """Raise `not_found` unless the job is one of this session's, `denied` if the caller may
-        not read what the job prints: another agent's, or withheld by a rule.
+        """Raise `not_found` unless the job belongs to this session, and `denied` if the caller must
+        not read its output: a job of another agent, or output that a rule denies.
         """
-        jobs = [one for one in await self._processes.jobs() if one.session == ctx.session.id]
-        job = next((one for one in jobs if one.id == job_id), None)
+        jobs = [job for job in await self._processes.jobs() if job.session == ctx.session.id]
+        job = next((job for job in jobs if job.id == job_id), None)
         if job is None:
-            known = [one.id for one in jobs]
+            ids = [job.id for job in jobs]
             raise ProblemRaised(
                 "not_found",
                 f"there is no job {job_id!r} in this session",
-                hint=f"jobs: {', '.join(known)}" if known else "no job was started yet",
+                hint=f"jobs: {', '.join(ids)}" if ids else "no job was started yet",
                 field="job",
             )
         if self._outputs is not None:
             await self._outputs.check(job.call_id, ctx.call)
 
     def unavailable(self) -> ProblemRaised:
-        """The problem where no command can be run."""
+        """Return the problem for a runtime that cannot run commands."""
         return ProblemRaised("unavailable", "commands cannot be run here")
 
     @property
@@ -71,14 +70,14 @@ class JobTool(Builtin[P]):
 
 
 def describe_job(job: Job) -> str:
-    """A job in one line."""
+    """Describe a job in one line."""
     end = f" ({job.exit_code})" if job.exit_code is not None else ""
     what = job.description or job.command
     return f"{job.id}  {job.state.value}{end}  {' '.join(what.split())[:120]}"
 
 
 def job_data(job: Job) -> dict[str, Any]:
-    """A job for programs."""
+    """Return a job as data for programs."""
     return {
         "id": job.id,
         "status": job.state.value,

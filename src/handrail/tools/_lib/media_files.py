@@ -1,4 +1,4 @@
-"""Pictures, PDF files and notebooks as `read_file` shows them."""
+"""Shows pictures, PDF files and notebooks for `read_file`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.core.ports.machine import Files
 from handrail.core.ports.media import MediaKind, MediaPart, MediaReader, MediaView
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
-from handrail.tools._lib.stored_output import go_on
+from handrail.tools._lib.stored_output import how_to_continue
 from handrail.tools._lib.tool_base import append_notes, number_lines
 
 _MAX_BYTES: Final = 100_000_000
@@ -30,8 +30,8 @@ _NOTEBOOK: Final = re.compile(rb"\s*\{")
 
 
 def detect_media(name: str, start: bytes) -> MediaKind | None:
-    """What a file holds, by its first bytes; None for anything else. A notebook is one by its name
-    too, because its content is JSON.
+    """Return the kind of media, by the first bytes of the file; None for other files. A notebook is
+    recognised by its name, too, because its content is JSON.
     """
     if _IMAGE.match(start):
         return MediaKind.IMAGE
@@ -49,8 +49,9 @@ async def read_media(
     part: tuple[int, int | None],
     ctx: ToolContext,
 ) -> Output | None:
-    """What is shown of a picture, a PDF file or a notebook; None for any other file. `part` is the
-    first page or cell and how many; None: as many as fit.
+    """Show a picture, a PDF file or a notebook; None for any other file.
+
+    `part` is the first page or cell and how many; None for the count: as many as fit.
     """
     kind = detect_media(place.path, files.read_part(place, 0, _START_BYTES))
     stat = files.stat(place)
@@ -86,8 +87,8 @@ async def read_media(
 
 
 def _render(parts: Sequence[MediaPart]) -> str:
-    """The parts as text. Lines of the file are numbered within their part, so that none of them can
-    pass for a line of ours, which has no number.
+    """Return the parts as text. Lines of the file have numbers within their part, so that they
+    cannot imitate a line of Handrail, which has none.
     """
     lines: list[str] = []
     for part in parts:
@@ -103,6 +104,6 @@ def _range_note(kind: MediaKind, view: MediaView) -> list[str]:
     unit = "pages" if kind is MediaKind.PDF else "cells"
     shown = f"{unit} {view.first}-{view.last} of {view.total:,}"
     if kind is MediaKind.NOTEBOOK and shown_arg("offset") is None:
-        # A range of lines would be lines of the file, not cells.
+        # A range of lines would mean lines of the file, not cells.
         return [shown]
-    return [f"{shown}; {go_on(view.last + 1)}"]
+    return [f"{shown}; {how_to_continue(view.last + 1)}"]

@@ -1,7 +1,8 @@
-"""A Jupyter notebook as its text and the spans of its cells, and which cell a caller means.
+"""Parses a Jupyter notebook with the positions of its cells, and finds the cell that a caller
+names.
 
-The JSON is read with the position of each part, so that one part can be changed and every other byte
-stays. Only the outermost levels are parsed here; values are read by `json`.
+The position of each part is kept, so that one part can be replaced without changing any other byte.
+Only the outermost levels are parsed here; values are read by `json`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from handrail.core.text.nesting import nested_deeper
 from handrail.tools._lib.tool_base import clip, format_count
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
-# Numbers become floats: an integer of 5,000 digits is valid, and `int` refuses it.
+# Numbers become floats: `int` refuses valid integers of more than 4,300 digits.
 _DECODER: Final = json.JSONDecoder(parse_int=float)
 
 
 class SpannedValue(NamedTuple):
-    """A value and its span; `read_object` and `read_array` hold their parts in `value`."""
+    """A value and its span; for `read_object` and `read_array`, `value` holds the parts."""
 
     start: int
     end: int
@@ -34,7 +35,7 @@ class SpannedValue(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A key of an object, with the span of the key and the value behind it."""
+    """A key of an object, with the span of the key and its value."""
 
     key_start: int
     key_end: int
@@ -46,7 +47,7 @@ _NO_READERS: Final[Mapping[str, Reader]] = MappingProxyType({})
 
 
 def read_document(text: str, readers: Mapping[str, Reader]) -> SpannedValue:
-    """The one object that a text is; raises `json.JSONDecodeError`, or RecursionError."""
+    """Parse a text that is one JSON object; raises `json.JSONDecodeError` or RecursionError."""
     document = read_object(text, skip_space(text, 0), readers)
     if skip_space(text, document.end) != len(text):
         raise json.JSONDecodeError("Extra data", text, skip_space(text, document.end))
@@ -54,7 +55,7 @@ def read_document(text: str, readers: Mapping[str, Reader]) -> SpannedValue:
 
 
 def read_object(text: str, start: int, readers: Mapping[str, Reader] = _NO_READERS) -> SpannedValue:
-    """An object as `dict[str, Member]`; `readers` say how the values of some keys are read."""
+    """Parse an object as `dict[str, Member]`; `readers` parse the values of some keys."""
     _expect(text, start, "{")
     members: dict[str, Member] = {}
     at = skip_space(text, start + 1)
@@ -74,7 +75,7 @@ def read_object(text: str, start: int, readers: Mapping[str, Reader] = _NO_READE
 
 
 def read_array(text: str, start: int, reader: Reader) -> SpannedValue:
-    """An array as `list[SpannedValue]`, each read by `reader`; any other value as it is."""
+    """Parse an array as `list[SpannedValue]`, each item by `reader`; any other value as it is."""
     if text[start : start + 1] != "[":
         return read_value(text, start)
     items: list[SpannedValue] = []
@@ -88,15 +89,15 @@ def read_array(text: str, start: int, reader: Reader) -> SpannedValue:
 
 
 def read_value(text: str, start: int) -> SpannedValue:
-    """Any value, as Python has it."""
+    """Parse any value to Python objects."""
     value, end = _DECODER.raw_decode(text, start)
     return SpannedValue(start, end, value)
 
 
 def skip_space(text: str, at: int) -> int:
-    """The position of the next character that is not white space."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    """Return the position of the next character that is not white space."""
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _after_item(text: str, end: int, closer: str) -> tuple[int, bool]:
@@ -122,7 +123,7 @@ _NO_NOTEBOOK: Final = ProblemTemplate(
 )
 _LISTED: Final = 10
 _FIRST_LINE: Final = 60
-# What the format allows; comparing longer ones would cost more than it tells.
+# The limit of the format; longer ids are not compared.
 _LONGEST_ID: Final = 64
 _NUMBERED: Final = re.compile(r"(?:cell-)?([0-9]{1,9})", re.ASCII)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -130,7 +131,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: its span, its parts by name, and what they say."""
+    """One cell: its span and its parts by name."""
 
     index: int
     span: SpannedValue
@@ -142,15 +143,15 @@ class Cell:
         return members
 
     def part(self, name: str) -> Any:
-        """The value of a part, None if it is missing."""
+        """Return the value of a part, None if it is missing."""
         member = self.members.get(name)
         return None if member is None else member.of.value
 
     @property
     def id(self) -> str | None:
         """The id, which notebooks before format 4.5 do not have."""
-        found = self.part("id")
-        return found if isinstance(found, str) else None
+        value = self.part("id")
+        return value if isinstance(value, str) else None
 
     @property
     def type(self) -> str:
@@ -159,16 +160,16 @@ class Cell:
 
     @property
     def source(self) -> str | None:
-        """The text of the cell; None if the file holds something that is no text."""
-        found = self.part("source")
-        if isinstance(found, list):
-            lines = [line.value for line in found]
+        """The text of the cell; None if the file has something other than text there."""
+        value = self.part("source")
+        if isinstance(value, list):
+            lines = [line.value for line in value]
             return "".join(lines) if all(isinstance(line, str) for line in lines) else None
-        return found if isinstance(found, str) else None
+        return value if isinstance(value, str) else None
 
     @property
     def label(self) -> str:
-        """How the cell is called when speaking of it."""
+        """How messages call the cell."""
         return f"cell {self.index}" + (
             f" (id {clip(show_cell(self.id), _LONGEST_ID)})" if self.id else ""
         )
@@ -176,7 +177,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """A whole notebook; `format` is its version as a pair, (4, 5) being the first with ids."""
+    """A whole notebook; `format` is its version, (4, 5) being the first with ids."""
 
     text: str
     form: TextForm
@@ -187,18 +188,18 @@ class Notebook:
 
 
 def parse_notebook(path: str, data: bytes) -> Notebook:
-    """The notebook that these bytes are; raises `not_text` where they are none."""
+    """Parse the bytes of a notebook; raises `not_text` if they are not one."""
     form = detect(data)
     if form is None or form.encoding != "utf-8" or form.errors != "strict":
-        raise _not_one(path, "its bytes are not UTF-8 text")
+        raise _not_a_notebook(path, "its bytes are not UTF-8 text")
     text = form.decode(data)
     root = _read(path, text)
     array: Member | None = root.value.get("cells")
     version = _version(root)
     if version is None or array is None or not isinstance(array.of.value, list):
-        raise _not_one(path, "it has no list of `cells` or no `nbformat`")
+        raise _not_a_notebook(path, "it has no list of `cells` or no `nbformat`")
     if version[0] < 4:
-        raise _not_one(
+        raise _not_a_notebook(
             path, f"its format {version[0]} is too old; Jupyter can convert it to format 4"
         )
     cells = tuple([Cell(index, span) for index, span in enumerate(array.of.value)])
@@ -206,21 +207,21 @@ def parse_notebook(path: str, data: bytes) -> Notebook:
 
 
 def find_cell(notebook: Notebook, name: str) -> Cell:
-    """The cell with this id, else at this index; raises `ambiguous` or `no_match`."""
-    named = [cell for cell in notebook.cells if cell.id == name]
-    if len(named) == 1:
-        return named[0]
-    if named:
+    """Return the cell with this id, or else at this index; raises `ambiguous` or `no_match`."""
+    matching = [cell for cell in notebook.cells if cell.id == name]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
         raise ProblemRaised(
             "ambiguous",
-            f"{len(named)} cells have the id {name!r}:\n{list_cells(named)}",
+            f"{len(matching)} cells have the id {name!r}:\n{list_cells(matching)}",
             hint="give the index instead, as `cell-3`",
             field="cell",
         )
     number = _NUMBERED.fullmatch(name.strip())
     if number and int(number[1]) < len(notebook.cells):
         return notebook.cells[int(number[1])]
-    raise _unknown(notebook, name)
+    raise _unknown_cell_problem(notebook, name)
 
 
 def list_cells(cells: Sequence[Cell]) -> str:
@@ -233,7 +234,7 @@ def list_cells(cells: Sequence[Cell]) -> str:
 
 
 def show_cell(text: str) -> str:
-    """Text from a notebook as it may be said: JSON can hold halves of characters."""
+    """Return text from a notebook for display; JSON can contain halves of characters."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -245,13 +246,13 @@ def _read(path: str, text: str) -> SpannedValue:
             return read_document(text, {"cells": partial(read_array, reader=cell)})
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise _not_one(path, f"{error.msg} at {where}") from error
+        raise _not_a_notebook(path, f"{error.msg} at {where}") from error
     except RecursionError as error:
-        raise _not_one(path, _TOO_DEEP) from error
-    raise _not_one(path, _TOO_DEEP)
+        raise _not_a_notebook(path, _TOO_DEEP) from error
+    raise _not_a_notebook(path, _TOO_DEEP)
 
 
-def _not_one(path: str, why: str) -> ProblemRaised:
+def _not_a_notebook(path: str, why: str) -> ProblemRaised:
     return _NO_NOTEBOOK.error(path=path, why=why, field="path")
 
 
@@ -266,16 +267,18 @@ def _version(root: SpannedValue) -> tuple[int, int] | None:
     return (numbers[0], numbers[1]) if numbers[0] else None
 
 
-def _unknown(notebook: Notebook, name: str) -> ProblemRaised:
+def _unknown_cell_problem(notebook: Notebook, name: str) -> ProblemRaised:
     count = format_count(len(notebook.cells), "cell")
     ids = {cell.id: cell for cell in notebook.cells if cell.id and len(cell.id) <= _LONGEST_ID}
-    near = [ids[one] for one in get_close_matches(name[:_LONGEST_ID], ids, n=_LISTED, cutoff=0.5)]
+    near = [
+        ids[match] for match in get_close_matches(name[:_LONGEST_ID], ids, n=_LISTED, cutoff=0.5)
+    ]
     what = "the nearest ids are" if near else "its cells begin with"
-    found = list_cells(near or notebook.cells)
+    listed = list_cells(near or notebook.cells)
     message = f"no cell has the id or index {name!r}; the notebook has {count}"
     return ProblemRaised(
         "no_match",
-        f"{message}, {what}\n{found}" if found else message,
+        f"{message}, {what}\n{listed}" if listed else message,
         hint="give an id from the notebook, or an index from 0 on",
         field="cell",
     )

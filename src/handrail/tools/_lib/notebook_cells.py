@@ -1,7 +1,7 @@
-"""Replaces, inserts and deletes cells of a notebook: which pieces of its text become what.
+"""Replaces, inserts and deletes cells of a notebook, as replacements of pieces of its text.
 
-Only the pieces of the named cell are changed. Indentation, separators, escapes and the order of keys
-are learned from the notebook, so that inserted cells look like the others.
+Only the pieces of the named cell change. Indentation, separators, escapes and the order of keys are
+learned from the notebook, so that inserted cells look like the others.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Layout(NamedTuple):
     close: str
 
     def joined(self, brackets: str, items: Sequence[str]) -> str:
-        """The items between these two brackets."""
+        """Return the items between these two brackets."""
         if not items:
             return brackets
         inside = f",{self.gap}".join(items)
         return f"{brackets[0]}{self.lead}{inside}{self.close}{brackets[1]}"
 
     def inner(self, unit: str) -> Layout:
-        """The layout one level deeper."""
+        """Return the layout one level deeper."""
         if "\n" not in self.lead:
             return Layout("", self.gap, "")
         return Layout(self.lead + unit, self.lead + unit, self.lead)
@@ -45,7 +45,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What writing a cell needs; `listed` says that sources are lists of lines."""
+    """How to write a cell; `listed`: sources are lists of lines."""
 
     cells: Layout
     cell: Layout
@@ -55,24 +55,24 @@ class Style:
     listed: bool
 
     def string(self, text: str) -> str:
-        """A text as JSON, escaped as the notebook does it."""
+        """Return a text as JSON, escaped as in the notebook."""
         return json.dumps(text, ensure_ascii=self.ascii_only)
 
     def source(self, text: str, layout: Layout | None = None, *, listed: bool) -> str:
-        """The source of a cell as JSON."""
+        """Return the source of a cell as JSON."""
         if not listed:
             return self.string(text)
         lines = [self.string(line) for line in split_lines(text)]
         return (layout or self.lines).joined("[]", lines)
 
     def object(self, parts: Mapping[str, str], layout: Layout | None = None) -> str:
-        """An object whose values are JSON already."""
+        """Return an object from values that are JSON already."""
         items = [f"{self.string(key)}{self.colon}{value}" for key, value in parts.items()]
         return (layout or self.cell).joined("{}", items)
 
 
 def detect_style(notebook: Notebook) -> Style:
-    """The style of a notebook; what it does not show is taken from the levels around it."""
+    """Return the style of a notebook; what it does not show is derived from the outer levels."""
     text, root = notebook.text, notebook.root
     top = detect_layout(text, root, Layout("", " ", ""))
     unit = top.lead.rpartition("\n")[2]
@@ -81,7 +81,7 @@ def detect_style(notebook: Notebook) -> Style:
     cell = cells.inner(unit)
     if filled is not None:
         cell = detect_layout(text, filled.span, cell)
-    sources = [one.members["source"].of for one in notebook.cells if "source" in one.members]
+    sources = [other.members["source"].of for other in notebook.cells if "source" in other.members]
     lists = [source for source in sources if isinstance(source.value, list)]
     longest = max(lists, key=lambda source: len(source.value), default=None)
     lines = cell.inner(unit)
@@ -98,13 +98,13 @@ def detect_style(notebook: Notebook) -> Style:
     )
 
 
-def detect_layout(text: str, whole: SpannedValue, otherwise: Layout) -> Layout:
-    """How this array or object is laid out; an empty one, or one value, as `otherwise`."""
-    spans = _spans(whole.value)
+def detect_layout(text: str, value: SpannedValue, otherwise: Layout) -> Layout:
+    """Return the layout of an array or object; `otherwise` for an empty one or a plain value."""
+    spans = _spans(value.value)
     if not spans:
         return otherwise
-    lead = text[whole.start + 1 : spans[0][0]]
-    close = text[spans[-1][1] : whole.end - 1]
+    lead = text[value.start + 1 : spans[0][0]]
+    close = text[spans[-1][1] : value.end - 1]
     if len(spans) > 1:
         gap = text[spans[0][1] : spans[1][0]].partition(",")[2]
     else:
@@ -113,7 +113,7 @@ def detect_layout(text: str, whole: SpannedValue, otherwise: Layout) -> Layout:
 
 
 def order_keys(parts: Mapping[str, str], cells: Iterable[Cell]) -> dict[str, str]:
-    """The parts in the order that these cells have theirs in, the first cells first."""
+    """Return the parts in the order of the keys of these cells; earlier cells take precedence."""
     rank: dict[str, int] = {}
     for cell in cells:
         for name in cell.members:
@@ -133,7 +133,7 @@ def _spans(value: Any) -> list[tuple[int, int]]:
 
 
 def _escapes(text: str) -> bool:
-    # A writer that leaves one such character alone leaves all of them alone.
+    # A writer that leaves one such character unescaped leaves all of them unescaped.
     return _NON_ASCII.search(text) is None and _ESCAPED.search(text) is not None
 
 
@@ -141,7 +141,7 @@ _HEX: Final = re.compile(r"[0-9a-f]{8,32}")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ID_CHARS: Final = 8
 _FIRST_WITH_IDS: Final = (4, 5)
-# What only cells of these types may have.
+# Parts that only cells of these types may have.
 _OF_CODE: Final = {"execution_count": "null", "outputs": "[]"}
 _OF_TEXT: Final = ("attachments",)
 
@@ -155,14 +155,14 @@ class Piece(NamedTuple):
 
 
 class InsertedCell(NamedTuple):
-    """A new cell and its id, None where the format has none."""
+    """A new cell and its id; None if the format has no ids."""
 
     piece: Piece
     id: str | None
 
 
 def apply_pieces(text: str, pieces: Sequence[Piece]) -> str:
-    """The text with the pieces put in; they do not overlap."""
+    """Return the text with the pieces replaced; they do not overlap."""
     parts: list[str] = []
     at = 0
     for piece in sorted(pieces):
@@ -172,7 +172,7 @@ def apply_pieces(text: str, pieces: Sequence[Piece]) -> str:
 
 
 def replace_cell(notebook: Notebook, cell: Cell, source: str, cell_type: str) -> list[Piece]:
-    """The cell with another source or type; a code cell that changes loses its outputs."""
+    """The pieces that give a cell another source or type; a changed code cell loses its outputs."""
     style = detect_style(notebook)
     span = cell.members["source"].of
     listed = isinstance(span.value, list)
@@ -187,7 +187,7 @@ def replace_cell(notebook: Notebook, cell: Cell, source: str, cell_type: str) ->
 
 
 def find_lost_parts(cell: Cell, cell_type: str) -> tuple[str, ...]:
-    """The parts whose content is gone once the cell has another source, or this other type."""
+    """Return the parts that are lost when the cell gets another source, or this other type."""
     if cell_type != cell.type:
         return _OF_TEXT if cell_type == "code" else tuple(_OF_CODE)
     return tuple(_OF_CODE) if cell_type == "code" else ()
@@ -196,7 +196,7 @@ def find_lost_parts(cell: Cell, cell_type: str) -> tuple[str, ...]:
 def insert_cell(
     notebook: Notebook, after: Cell | None, source: str, cell_type: str
 ) -> InsertedCell:
-    """A new cell behind `after`, or before all others."""
+    """Return a new cell after the cell `after`, or before all others."""
     style = detect_style(notebook)
     parts = {
         "cell_type": style.string(cell_type),
@@ -214,7 +214,7 @@ def insert_cell(
 
 
 def delete_cell(notebook: Notebook, cell: Cell) -> Piece:
-    """The cell taken out, together with one of the commas beside it."""
+    """Return the piece that removes the cell and one of the commas beside it."""
     cells = notebook.cells
     if cell.index + 1 < len(cells):
         return Piece(cell.span.start, cells[cell.index + 1].span.start, "")
@@ -243,22 +243,22 @@ def _converted(notebook: Notebook, cell: Cell, source: str, cell_type: str, styl
     parts |= {"cell_type": style.string(cell_type), "source": source}
     if cell_type == "code":
         parts |= _OF_CODE
-    alike = [one for one in notebook.cells if one.type == cell_type]
+    alike = [other for other in notebook.cells if other.type == cell_type]
     layout = detect_layout(notebook.text, cell.span, style.cell)
     written = style.object(order_keys(parts, [*alike, cell]), layout)
     return Piece(cell.span.start, cell.span.end, written)
 
 
 def _new_id(notebook: Notebook, source: str) -> str:
-    # Worked out, not drawn: the same call on the same notebook must be the same plan.
-    taken = [cell.id for cell in notebook.cells if cell.id is not None]
+    # Derived, not random: the same call on the same notebook must give the same plan.
+    used = [cell.id for cell in notebook.cells if cell.id is not None]
     seeds = (f"{attempt} {source}".encode("utf-8", "replace") for attempt in count())
-    made = (_like(taken, hashlib.sha256(seed).digest()) for seed in seeds)
-    return next(one for one in made if one not in taken)
+    candidates = (_id_like(used, hashlib.sha256(seed).digest()) for seed in seeds)
+    return next(candidate for candidate in candidates if candidate not in used)
 
 
-def _like(taken: Sequence[str], digest: bytes) -> str:
-    last = taken[-1] if taken else ""
+def _id_like(used: Sequence[str], digest: bytes) -> str:
+    last = used[-1] if used else ""
     if _UUID.fullmatch(last):
         return str(uuid.UUID(bytes=digest[:16], version=4))
     return digest.hex()[: len(last) if _HEX.fullmatch(last) else _ID_CHARS]

@@ -1,4 +1,4 @@
-"""What the two tools for undeclared tools of MCP servers share."""
+"""Shared by the two tools for MCP tools that are not declared individually."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ P = TypeVar("P", bound=BaseModel)
 
 
 class LazyToolAccess(Builtin[P]):
-    """A tool that reaches tools of MCP servers which are not declared one by one."""
+    """A tool that reaches MCP tools which are not declared individually."""
 
     def __init__(self, remote: RemoteTools | None) -> None:
         self._remote = remote
 
     def enabled(self, session: Session) -> bool:
-        """Whether MCP servers are configured and approved."""
         del session
         return self._remote is not None
 
     def shown(self, session: Session) -> bool:
-        """Whether there are tools that are not declared."""
+        """Return whether there are tools that are not declared."""
         return (
             self._remote is not None and self.enabled(session) and bool(self._remote.count_lazy())
         )

@@ -1,5 +1,5 @@
-"""From an analyzed command to its footprint, its launch, and its result as a model reads it: three blocks,
-truncated in the middle where too long. Output can never look like a line of the runtime.
+"""From an analyzed command to its footprint, its launch, and its result for the model: three
+blocks, truncated in the middle if too long. Output never looks like a line of the runtime.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from handrail.core.verdicts import Risk
 from handrail.tools._lib.services import Shell
 from handrail.tools._lib.tool_base import INTEGER, STRING, object_schema
 
-# A line of the command's that looks like one of ours.
-# At the beginning of a line, whichever character ended the one before.
+# Output lines that look like lines of Handrail, at the beginning of a line, whichever character
+# ended the previous one.
 _IMITATION: Final = re.compile(
     r"(?<![^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])(?=(?:stdout|stderr|exit_code):|\[handrail[: ])"
 )
@@ -42,54 +42,54 @@ _LEAST_ERROR_LINES: Final = 10
 
 
 class ShownStream(NamedTuple):
-    """The text of a stream as it is shown, and how many lines of it are not."""
+    """The text of a stream as shown, and how many lines are omitted."""
 
     text: str
     omitted: int
 
 
-def format_streams(ended: ProcessResult, max_lines: int) -> dict[str, ShownStream]:
-    """Both streams by name, as they are shown."""
+def format_streams(result: ProcessResult, max_lines: int) -> dict[str, ShownStream]:
+    """Return both streams by name, as shown."""
     return {
-        "stdout": format_stream(ended.stdout, max_lines),
-        "stderr": format_stream(ended.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
+        "stdout": format_stream(result.stdout, max_lines),
+        "stderr": format_stream(result.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
     }
 
 
 def format_output(streams: Mapping[str, ShownStream], exit_code: int) -> str:
-    """The whole result: stdout, stderr, exit code. An empty stream is left out."""
+    """Return the whole result: stdout, stderr, exit code. An empty stream is omitted."""
     blocks = [f"{name}:\n{part.text}" for name, part in streams.items() if part.text]
     return "\n".join([*blocks, f"exit_code: {exit_code}"])
 
 
 def format_stream(captured: CapturedStream, max_lines: int) -> ShownStream:
-    """The first half and the last quarter of the lines that may be shown (R-01)."""
-    whole = len(captured.head) + len(captured.tail) == captured.total
-    if whole:
+    """Return the first half and the last quarter of the lines that may be shown."""
+    complete = len(captured.head) + len(captured.tail) == captured.total
+    if complete:
         lines = _lines(captured.head + captured.tail)
         if len(lines) <= max_lines:
             return ShownStream("\n".join(lines), 0)
         head, tail = _ends(lines, lines, max_lines)
         omitted = len(lines) - len(head) - len(tail)
-        return ShownStream(_joined(head, f"{omitted} lines", tail), omitted)
+        return ShownStream(_join_around_gap(head, f"{omitted} lines", tail), omitted)
     first, last = _lines(captured.head), _lines(captured.tail)
-    # The lines next to the gap are torn, unless one line is all there is.
+    # The lines next to the gap are incomplete, unless there is only one line.
     head, tail = _ends(first[:-1] or first, last[1:] or last, max_lines)
     between = captured.total - len(captured.head) - len(captured.tail)
-    kept = f", {captured.dropped:,} of them kept nowhere" if captured.dropped else ""
-    return ShownStream(_joined(head, f"more than {between:,} bytes{kept}", tail), -1)
+    dropped = f", {captured.dropped:,} of them kept nowhere" if captured.dropped else ""
+    return ShownStream(_join_around_gap(head, f"more than {between:,} bytes{dropped}", tail), -1)
 
 
 def _ends(first: list[str], last: list[str], max_lines: int) -> tuple[list[str], list[str]]:
     return first[: max_lines // 2], last[-(max_lines // 4) :] if max_lines >= 4 else []
 
 
-def _joined(head: list[str], what: str, tail: list[str]) -> str:
+def _join_around_gap(head: list[str], what: str, tail: list[str]) -> str:
     return "\n".join([*head, f"[handrail: {what} left out here]", *tail])
 
 
 def quote_imitations(text: str) -> str:
-    """What a program printed, so that no line of it passes for one of ours."""
+    """Return the output of a program, with lines that imitate Handrail's marked."""
     return _IMITATION.sub(_QUOTE, text.replace("\r\n", "\n"))
 
 
@@ -104,7 +104,7 @@ _MOST_JUDGED: Final = 64
 LONGEST_S: Final = 600
 DEFAULT_S: Final = 120
 A = TypeVar("A")
-# The kernel takes no single argument longer than this.
+# The kernel refuses longer single arguments.
 MAX_BYTES: Final = 128 * 1024 - 1024
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:%%)?")
 _GLOB: Final = re.compile(r"[*?\[{]")
@@ -128,9 +128,9 @@ def _no_less_than_zero(seconds: float) -> float:
     return seconds
 
 
-def _out_of_range(seconds: float, least: str) -> ValueError:
+def _out_of_range(seconds: float, minimum: str) -> ValueError:
     return ValueError(
-        f"must be {least} and at most {LONGEST_S} s ({LONGEST_S * 1000:,} ms), "
+        f"must be {minimum} and at most {LONGEST_S} s ({LONGEST_S * 1000:,} ms), "
         f"got {seconds:g} s ({seconds * 1000:,.0f} ms)"
     )
 
@@ -147,7 +147,7 @@ def _variables(env: dict[str, str]) -> dict[str, str]:
     return env
 
 
-# How long to wait for something; 0 only looks.
+# How long to wait for something; 0 does not wait.
 WaitSeconds = Annotated[
     float, AfterValidator(_no_less_than_zero), Field(json_schema_extra={"maximum": LONGEST_S})
 ]
@@ -159,18 +159,18 @@ OUTPUT_SCHEMA: Final = object_schema(
 
 
 class AnalyzedCommands(Generic[A]):
-    """The judgement on each call while it is under way, so that all its steps see the same.
+    """Caches the analysis of each running call, so that all its steps see the same one.
 
-    `anew` judges, as often as the call is looked at again; `of` is what it said.
+    `anew` analyzes again; `of` returns the cached analysis.
     """
 
     def __init__(self, judge: Callable[[A], CommandAnalysis]) -> None:
         self._judge = judge
-        # With the arguments themselves, so that no other object can have their identity.
+        # Holds the arguments themselves, so that no other object can reuse their identity.
         self._known: OrderedDict[int, tuple[A, CommandAnalysis]] = OrderedDict()
 
     def anew(self, args: A) -> CommandAnalysis:
-        """Judge, and remember it for the steps that follow."""
+        """Analyze the arguments and cache the result for the following steps."""
         analysis = self._judge(args)
         self._known[id(args)] = args, analysis
         if len(self._known) > _MOST_JUDGED:
@@ -178,18 +178,20 @@ class AnalyzedCommands(Generic[A]):
         return analysis
 
     def of(self, args: A) -> CommandAnalysis:
-        """What was said of these very arguments."""
-        known = self._known.get(id(args))
-        return self.anew(args) if known is None or known[0] is not args else known[1]
+        """Return the cached analysis of these arguments; analyzes them if there is none."""
+        cached = self._known.get(id(args))
+        return self.anew(args) if cached is None or cached[0] is not args else cached[1]
 
 
 def command_risk(analysis: CommandAnalysis) -> Risk:
-    """The class of a command on the common ladder."""
+    """Return the risk of a command, by its class."""
     return _RISKS[analysis.safety_class]
 
 
 def command_footprint(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> Footprint:
-    """What a judged command touches; a job is a change even if its command only looks."""
+    """Return the footprint of an analyzed command; a job counts as a change even if its command
+    only reads.
+    """
     effects = analysis.effects
     touches = [Touch(path_key(path), Access.READ) for path in effects.reads]
     touches += [Touch(path_key(path), Access.WRITE) for path in effects.writes]
@@ -203,16 +205,18 @@ def command_footprint(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> 
 
 
 def path_key(path: str) -> str:
-    """The key of a path of an effect: a file, or the tree that holds what a glob may mean."""
-    found = _GLOB.search(path)
-    if found is not None:
-        top = path[: found.start()].rpartition("/")[0]
+    """Return the footprint key of a path of an effect: a file, or the tree that contains what a
+    glob may match.
+    """
+    match = _GLOB.search(path)
+    if match is not None:
+        top = path[: match.start()].rpartition("/")[0]
         return f"tree:{top or '/'}"
     return f"tree:{path.rstrip('/') or '/'}" if path.endswith("/") else f"file:{path}"
 
 
 def check_size(text: str, field: str) -> None:
-    """Refuse what the kernel would not take as an argument."""
+    """Raise `invalid_arguments` for a text that the kernel would not accept as an argument."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise ProblemRaised(
@@ -240,9 +244,9 @@ def make_launch(
     timeout_s: float | None,
     reports_directory: bool = False,
 ) -> Launch:
-    """The program as it will be started, with nothing inherited that is not listed."""
+    """Return the program as it will be started; it inherits only what is listed."""
     if ctx.confinement is None:
-        # Only the engine decides what a program may reach; without its word nothing starts.
+        # Only the engine decides what a program may reach; without its decision nothing starts.
         raise ProblemRaised("unavailable", "no confinement was decided for this program")
     merged = {**shell.environment, **env}
     return Launch(argv, cwd, merged, ctx.confinement, timeout_s, reports_directory)
@@ -255,26 +259,29 @@ async def run_to_end(
     analysis: CommandAnalysis,
     files: Files | None = None,
 ) -> Output:
-    """Run a program to its end and tell what came of it."""
+    """Run a program to its end and return its output."""
     if any(map(is_sensitive, analysis.effects.reads)):
-        # What is printed of a secret is shown as far as it fits, and kept nowhere.
+        # Output that may contain a secret is shown as far as it fits, and stored nowhere.
         launch = launch._replace(spills=False)
-    ended = await shell.processes.run(launch, ctx.on_output)
+    result = await shell.processes.run(launch, ctx.on_output)
     if (collected := collected_results.get()) is not None:
-        collected.append(ended)
-    if ended.directory is not None and files is not None:
-        set_working_directory(shell.working_directory, ended.directory, files)
-    notes = _notes(shell, ended, launch.confinement)
+        collected.append(result)
+    if result.directory is not None and files is not None:
+        set_working_directory(shell.working_directory, result.directory, files)
+    notes = _notes(shell, result, launch.confinement)
     if not launch.confinement.off:
-        notes += _lost(analysis, ctx.session.roots)
-    notes += _refused_connections(ended)
-    return _output(shell, ctx, ended, launch, notes)
+        notes += _lost_writes(analysis, ctx.session.roots)
+    notes += _refused_connections(result)
+    return _output(shell, ctx, result, launch, notes)
 
 
-def _refused_connections(ended: ProcessResult) -> list[str]:
-    """The connections that the command asked for and did not get."""
-    refused = [one for one in ended.connections if one.refused]
-    listed = [f"{one.host}:{one.port} ({one.refused})" for one in refused[:_MOST_REFUSED]]
+def _refused_connections(result: ProcessResult) -> list[str]:
+    """Return notes on the connections that the command attempted and that were refused."""
+    refused = [connection for connection in result.connections if connection.refused]
+    listed = [
+        f"{connection.host}:{connection.port} ({connection.refused})"
+        for connection in refused[:_MOST_REFUSED]
+    ]
     if len(refused) > _MOST_REFUSED:
         listed.append(f"and {len(refused) - _MOST_REFUSED} more")
     if not listed:
@@ -282,8 +289,10 @@ def _refused_connections(ended: ProcessResult) -> list[str]:
     return [f"connections refused: {', '.join(listed)}; the setting `network` lists allowed hosts"]
 
 
-def _lost(analysis: CommandAnalysis, roots: Sequence[str]) -> list[str]:
-    """What a confined command wrote, or thinks it wrote, outside of the workspace."""
+def _lost_writes(analysis: CommandAnalysis, roots: Sequence[str]) -> list[str]:
+    """Return a note on paths outside of the workspace that a confined command wrote, without
+    lasting effect.
+    """
     outside = [
         path
         for path in analysis.effects.writes
@@ -299,7 +308,7 @@ def _lost(analysis: CommandAnalysis, roots: Sequence[str]) -> list[str]:
 async def run_as_job(
     shell: Shell, ctx: ToolContext, launch: Launch, command: str, description: str | None
 ) -> Output:
-    """Start a program in the background; its number is all that is known of it yet."""
+    """Start a program in the background and return its job number."""
     request = JobRequest(
         ctx.session.id, ctx.call_id, command, description or "", keep=shell.keep_jobs
     )
@@ -308,33 +317,36 @@ async def run_as_job(
 
 
 def _output(
-    shell: Shell, ctx: ToolContext, ended: ProcessResult, launch: Launch, notes: list[str]
+    shell: Shell, ctx: ToolContext, result: ProcessResult, launch: Launch, notes: list[str]
 ) -> Output:
-    streams = format_streams(ended, shell.max_output_lines)
-    data: dict[str, Any] = {"exit_code": ended.exit_code, "duration_s": round(ended.duration_s, 3)}
-    meta: dict[str, Any] = {"exit_code": ended.exit_code}
-    if ended.connections:
-        meta["connections"] = [one._asdict() for one in ended.connections]
-    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+    streams = format_streams(result, shell.max_output_lines)
+    data: dict[str, Any] = {
+        "exit_code": result.exit_code,
+        "duration_s": round(result.duration_s, 3),
+    }
+    meta: dict[str, Any] = {"exit_code": result.exit_code}
+    if result.connections:
+        meta["connections"] = [connection._asdict() for connection in result.connections]
+    for name, captured in (("stdout", result.stdout), ("stderr", result.stderr)):
         part = streams[name]
         data[name] = part.text
         saved = captured.saved
         if saved is None and part.omitted and launch.spills:
-            saved = _kept(ctx, name, captured)
+            saved = _save_stream(ctx, name, captured)
         if saved is not None:
             meta |= {f"{name}_saved": saved, f"{name}_bytes": captured.total}
             handle = output_handle(ctx.call_id)
             notes.append(f"{name} had {captured.total:,} bytes; the full text is kept as {handle}")
-    problem = _problem(ended, launch)
-    if ended.timed_out and problem is not None:
+    problem = _problem(result, launch)
+    if result.timed_out and problem is not None:
         notes.append(problem.message)
     text = "\n".join(
-        [format_output(streams, ended.exit_code), *[f"[handrail: {note}]" for note in notes]]
+        [format_output(streams, result.exit_code), *[f"[handrail: {note}]" for note in notes]]
     )
     return Output(text, data=data, meta=meta, problem=problem)
 
 
-def _kept(ctx: ToolContext, name: str, captured: CapturedStream) -> str | None:
+def _save_stream(ctx: ToolContext, name: str, captured: CapturedStream) -> str | None:
     missing = captured.total - len(captured.head) - len(captured.tail)
     gap = f"\n[{missing:,} bytes were not kept here]\n".encode() if missing > 0 else b""
     # A full disk must not turn a result that exists into a failure.
@@ -346,16 +358,16 @@ def _kept(ctx: ToolContext, name: str, captured: CapturedStream) -> str | None:
         return None
 
 
-def _notes(shell: Shell, ended: ProcessResult, confinement: Confinement) -> list[str]:
+def _notes(shell: Shell, result: ProcessResult, confinement: Confinement) -> list[str]:
     notes = []
-    if ended.ended_children and not ended.timed_out:
+    if result.ended_children and not result.timed_out:
         instead = "; run it as a background job instead" if shown_arg("background") else ""
         notes.append(f"what the command left running was ended with it{instead}")
-    if ended.survivors:
-        listed = ", ".join(map(str, ended.survivors))
+    if result.survivors:
+        listed = ", ".join(map(str, result.survivors))
         notes.append(f"these processes could not be ended: {listed}")
-    if ended.exit_code and not ended.timed_out:
-        why = shell.sandbox.why_failed(ended, confinement)
+    if result.exit_code and not result.timed_out:
+        why = shell.sandbox.why_failed(result, confinement)
         if why is not None:
             notes.append(why)
     return notes
@@ -363,17 +375,17 @@ def _notes(shell: Shell, ended: ProcessResult, confinement: Confinement) -> list
 
 def _more_time() -> str:
     # Some vocabularies have no commands in the background.
-    way = ", or run it in the background" if shown_arg("background") else ""
-    return f"give it more time{way}"
+    alternative = ", or run it in the background" if shown_arg("background") else ""
+    return f"give it more time{alternative}"
 
 
-def _problem(ended: ProcessResult, launch: Launch) -> Problem | None:
-    if ended.timed_out:
+def _problem(result: ProcessResult, launch: Launch) -> Problem | None:
+    if result.timed_out:
         return Problem(
             "timeout",
             f"the command did not finish within {launch.timeout_s:g} s and was ended",
             hint=_more_time(),
         )
-    if ended.exit_code:
-        return Problem("command_failed", f"the command ended with exit code {ended.exit_code}")
+    if result.exit_code:
+        return Problem("command_failed", f"the command ended with exit code {result.exit_code}")
     return None

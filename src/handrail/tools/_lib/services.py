@@ -1,4 +1,4 @@
-"""What the built-in tools are given when they are made."""
+"""The services that built-in tools are constructed with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from handrail.core.ports.web import WebServices
 
 
-# Makes a call as a part of another one, by the same agent in the same turn.
+# Makes a call inside another call, for the same agent in the same turn.
 CallTool = Callable[[ToolCall, str, Mapping[str, Any]], Awaitable[ToolResult]]
 
 
@@ -40,10 +40,11 @@ async def _no_calls(outer: ToolCall, name: str, arguments: Mapping[str, Any]) ->
 
 
 class Shell(NamedTuple):
-    """What running commands takes; `environment` is all that a command inherits.
+    """The services for running commands; a command inherits `environment` and nothing else.
 
-    `program` is the shell itself, `small` a quicker one for what means the same to both; `find` answers the path of another program, None if there
-    is none. `tame` is added to the environment of commands that only look.
+    `program` is the shell, `small` a faster one for commands that mean the same in both; `find`
+    returns the path of another program, None if there is none. `tame` is added to the environment
+    of commands that only read.
     """
 
     analyzer: CommandAnalyzer
@@ -55,22 +56,17 @@ class Shell(NamedTuple):
     program: str
     find: Callable[[str], str | None]
     max_output_lines: int = 200
-    # For a command that names none; None: as its tool says.
+    # The time limit of a command without one; None: that of its tool.
     timeout_s: float | None = None
     keep_jobs: bool = False
     small: str | None = None
 
 
 class Services(NamedTuple):
-    """The machine as tools see it; `allow_delete` is the user's setting.
+    """The services of the runtime for tools; `allow_delete` is the user's setting.
 
-    `shell` None: no command can be run here. `plan_mode` None: there is no plan mode.
-    `locks` None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
-    `todos` None: there is no to-do list. `questions` None: no question can be asked. `web` None:
-    nothing reaches the web. `media` None: only text can be read.
-    `skills` None: there are no skills.
-    `language_servers` None: none can be started here. `remote_tools` None: there are no MCP servers.
-    `subagents` None: no agent can be started.
+    None for a service: it is not available, and tools that need it are disabled. Without `media`,
+    only text can be read.
     """
 
     files: Files
@@ -88,9 +84,9 @@ class Services(NamedTuple):
     skills: Lazy[SkillLibrary] | None = None
     language_servers: Lazy[LanguageServers] | None = None
     remote_tools: RemoteTools | None = None
-    # Whether a rule keeps the content of an absolute path from calls.
+    # Returns whether a rule denies calls the content of an absolute path.
     withheld: Callable[[str], bool] = lambda path: False
     subagents: Lazy[Subagents] | None = None
     call_tool: CallTool = _no_calls
-    # The user's limit on the text of a result: pages of tools are made to fit.
+    # The user's limit on the text of a result; pages are made to fit.
     max_chars: int = sys.maxsize

@@ -1,7 +1,7 @@
-"""Pages of a list of findings, and the full text of an earlier result, shown by lines like a file.
+"""Pages of search results, and the full text of an earlier result, shown by lines like a file.
 
-A page never holds more than fits into the tool's result, so that the note at its end, which says how
-to go on, is not cut off.
+A page always fits into the result of the tool, so that the note at its end, which names the next
+page, is not cut off.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from handrail.tools._lib.tool_base import (
 )
 
 ROOM_FOR_NOTES: Final = 500
-# As many lines are read at a time unless a call says otherwise.
+# The number of lines that are read unless a call gives another one.
 PAGE_LINES: Final = 2_000
 
 
 class Page(NamedTuple):
-    """`shown` findings from number `offset` (from 0) on, of `total`."""
+    """`shown` items from index `offset` on, of `total`."""
 
     offset: int
     shown: int
@@ -37,28 +37,28 @@ class Page(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The number of the first finding after the page."""
+        """The index of the first item after the page."""
         return self.offset + self.shown
 
     @property
     def next_offset(self) -> int | None:
-        """Where the next page begins, None after the last."""
+        """The offset of the next page, None after the last."""
         return self.end if self.shown and self.end < self.total else None
 
     def notes(self, word: str, *, complete: bool = True) -> list[str]:
-        """What the model must know if this page is not everything."""
+        """Return the notes for the model if this page does not have everything."""
         in_all = "in all" if complete else "found before the search was stopped"
         everything = f"{format_count(self.total, word)} {in_all}"
         if not self.shown:
             return [f"offset {self.offset} is past the end: {everything}"]
         if self.next_offset is not None:
             shown = f"{self.offset + 1}-{self.end}"
-            return [f"{everything}, shown: {shown}; {go_on(self.end)}"]
+            return [f"{everything}, shown: {shown}; {how_to_continue(self.end)}"]
         return [f"the last of {everything}"] if self.offset else []
 
 
-def go_on(offset: int) -> str:
-    """How the caller gets what follows, as the end of a note."""
+def how_to_continue(offset: int) -> str:
+    """Return how the caller gets the next part, as the end of a note."""
     if (word := shown_arg("offset")) is not None:
         return f"go on with {word}={offset}"
     if (word := shown_arg("line_range")) is not None:
@@ -69,7 +69,7 @@ def go_on(offset: int) -> str:
 
 
 def how_many_fit(lines: Iterable[str], max_chars: int) -> int:
-    """How many lines from the start fit into a result of this size; at least one."""
+    """Return how many lines from the start fit into a result of this size; at least one."""
     room = max_chars - ROOM_FOR_NOTES
     count = 0
     for line in lines:
@@ -81,7 +81,7 @@ def how_many_fit(lines: Iterable[str], max_chars: int) -> int:
 
 
 class OutputRange(NamedTuple):
-    """Which lines of an output are shown, and how; `room` is the most characters."""
+    """Which lines of an output are shown, and how; `room` is the maximum of characters."""
 
     first: int
     lines: int
@@ -90,18 +90,20 @@ class OutputRange(NamedTuple):
 
 
 async def load_output(outputs: Outputs | None, call_id: str, ctx: ToolContext) -> str:
-    """The text of a call's full output; raises `not_found` or `denied`."""
+    """Return the full output of a call; raises `not_found` or `denied`."""
     if outputs is None:
         raise ProblemRaised("unavailable", "no earlier results can be read here", field="path")
     return _rendered(await outputs.load(call_id, ctx.call))
 
 
 async def read_output(
-    outputs: Outputs | None, call_id: str, wanted: OutputRange, ctx: ToolContext
+    outputs: Outputs | None, call_id: str, selection: OutputRange, ctx: ToolContext
 ) -> Output:
-    """Some lines of a call's full output; `not_found`, `denied` or `invalid_arguments`."""
+    """Return some lines of the full output of a call; raises `not_found`, `denied` or
+    `invalid_arguments`.
+    """
     text = await load_output(outputs, call_id, ctx)
-    return await run_sized(len(text), _page, text, output_handle(call_id), wanted)
+    return await run_sized(len(text), _page, text, output_handle(call_id), selection)
 
 
 def _rendered(stored: StoredOutput) -> str:
@@ -117,9 +119,9 @@ def _rendered(stored: StoredOutput) -> str:
     return "\n".join([*blocks, f"exit_code: {stored.exit_code}"])
 
 
-def _page(text: str, handle: str, wanted: OutputRange) -> Output:
+def _page(text: str, handle: str, selection: OutputRange) -> Output:
     lines = text.removesuffix("\n").split("\n") if text else []
-    total, first = len(lines), wanted.first
+    total, first = len(lines), selection.first
     if first > max(total, 1):
         raise ProblemRaised(
             "invalid_arguments",
@@ -128,18 +130,19 @@ def _page(text: str, handle: str, wanted: OutputRange) -> Output:
             field="offset",
         )
     chosen = [
-        clip(line) if len(line) > MAX_LINE else line for line in lines[first - 1 :][: wanted.lines]
+        clip(line) if len(line) > MAX_LINE else line
+        for line in lines[first - 1 :][: selection.lines]
     ]
-    if wanted.number_lines:
+    if selection.number_lines:
         chosen = number_lines(chosen, first)
-    fitting = how_many_fit(chosen, wanted.room) if chosen else 0
+    fitting = how_many_fit(chosen, selection.room) if chosen else 0
     last = first + fitting - 1
     notes = []
     if last < total:
-        notes.append(f"lines {first}-{last} of {total:,}; {go_on(last + 1)}")
+        notes.append(f"lines {first}-{last} of {total:,}; {how_to_continue(last + 1)}")
     elif not total:
         notes.append(f"{handle} is empty")
-    shown = "\n".join(chosen[:fitting])[: max(wanted.room - ROOM_FOR_NOTES, 1)]
+    shown = "\n".join(chosen[:fitting])[: max(selection.room - ROOM_FOR_NOTES, 1)]
     size = len(text.encode("utf-8", "surrogatepass"))
     data = {
         "path": handle,

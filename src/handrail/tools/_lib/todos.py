@@ -1,4 +1,4 @@
-"""What the tools about the to-do list have in common."""
+"""Shared by the tools about the to-do list."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ ITEM_SCHEMA: Final = object_schema(
 
 
 class TodoTool(Builtin[P]):
-    """A tool about the to-do list of the session; it changes no file."""
+    """A tool about the to-do list of the session; changes no file."""
 
     group = Group.TASK
     traits = ToolTraits(hidden_by_default=True)
-    # The list is a note; nothing acts on it.
+    # The list is only text; nothing acts on it.
     always_safe = True
 
     def __init__(self, todos: TodoList | None) -> None:
         self._todos = todos
 
     def enabled(self, session: Session) -> bool:
-        """Whether there is a list."""
         del session
         return self._todos is not None
 
     def footprint(self, args: P) -> Footprint:
-        """One change at a time, of any agent."""
+        """Return a footprint that allows one change at a time, over all agents."""
         del args
         return writing(TODO_KEY)
 
@@ -60,6 +59,6 @@ class TodoTool(Builtin[P]):
         return self._todos
 
     async def report_change(self, owner: str, ctx: ToolContext) -> None:
-        """Tell the listeners what the list is now."""
+        """Report the current list as an event."""
         items = await self.todos.items()
-        ctx.report(TodosChanged(owner, tuple([one.to_dict() for one in items])))
+        ctx.report(TodosChanged(owner, tuple([item.to_dict() for item in items])))

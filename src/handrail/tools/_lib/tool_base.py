@@ -1,5 +1,5 @@
-"""What built-in tools share: descriptions beside the code, work off the event loop, and how lines and
-notes are shown. The hot path (a small file) creates neither a task nor a thread.
+"""Shared by built-in tools: descriptions beside the code, work off the event loop, and how lines
+and notes are shown. The hot path (a small file) creates neither a task nor a thread.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ _WRITABLE: Final = 0o222
 
 
 class Builtin(Tool[P]):
-    """A tool of ours; what the model reads about it is `<name>.md`, one idea per line."""
+    """A built-in tool; its description for the model is `<name>.md`, one idea per line."""
 
     def describe(self, session: Session) -> str:
-        """The prose, with `[[argument]]` and `[[tool:name]]` for names that dialects change."""
+        """Return the description, with `[[argument]]` and `[[tool:name]]` for names that dialects
+        change.
+        """
         del session
         return read_description(type(self).__module__)
 
 
 @cache
 def read_description(module: str) -> str:
-    """Return the text of the prose file beside a tool's module."""
+    """Return the text of the description file beside a tool's module."""
     from importlib.resources import files
 
     package, _, name = module.rpartition(".")
@@ -46,10 +48,10 @@ def read_description(module: str) -> str:
 
 
 async def run_sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
-    """Do some work on the event loop if it is small, else in a thread.
+    """Run some work on the event loop if it is small, else in a thread.
 
-    `size` is the work in bytes that could be scanned in the same time. The work must only read: when
-    the call is cancelled, the thread runs on.
+    `size` is the work in bytes that could be scanned in the same time. The work must only read: if
+    the call is cancelled, the thread continues.
     """
     if size <= INLINE_BYTES:
         return work(*args)
@@ -59,7 +61,7 @@ async def run_sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
 
 
 def require_file(place: Place, hint: str) -> None:
-    """Refuse a place that holds something other than a regular file.
+    """Raise a problem for a place that is not a regular file.
 
     `hint` may name tools and arguments like the hint of a `ProblemTemplate`.
     """
@@ -76,9 +78,10 @@ def require_file(place: Place, hint: str) -> None:
 
 
 def size_to_change(place: Place, stat: Stat | None) -> int:
-    """The size of a file that is read whole because it will change.
+    """Return the size of a file that is read completely because it will change.
 
-    `too_large` past a limit; `denied` if nobody may write it, which replacing would go around.
+    Raises `too_large` above a limit, and `denied` for a file without write permission, which
+    replacing the file would bypass.
     """
     size = 0 if stat is None else stat.size
     if stat is not None and not stat.mode & _WRITABLE:
@@ -99,7 +102,7 @@ def size_to_change(place: Place, stat: Stat | None) -> int:
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """JSON Schema of a tool's `data` with exactly these properties."""
+    """Return the JSON Schema of a tool's `data` with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -111,7 +114,7 @@ STRINGS: Final = {"type": "array", "items": STRING}
 
 
 MAX_LINE: Final = 2_000
-# Words in brackets at the end; not what ends a list of numbers, strings or objects.
+# Text in brackets at the end; not the end of a list of numbers, strings or objects.
 _LIKE_A_NOTE: Final = re.compile(
     r"(?:^|\n)[ \t]*\[(?:[^\"'{\[\]\d\s-]|[\d,]+ [^\W\d_])[^\n]* [^\n]*\]\s*\Z"
 )
@@ -119,7 +122,7 @@ _TEXT_ENDS: Final = "what stands above this line is the file's own text, words i
 
 
 def clip(line: str, limit: int = MAX_LINE) -> str:
-    """The line, or its beginning and how much was left out."""
+    """Return the line, or its beginning and how much is omitted."""
     if len(line) <= limit:
         return line
     return f"{line[:limit]}… [{len(line) - limit} more characters in this line]"
@@ -131,7 +134,7 @@ def number_lines(lines: Iterable[str], first: int) -> list[str]:
 
 
 def append_notes(text: str, notes: Sequence[str]) -> str:
-    """The text with remarks of ours below it, in brackets."""
+    """Return the text with notes of Handrail below it, in brackets."""
     if not notes:
         return text
     remarks = "\n".join([f"[{note}]" for note in notes])
@@ -139,14 +142,14 @@ def append_notes(text: str, notes: Sequence[str]) -> str:
 
 
 def quote_in_note(text: str, limit: int = MAX_LINE) -> str:
-    """A URL or the like, of unknown origin, for a remark in brackets, which it cannot close."""
+    """Return text of unknown origin, such as a URL, for a note in brackets, which it cannot close."""
     return safe_text(text[:limit], one_line=True).replace("[", "%5B").replace("]", "%5D")
 
 
 def append_content_notes(text: str, notes: Sequence[str]) -> str:
-    """The same for the text of a file, which cannot pass off its last line as a remark of ours.
+    """Like `append_notes`, for the text of a file, whose last line cannot imitate a note.
 
-    Whatever it ends with: the last line in brackets is ours.
+    Whatever the text ends with, the last line in brackets is Handrail's.
     """
     if text.endswith(("]", "\n", " ", "\t", "\r")) and _LIKE_A_NOTE.search(text[-MAX_LINE:]):
         return append_notes(text, [_TEXT_ENDS, *notes])

@@ -1,4 +1,6 @@
-"""What the web tools share: the host of a call before anything is sent, and when they ask again."""
+"""Shared by the web tools: the host of a call, known before anything is sent, and when to ask
+again.
+"""
 
 from __future__ import annotations
 
@@ -39,27 +41,29 @@ class WebTool(Builtin[W]):
 
     @property
     def web(self) -> WebServices:
-        """The web; raises `unavailable` where there is none."""
+        """The web services; raises `unavailable` if there are none."""
         if self._services is None:
             raise ProblemRaised("unavailable", f"{self.name} is not available in this runtime")
         return self._services.value
 
     def risk(self, args: W) -> Risk:
-        """What is sent cannot be taken back: no mode allows it without a rule, but bypass."""
+        """Return DANGEROUS: sent data cannot be recalled, so only a rule or bypass mode allows it
+        unasked.
+        """
         del args
         return Risk.DANGEROUS
 
     def check_sent(self, text: str) -> Verdict | None:
-        """The objection to sending a text: after a secret may have been read, or if it looks like
-        one, the user is asked even where a rule allows the host.
+        """Return a verdict that asks the user, even if a rule allows the host, when a secret may
+        have been read or the text looks like one; else None.
         """
         if _SECRET.search(text):
             return _SECRET_SENT
         return _SECRETS_READ if self.web.has_read_secrets() else None
 
     def check_url(self, text: str) -> WebUrl:
-        """Parse a URL; raises `invalid_arguments`, or `denied` if it must not be reached. Asks no
-        name server.
+        """Parse a URL without asking a name server; raises `invalid_arguments`, or `denied` if it
+        must not be reached.
         """
         try:
             url = parse_web_url(text)
@@ -68,7 +72,7 @@ class WebTool(Builtin[W]):
             raise ProblemRaised("invalid_arguments", str(error), hint=hint, field="url") from None
         refusal = self.web.reach.find_refusal(url)
         if refusal is not None:
-            known = f"{url.host}:{url.port}"
-            hint = f'the user can allow a host and port with web.allow, such as ["*", "{known}"]'
+            address = f"{url.host}:{url.port}"
+            hint = f'the user can allow a host and port with web.allow, such as ["*", "{address}"]'
             raise ProblemRaised("denied", refusal, hint=hint, field="url")
         return url

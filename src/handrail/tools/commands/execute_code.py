@@ -37,7 +37,7 @@ from handrail.tools._lib.running_commands import (
 from handrail.tools._lib.services import Shell
 from handrail.tools._lib.tool_base import Builtin
 
-# language → the program and what stands before the code
+# Language: the program and the arguments before the code.
 _INTERPRETERS: Final = {"python": ("python3", "-c"), "node": ("node", "-e")}
 
 
@@ -60,34 +60,32 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
 
     def __init__(self, shell: Lazy[Shell] | None) -> None:
         self._shell = shell
-        self._judged = AnalyzedCommands(self._judge)
+        self._judged = AnalyzedCommands(self._analyze)
 
     def enabled(self, session: Session) -> bool:
-        """Whether programs can be run here at all."""
         return session.runs_commands and self._shell is not None
 
     def footprint(self, args: ExecuteCodeParams) -> Footprint:
-        """The footprint of Bash code by its analysis; of other languages it is open-ended."""
-        return command_footprint(self._judged.anew(args), self._tools, job=False)
+        """The footprint of Bash code from its analysis; for other languages it is open-ended."""
+        return command_footprint(self._judged.anew(args), self._shell_services, job=False)
 
     def risk(self, args: ExecuteCodeParams) -> Risk:
-        """By the class of what it runs."""
+        """Return the risk of the class of the code."""
         return command_risk(self._judged.of(args))
 
     def render_call(self, args: ExecuteCodeParams) -> str:
-        """The code, unchanged."""
         return f"{args.language}: {args.code}"
 
     async def preflight(self, args: ExecuteCodeParams, ctx: ToolContext) -> None:
-        """Refuse what could not be started."""
+        """Raise the problem of code that cannot be started."""
         del ctx
         check_size(args.code, "code")
-        self._tools.processes.check_roots()
+        self._shell_services.processes.check_roots()
         self._argv(args)
 
     async def run(self, args: ExecuteCodeParams, ctx: ToolContext) -> Output:
-        """What it printed and how it ended; `timeout`, `command_failed`."""
-        shell = self._tools
+        """Return the output and the exit code; raises `timeout` or `command_failed`."""
+        shell = self._shell_services
         launch = make_launch(
             shell,
             ctx,
@@ -99,7 +97,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         return await run_to_end(shell, ctx, launch, self._judged.of(args))
 
     def _argv(self, args: ExecuteCodeParams) -> tuple[str, ...]:
-        shell = self._tools
+        shell = self._shell_services
         if args.language == "bash":
             return (shell.program, "--norc", "--noprofile", "-c", args.code)
         name, option = _INTERPRETERS[args.language]
@@ -113,8 +111,8 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             )
         return (program, option, args.code)
 
-    def _judge(self, args: ExecuteCodeParams) -> CommandAnalysis:
-        shell = self._tools
+    def _analyze(self, args: ExecuteCodeParams) -> CommandAnalysis:
+        shell = self._shell_services
         if args.language == "bash":
             return shell.analyzer.analyze(args.code, cwd=shell.working_directory.directory, env={})
         program, _ = _INTERPRETERS[args.language]
@@ -129,7 +127,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         )
 
     @property
-    def _tools(self) -> Shell:
+    def _shell_services(self) -> Shell:
         if self._shell is None:
             raise ProblemRaised("unavailable", "programs cannot be run here")
         return self._shell.value

@@ -22,18 +22,18 @@ class JobKill(JobTool[JobKillParams]):
     name = "job_kill"
     summary = "End a background job and everything it started."
     params = JobKillParams
-    # What it ends was started here; nothing else can be named.
+    # Only jobs of this session can be named.
     always_safe = True
     effects = Effects.SESSION
     traits = ToolTraits(takes_pattern=False)
     group = Group.EXEC
 
     def footprint(self, args: JobKillParams) -> Footprint:
-        """It ends one job."""
+        """Return a footprint that writes one job."""
         return writing(f"job:{args.job}")
 
     async def run(self, args: JobKillParams, ctx: ToolContext) -> Output:
-        """That it is gone; `not_found`, `conflict` if it was over already."""
+        """End the job; raises `not_found`, or `conflict` if it had ended before."""
         if (agents := self.agents_with(args.job)) is not None:
             state = await agents.cancel(args.job, ctx.call)
             return Output(f"Background agent ended: {state.id}", data=state.to_dict())

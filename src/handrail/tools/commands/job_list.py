@@ -1,4 +1,4 @@
-"""Which background jobs there are."""
+"""List the background jobs."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class JobList(JobTool[JobListParams]):
 
     @property
     def only_reads(self) -> bool:
-        """It looks, whatever its arguments."""
+        """True for all arguments."""
         return True
 
     def footprint(self, args: JobListParams) -> Footprint:
-        """It looks at all jobs."""
+        """Return a footprint that reads all jobs."""
         del args
         return reading("session:jobs")
 
     async def run(self, args: JobListParams, ctx: ToolContext) -> Output:
-        """Each job with its state, the newest last."""
+        """Return each job with its state, the newest last."""
         del args
         jobs = [job for job in await self._processes.jobs() if job.session == ctx.session.id]
         del jobs[:-_MOST]

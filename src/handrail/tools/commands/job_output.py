@@ -1,4 +1,4 @@
-"""What a background job has said so far."""
+"""Show the output of a background job."""
 
 from __future__ import annotations
 
@@ -57,36 +57,36 @@ class JobOutputTool(JobTool[JobOutputParams]):
 
     @property
     def only_reads(self) -> bool:
-        """It looks, whatever its arguments."""
+        """True for all arguments."""
         return True
 
     def footprint(self, args: JobOutputParams) -> Footprint:
-        """It looks at one job."""
+        """Return a footprint that reads one job."""
         return reading(f"job:{args.job}")
 
     async def run(self, args: JobOutputParams, ctx: ToolContext) -> Output:
-        """What came since the last look, and whether it is over; `not_found`."""
+        """Return the output since the last read, and whether the job has ended; raises `not_found`."""
         if (agents := self.agents_with(args.job)) is not None:
             return await _agent_output(agents, args, ctx)
-        seen = ctx.session.values.setdefault("job_offsets", {})
-        offset = seen.get(args.job, 0) if args.offset is None else args.offset
+        offsets = ctx.session.values.setdefault("job_offsets", {})
+        offset = offsets.get(args.job, 0) if args.offset is None else args.offset
         wait_s = args.timeout_s if args.block else 0.0
         await self.own(args.job, ctx)
-        found = await self._processes.output(args.job, offset, wait_s, _MAX_BYTES)
-        over = found.job.state is not JobState.RUNNING
-        if over and not found.data and args.offset is None:
-            # Asked again after its end: the end of what it printed.
-            offset = max(0, found.next_offset - _MAX_BYTES)
-            found = await self._processes.output(args.job, offset, 0.0, _MAX_BYTES)
-        seen[args.job] = found.next_offset
-        job, text = found.job, found.data.decode("utf-8", "replace")
+        chunk = await self._processes.output(args.job, offset, wait_s, _MAX_BYTES)
+        over = chunk.job.state is not JobState.RUNNING
+        if over and not chunk.data and args.offset is None:
+            # Read again after its end: show the end of its output.
+            offset = max(0, chunk.next_offset - _MAX_BYTES)
+            chunk = await self._processes.output(args.job, offset, 0.0, _MAX_BYTES)
+        offsets[args.job] = chunk.next_offset
+        job, text = chunk.job, chunk.data.decode("utf-8", "replace")
         if args.filter is not None:
             text = matching_lines(text, args.filter, "filter")
         waited = "timeout" if args.block else "not_ready"
         status = "success" if over else waited
         lines = [f"[handrail: job {describe_job(job)}]"]
-        if found.missing:
-            lines.append(f"[handrail: {found.missing:,} bytes before this are no longer kept]")
+        if chunk.missing:
+            lines.append(f"[handrail: {chunk.missing:,} bytes before this are no longer kept]")
         lines.append(text.removesuffix("\n") or "[handrail: nothing new was printed]")
         task = {
             "id": job.id,
@@ -95,12 +95,12 @@ class JobOutputTool(JobTool[JobOutputParams]):
             "is_completed": over,
             "exit_code": job.exit_code,
         }
-        data = {"retrieval_status": status, "next_offset": found.next_offset, "task": task}
+        data = {"retrieval_status": status, "next_offset": chunk.next_offset, "task": task}
         return Output("\n".join(lines), data=data, meta={OUTPUT_OF: job.call_id, **job.to_meta()})
 
 
 async def _agent_output(agents: Subagents, args: JobOutputParams, ctx: ToolContext) -> Output:
-    """What an agent has answered and done."""
+    """Return the answer and the report of a subagent."""
     wait_s = args.timeout_s if args.block else 0.0
     state = await agents.output(args.job, ctx.call, wait_s)
     text = describe_agent(state)

@@ -23,7 +23,7 @@ from handrail.tools._lib.running_commands import AnalyzedCommands, command_risk
 from handrail.tools._lib.services import Shell
 from handrail.tools._lib.tool_base import INTEGER, object_schema
 
-# A longer line is judged by its end alone.
+# Of a longer line only the end is analyzed.
 _LONGEST_LINE: Final = 20_000
 
 
@@ -37,7 +37,7 @@ class JobWrite(JobTool[JobWriteParams]):
     name = "job_write"
     summary = "Send text to a background job."
     params = JobWriteParams
-    # What the job does with the text cannot be known.
+    # What the job does with the text is unknown.
     effects = Effects.OPEN_ENDED
     traits = ToolTraits(family=RuleFamily.RUN, takes_pattern=False, hidden_by_default=True)
     group = Group.EXEC
@@ -45,25 +45,28 @@ class JobWrite(JobTool[JobWriteParams]):
 
     def __init__(self, shell: Lazy[Shell] | None, outputs: Outputs | None = None) -> None:
         super().__init__(shell, outputs)
-        self._judged = AnalyzedCommands(self._judge)
-        # By job: what was sent after the last line end. A line is judged as a whole, in however
-        # many pieces it is sent.
+        self._judged = AnalyzedCommands(self._analyze)
+        # By job: the text since the last line end. A line is analyzed as a whole, however many
+        # pieces it is sent in.
         self._unfinished: dict[str, str] = {}
 
     def footprint(self, args: JobWriteParams) -> Footprint:
-        """It changes one job; the text is judged as a command, since the job may be a shell."""
+        """Return a footprint that writes one job; the text is analyzed as a command, since the job
+        may be a shell.
+        """
         return writing(f"job:{args.job}")._replace(command=self._judged.anew(args))
 
     def risk(self, args: JobWriteParams) -> Risk:
-        """By the class of the text as a command."""
+        """Return the risk of the text as a command."""
         return command_risk(self._judged.of(args))
 
     def render_call(self, args: JobWriteParams) -> str:
-        """The text and the job."""
         return f"to job {args.job}: {args.text}" + (" (end of input)" if args.eof else "")
 
     async def run(self, args: JobWriteParams, ctx: ToolContext) -> Output:
-        """How much the job took; `not_found`, `conflict` if it takes no input."""
+        """Return how many bytes the job accepted; raises `not_found`, or `conflict` if it takes no
+        input.
+        """
         await self.own(args.job, ctx)
         line = self._unfinished.get(args.job, "") + args.text
         if self._judged.of(args).text != line:
@@ -83,12 +86,12 @@ class JobWrite(JobTool[JobWriteParams]):
             )
         return Output(text, data={"written": written})
 
-    def _judge(self, args: JobWriteParams) -> CommandAnalysis:
+    def _analyze(self, args: JobWriteParams) -> CommandAnalysis:
         if self._shell is None:
             raise self.unavailable()
         shell = self._shell.value
         line = self._unfinished.get(args.job, "") + args.text
-        # Nothing but the end of the input is no command.
+        # The end of the input alone is not a command.
         judged = line if line.strip() else ":"
         analysis = shell.analyzer.analyze(judged, cwd=shell.working_directory.directory, env={})
         reasons = (*analysis.reasons, Reason("text for a program can be any command", ""))
@@ -97,6 +100,6 @@ class JobWrite(JobTool[JobWriteParams]):
             reasons=reasons,
             rule_matchable=False,
             text=line,
-            # Sending the text changes no file; what the job does is recorded as the job's.
+            # Sending text changes no file; effects of the job are recorded with the job.
             writes_nothing=True,
         )

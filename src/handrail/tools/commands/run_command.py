@@ -1,4 +1,4 @@
-"""Run a command, understood beforehand and confined while it runs."""
+"""Run a command that was analyzed first, in the sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from handrail.tools._lib.running_commands import (
 from handrail.tools._lib.services import Shell
 from handrail.tools._lib.tool_base import Builtin
 
-# The command's last directory goes to a handle of our own, so that output cannot forge it.
+# The working directory at the end is written to a separate file descriptor, so that output cannot
+# forge it.
 _REPORT = "trap 'pwd -P >&9' EXIT\n"
 
 
@@ -62,36 +63,36 @@ class RunCommand(Builtin[RunCommandParams]):
     effects = Effects.OPEN_ENDED
     traits = ToolTraits(family=RuleFamily.RUN, agent_profiles=("test",))
     group = Group.EXEC
-    # The deadline is the command's own, kept by whoever runs it.
+    # The command has its own time limit, which the supervisor enforces.
     timeout_s = None
     keep = "both"
 
     def __init__(self, files: Files, shell: Lazy[Shell] | None) -> None:
         self._files = files
         self._shell = shell
-        self._judged = AnalyzedCommands(self._judge)
+        self._judged = AnalyzedCommands(self._analyze)
 
     def enabled(self, session: Session) -> bool:
-        """Whether commands can be run here at all."""
         return session.runs_commands and self._shell is not None
 
     def footprint(self, args: RunCommandParams) -> Footprint:
-        """What the command would touch, as far as its text shows."""
-        return command_footprint(self._judged.anew(args), self._tools, job=args.background)
+        """Return what the command may touch, according to its analysis."""
+        return command_footprint(self._judged.anew(args), self._shell_services, job=args.background)
 
     def risk(self, args: RunCommandParams) -> Risk:
-        """By the command's class; outside the sandbox nothing is harmless."""
+        """Return the risk of the command's class; outside the sandbox no command is safe."""
         risk = command_risk(self._judged.of(args))
         return max(risk, Risk.DANGEROUS) if args.unconfined else risk
 
     def render_call(self, args: RunCommandParams) -> str:
-        """The command, unchanged."""
         return args.command
 
     async def preflight(self, args: RunCommandParams, ctx: ToolContext) -> None:
-        """Refuse a directory that is none, and a text that cannot be started."""
+        """Raise a problem for a working directory that does not exist and for a command that cannot
+        be started.
+        """
         check_size(args.command, "command")
-        self._tools.processes.check_roots()
+        self._shell_services.processes.check_roots()
         if args.input != "none" and (args.unconfined or not args.background):
             raise ProblemRaised(
                 "invalid_arguments",
@@ -108,8 +109,8 @@ class RunCommand(Builtin[RunCommandParams]):
             )
 
     async def run(self, args: RunCommandParams, ctx: ToolContext) -> Output:
-        """What it printed and how it ended; `timeout`, `command_failed`."""
-        shell = self._tools
+        """Return the output and the exit code; raises `timeout` or `command_failed`."""
+        shell = self._shell_services
         analysis = self._judged.of(args)
         launch = self._launch(args, ctx, analysis)
         if args.background:
@@ -119,7 +120,7 @@ class RunCommand(Builtin[RunCommandParams]):
     def _launch(
         self, args: RunCommandParams, ctx: ToolContext, analysis: CommandAnalysis
     ) -> Launch:
-        shell = self._tools
+        shell = self._shell_services
         moves = (
             shell.working_directory.moves
             and analysis.effects.changes_directory
@@ -133,7 +134,7 @@ class RunCommand(Builtin[RunCommandParams]):
             argv = (shell.small, "-c", text)
         env = {**(args.env or {}), **tame}
         if args.input == "terminal":
-            # A session leader of its own, so that the terminal sends it signals.
+            # A session leader, so that it gets the signals of its terminal.
             leader = shell.find("setsid")
             argv = (leader, "--ctty", "--wait", *argv) if leader is not None else argv
             env = {"TERM": "dumb", **env}
@@ -148,18 +149,18 @@ class RunCommand(Builtin[RunCommandParams]):
         )
         return launch._replace(input=args.input)
 
-    def _judge(self, args: RunCommandParams) -> CommandAnalysis:
+    def _analyze(self, args: RunCommandParams) -> CommandAnalysis:
         cwd = self._cwd(args)
-        analysis = self._tools.analyzer.analyze(args.command, cwd=cwd, env=args.env or {})
+        analysis = self._shell_services.analyzer.analyze(args.command, cwd=cwd, env=args.env or {})
         return analysis._replace(cwd=cwd, unconfined=args.unconfined)
 
     def _cwd(self, args: RunCommandParams) -> str:
         if args.cwd is None:
-            return self._tools.working_directory.directory
+            return self._shell_services.working_directory.directory
         return self._files.locate(args.cwd).absolute
 
     @property
-    def _tools(self) -> Shell:
+    def _shell_services(self) -> Shell:
         if self._shell is None:
             raise ProblemRaised("unavailable", "commands cannot be run here")
         return self._shell.value

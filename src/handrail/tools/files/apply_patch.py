@@ -1,6 +1,6 @@
-"""Apply a patch: every file it names, or none.
+"""Apply a patch to all files that it names, or to none.
 
-All parts are worked out on copies first; the plan has all changes, so it is one transaction.
+All parts are applied to copies first; the plan has all changes, so it is one transaction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from handrail.tools._lib.tool_base import (
     run_sized,
 )
 
-# Lines are decoded, and hunks compared with them: work in bytes that could be scanned instead.
+# Cost factor: lines are decoded and compared with hunks, per byte that could be scanned instead.
 _WORK_PER_BYTE: Final = 10
 _WORK_PER_PATCH_BYTE: Final = 50
 _FILES: Final = {"type": "array", "items": object_schema(path=STRING, operation=STRING)}
@@ -61,7 +61,7 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
         self._allow_delete = allow_delete
 
     def footprint(self, args: ApplyPatchParams) -> Footprint:
-        """Every file that the patch names; raises for one that is out of reach."""
+        """Return every file that the patch names; raises a problem for one that is out of reach."""
         only = None if args.path is None else self._files.locate(args.path)
         touches: dict[str, Access] = {}
         for target in self._targets(args, only):
@@ -73,16 +73,16 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
         return Footprint(tuple([Touch(key, access) for key, access in touches.items()]))
 
     def risk(self, args: ApplyPatchParams) -> Risk | None:
-        """Dangerous if a file would be gone afterwards."""
+        """Return DANGEROUS if the patch deletes a file."""
         deletes = any(part.action is Action.DELETE for part in parse_patch(args.patch))
         return Risk.DANGEROUS if deletes else None
 
     async def plan(self, args: ApplyPatchParams, ctx: ToolContext) -> Plan:
-        """All changes; `no_match`, `ambiguous`, `already_applied`, `exists`, `not_found`,
-        `outside_workspace`, or `invalid_arguments` for what is no patch.
+        """Return all changes. Raises `no_match`, `ambiguous`, `already_applied`, `exists`,
+        `not_found`, `outside_workspace`, or `invalid_arguments` for an invalid patch.
         """
         targets = self._targets(args, ctx.places.get("path"))
-        if not self._allow_delete and any(one.action is Action.DELETE for one in targets):
+        if not self._allow_delete and any(target.action is Action.DELETE for target in targets):
             raise ProblemRaised(
                 "denied",
                 "the patch deletes a file, and deleting files is switched off (allow_delete=False)",
@@ -96,9 +96,9 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
         return resolve_targets(self._files, parse_patch(args.patch), only)
 
     def _plan(self, targets: Sequence[Target]) -> Plan:
-        desk = PatchWorkspace(self._files)
-        steps = [desk.carry_out(target) for target in targets]
-        changes = desk.changes()
+        workspace = PatchWorkspace(self._files)
+        steps = [workspace.carry_out(target) for target in targets]
+        changes = workspace.changes()
         if not changes:
             raise ProblemRaised(
                 "already_applied",
@@ -107,13 +107,13 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
                 field="patch",
             )
         data = {
-            "files": [{"path": one.path, "operation": one.operation} for one in changes],
-            "hunks": sum(len(one.patch.hunks) for one in targets),
+            "files": [{"path": change.path, "operation": change.operation} for change in changes],
+            "hunks": sum(len(target.patch.hunks) for target in targets),
         }
         preview = "\n".join([step.preview for step in steps])
-        return Plan(changes, _told(steps), preview, data)
+        return Plan(changes, _describe_steps(steps), preview, data)
 
 
-def _told(steps: Sequence[PatchStep]) -> str:
+def _describe_steps(steps: Sequence[PatchStep]) -> str:
     notes = [f"{step.target.path}: {note}" for step in steps for note in step.notes]
     return append_notes("\n".join([step.words for step in steps]), notes)

@@ -45,16 +45,16 @@ class DeleteFile(Builtin[DeleteFileParams]):
         self._allow_delete = allow_delete
 
     def shown(self, session: Session) -> bool:
-        """Hidden while deleting is switched off; a call then says how to allow it."""
+        """Return whether deletion is allowed; a call while it is not explains how to allow it."""
         return self._allow_delete and self.enabled(session)
 
     def risk(self, args: DeleteFileParams) -> Risk:
-        """Always dangerous: what is gone cannot be looked at again."""
+        """Return DANGEROUS: a deleted file cannot be inspected again."""
         del args
         return Risk.DANGEROUS
 
     async def plan(self, args: DeleteFileParams, ctx: ToolContext) -> Plan:
-        """The deletion; `denied` unless deleting is allowed, `not_found`, `not_text`."""
+        """The deletion; raises `denied` unless deleting is allowed, `not_found`, or `not_text`."""
         del args
         if not self._allow_delete:
             raise ProblemRaised(
@@ -68,12 +68,12 @@ class DeleteFile(Builtin[DeleteFileParams]):
         return await run_sized(size, self._delete, place)
 
     def _delete(self, place: Place) -> Plan:
-        seen = self._files.read(place)
-        size = format_count(len(seen.content), "byte")
+        file = self._files.read(place)
+        size = format_count(len(file.content), "byte")
         return Plan(
-            changes=(Change(place, seen.content, None, seen.stat),),
+            changes=(Change(place, file.content, None, file.stat),),
             text=f"deleted {place.shown} ({size})",
             preview=f"delete {place.shown} ({size})",
-            data={"path": place.path, "bytes": len(seen.content)},
+            data={"path": place.path, "bytes": len(file.content)},
             relies_on="nothing",
         )

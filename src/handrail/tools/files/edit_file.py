@@ -1,7 +1,7 @@
-"""Replace pieces of a file: what the call means, byte for byte, or nothing.
+"""Replace text in a file: exactly what the call means, or nothing.
 
-Every byte outside the lines that change stays what it was, whatever the encoding or line
-endings. Several edits of one call happen together or not at all.
+Every byte outside of the changed lines stays the same, for all encodings and line endings. Several
+edits of one call are made together or not at all.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from handrail.tools._lib.matching.exact import (
     keep_mark,
     replace_everywhere,
 )
-from handrail.tools._lib.matching.omission import find_omission, left_out_problem
+from handrail.tools._lib.matching.omission import find_omission, omission_problem
 from handrail.tools._lib.matching.pair import find_similar
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.tool_base import (
@@ -56,9 +56,10 @@ from handrail.tools._lib.tool_base import (
     size_to_change,
 )
 
-# Splices of one call that are composed with those of its other edits.
+# Up to this many splices of an edit are composed with those of other edits of the call.
 _MOST_COMPOSED: Final = 100_000
-# Work in bytes that could be scanned instead: a search for similar text, and a pattern, per byte.
+# Cost per byte of a search for similar text, and of a pattern, in bytes that could be scanned
+# instead.
 _SIMILAR_WORK: Final = 100
 _PATTERN_WORK: Final = 250
 _BOTH: Final = ("old_string", "new_string")
@@ -89,11 +90,11 @@ class EditFileParams(Params):
 
     @model_validator(mode="before")
     @classmethod
-    def _only_listed_edits(cls, given: Any) -> Any:
-        """Both texts may be left out by a caller that gives all its edits in the list."""
-        if not isinstance(given, dict) or not given.get("edits"):
-            return given
-        return given if given.keys() & _BOTH else {**given, **dict.fromkeys(_BOTH, "")}
+    def _only_listed_edits(cls, arguments: Any) -> Any:
+        """Allow omitting both texts if the call gives all its edits in the list."""
+        if not isinstance(arguments, dict) or not arguments.get("edits"):
+            return arguments
+        return arguments if arguments.keys() & _BOTH else {**arguments, **dict.fromkeys(_BOTH, "")}
 
 
 class EditFile(Builtin[EditFileParams]):
@@ -109,41 +110,41 @@ class EditFile(Builtin[EditFileParams]):
         self._files = files
 
     async def plan(self, args: EditFileParams, ctx: ToolContext) -> Plan:
-        """The edit; `no_match`, `already_applied`, `ambiguous`, `exists` or `not_found`."""
+        """The edit; raises `no_match`, `already_applied`, `ambiguous`, `exists` or `not_found`."""
         place = ctx.places["path"]
         require_file(place, "{tool_name[edit_file]} changes one file; name the file in it")
         edits = _edits(args)
         if not edits[0].old_string and not args.regex:
             return _create(place, edits)
-        seen = await self._read(place)
-        data = seen.content.tobytes()
+        content = await self._read(place)
+        data = content.content.tobytes()
         work = _work(data, edits, regex=args.regex)
-        return await run_sized(work, _edit, place, seen, data, edits, args.regex)
+        return await run_sized(work, _edit, place, content, data, edits, args.regex)
 
     async def _read(self, place: Place) -> FileContent:
         try:
-            seen = self._files.read(place, max_bytes=INLINE_BYTES)
+            content = self._files.read(place, max_bytes=INLINE_BYTES)
         except ProblemRaised as raised:
             if raised.problem.code != "too_large":
                 raise
             size = size_to_change(place, self._files.stat(place))
             return await run_sized(size, self._files.read, place)
-        size_to_change(place, seen.stat)
-        return seen
+        size_to_change(place, content.stat)
+        return content
 
 
 def _work(data: bytes, edits: Sequence[OneEdit], *, regex: bool) -> int:
-    """An estimate of the work of some edits, in bytes that could be scanned in that time."""
+    """Estimate the work of some edits, in bytes that could be scanned in that time."""
     if regex or len(data) > INLINE_BYTES:
         return len(data) * _PATTERN_WORK
     exact = sum(edit.old_string.encode("utf-8", "replace") in data for edit in edits)
     mixed = b"\r" in data and any(edit.replace_all for edit in edits)
-    others = len(edits) if mixed else len(edits) - exact
-    return len(data) * (len(edits) + _SIMILAR_WORK * others)
+    inexact = len(edits) if mixed else len(edits) - exact
+    return len(data) * (len(edits) + _SIMILAR_WORK * inexact)
 
 
 def _edit(
-    place: Place, seen: FileContent, data: bytes, edits: Sequence[OneEdit], regex: bool
+    place: Place, content: FileContent, data: bytes, edits: Sequence[OneEdit], regex: bool
 ) -> Plan:
     texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
     file = current = ByteText(data, detect_form(data, *texts))
@@ -151,15 +152,15 @@ def _edit(
     for index, edit in enumerate(edits):
         most = MAX_SHOWN if len(edits) == 1 else _MOST_COMPOSED
         try:
-            found = _found(current, place.path, edit, most, regex=regex)
-            if found.result is not None and len(edits) > 1:
-                raise _too_many(place.path, found.replacements)
+            step = _find_edit(current, place.path, edit, most, regex=regex)
+            if step.result is not None and len(edits) > 1:
+                raise _too_many(place.path, step.replacements)
         except ProblemRaised as raised:
-            raise _which(raised, index, edits) from raised
-        steps.append(found)
+            raise _add_edit_number(raised, index, edits) from raised
+        steps.append(step)
         if index + 1 < len(edits):
-            current = ByteText(apply_splices(current.data, found.splices).tobytes(), file.form)
-    return _plan(place, seen, file, _composed(steps))
+            current = ByteText(apply_splices(current.data, step.splices).tobytes(), file.form)
+    return _plan(place, content, file, _compose(steps))
 
 
 class ComposedEdits(NamedTuple):
@@ -172,25 +173,25 @@ class ComposedEdits(NamedTuple):
     result: bytes | None
 
 
-def _composed(steps: Sequence[FoundEdit]) -> ComposedEdits:
+def _compose(steps: Sequence[FoundEdit]) -> ComposedEdits:
     return ComposedEdits(
-        compose_all([found.splices for found in steps]),
-        sum([found.replacements for found in steps]),
-        [found.tier for found in steps],
-        [found.how for found in steps if found.how],
+        compose_all([step.splices for step in steps]),
+        sum([step.replacements for step in steps]),
+        [step.tier for step in steps],
+        [step.how for step in steps if step.how],
         steps[0].result,
     )
 
 
 def _edits(args: EditFileParams) -> list[OneEdit]:
-    own = args.old_string or args.new_string or not args.edits
-    first = [OneEdit.model_construct(**_pair(args))] if own else []
+    has_own_pair = args.old_string or args.new_string or not args.edits
+    first = [OneEdit.model_construct(**_pair(args))] if has_own_pair else []
     edits = [*first, *args.edits]
     for index, edit in enumerate(edits):
         if edit.old_string == edit.new_string:
-            raise _which(_same(), index, edits)
+            raise _add_edit_number(_no_change_problem(), index, edits)
         if not edit.old_string and index:
-            raise _which(_nothing_named(), index, edits)
+            raise _add_edit_number(_no_old_text_problem(), index, edits)
     return edits
 
 
@@ -202,7 +203,7 @@ def _pair(args: EditFileParams) -> dict[str, Any]:
     }
 
 
-def _same() -> ProblemRaised:
+def _no_change_problem() -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
         f"{arg_name('old_string')} and {arg_name('new_string')} are the same, so nothing would change",
@@ -210,7 +211,7 @@ def _same() -> ProblemRaised:
     )
 
 
-def _nothing_named() -> ProblemRaised:
+def _no_old_text_problem() -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
         f"{arg_name('old_string')} is empty, so there is nothing to replace",
@@ -218,8 +219,8 @@ def _nothing_named() -> ProblemRaised:
     )
 
 
-def _which(raised: ProblemRaised, index: int, edits: Sequence[OneEdit]) -> ProblemRaised:
-    """The problem with the number of its edit, if there are several."""
+def _add_edit_number(raised: ProblemRaised, index: int, edits: Sequence[OneEdit]) -> ProblemRaised:
+    """Return the problem with the number of its edit, if there are several."""
     if len(edits) == 1:
         return raised
     problem = raised.problem
@@ -231,13 +232,13 @@ def _create(place: Place, edits: Sequence[OneEdit]) -> Plan:
     if place.kind is not Kind.MISSING:
         raise _FILE_EXISTS.error(path=place.path, field="old_string")
     if len(edits) > 1:
-        raise _which(_nothing_named(), 0, edits)
+        raise _add_edit_number(_no_old_text_problem(), 0, edits)
     created = plan_creation(place, edits[0].new_string)
     data = {"path": place.path, "replacements": 1, "line": 1, "tier": "created"}
     return Plan(created.changes, created.text, created.preview, data)
 
 
-def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) -> FoundEdit:
+def _find_edit(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) -> FoundEdit:
     old, new = edit.old_string, edit.new_string
     if regex:
         splices = find_pattern(file, path, old, new)
@@ -245,21 +246,23 @@ def _found(file: ByteText, path: str, edit: OneEdit, most: int, *, regex: bool) 
             raise ambiguous_text_problem(
                 file, path, [splice.start for splice in splices], "the pattern"
             )
-        found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
+        edit_found = FoundEdit(tuple(splices), "regex", "matched by pattern", len(splices))
     elif ("..." in new or "…" in new) and (dots := find_omission(old, new, path)) is not None:
-        raise left_out_problem(dots, arg_name("old_string"))
+        raise omission_problem(dots, arg_name("old_string"))
     elif edit.replace_all:
-        found = replace_everywhere(file, path, old, new, most) or _refuse_similar(file, path, edit)
+        edit_found = replace_everywhere(file, path, old, new, most) or _refuse_similar(
+            file, path, edit
+        )
     else:
-        found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
-    found = keep_mark(file, found)
-    if all(file.data[one.start : one.end] == one.new for one in found.splices):
+        edit_found = find_exact(file, path, old, new) or find_similar(file, path, old, new)
+    edit_found = keep_mark(file, edit_found)
+    if all(file.data[splice.start : splice.end] == splice.new for splice in edit_found.splices):
         raise already_applied_problem(path)
-    return found
+    return edit_found
 
 
 def _refuse_similar(file: ByteText, path: str, edit: OneEdit) -> NoReturn:
-    """Raise `no_match` with the nearest text: only exact text is replaced everywhere."""
+    """Raise `no_match` with the nearest text: `replace_all` replaces only exact text."""
     near = find_similar(file, path, edit.old_string, edit.new_string)
     line = file.lines_between(0, near.splices[0].start) + 1
     raise ProblemRaised(
@@ -275,28 +278,28 @@ def _too_many(path: str, count: int) -> ProblemRaised:
         "too_large",
         f"{arg_name('old_string')} occurs {count:,} times in {path!r}; in a call with several edits at most "
         f"{_MOST_COMPOSED:,} places are replaced",
-        hint="make this replacement in a call of its own",
+        hint="make this replacement in a separate call",
         field="old_string",
     )
 
 
-def _plan(place: Place, seen: FileContent, file: ByteText, done: ComposedEdits) -> Plan:
-    parts = [done.result] if done.result is not None else splice_parts(file.data, done.splices)
-    line = file.lines_between(0, done.splices[0].start) + 1
-    where = f"at line {line}" if done.replacements == 1 else f"from line {line} on"
-    how = f" ({'; '.join(done.notes)})" if done.notes else ""
-    count = format_count(done.replacements, "replacement")
+def _plan(place: Place, content: FileContent, file: ByteText, edits: ComposedEdits) -> Plan:
+    parts = [edits.result] if edits.result is not None else splice_parts(file.data, edits.splices)
+    line = file.lines_between(0, edits.splices[0].start) + 1
+    where = f"at line {line}" if edits.replacements == 1 else f"from line {line} on"
+    how = f" ({'; '.join(edits.notes)})" if edits.notes else ""
+    count = format_count(edits.replacements, "replacement")
     data = {
         "path": place.path,
-        "replacements": done.replacements,
+        "replacements": edits.replacements,
         "line": line,
-        "tier": _loosest(done.tiers),
+        "tier": _loosest(edits.tiers),
     }
-    diff = render_diff(place.path, make_hunks(file, done.splices, line))
-    places = len(done.splices) if done.result is None else done.replacements
+    diff = render_diff(place.path, make_hunks(file, edits.splices, line))
+    places = len(edits.splices) if edits.result is None else edits.replacements
     if places > MAX_SHOWN:
         diff += f"\n[{places - MAX_SHOWN:,} more replacements are not shown]"
-    change = Change(place, seen.content, Content(*parts), seen.stat)
+    change = Change(place, content.content, Content(*parts), content.stat)
     text = f"{place.shown}: {count} {where}{how}\n{diff}"
     return Plan((change,), text, diff, data)
 

@@ -1,4 +1,4 @@
-"""What can be said of a file without showing it."""
+"""Show the properties of a file without its content."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FileInfo(Builtin[FileInfoParams]):
         self._files = files
 
     async def run(self, args: FileInfoParams, ctx: ToolContext) -> Output:
-        """The facts; `not_found`."""
+        """Return size, time, mode, kind and text properties; raises `not_found`."""
         place = ctx.places["path"]
         stat = self._files.stat(place)
         if stat is None:

@@ -1,4 +1,4 @@
-"""Show what a directory holds."""
+"""List a directory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ListFiles(Builtin[ListFilesParams]):
         self._search = search
 
     async def run(self, args: ListFilesParams, ctx: ToolContext) -> Output:
-        """The names, relative to the workspace; `not_found`, or `invalid_arguments`."""
+        """Return the names, relative to the workspace; raises `not_found` or `invalid_arguments`."""
         place = ctx.places["path"]
         _require_directory(place)
         listing = await self._list(place, args)
@@ -70,8 +70,8 @@ class ListFiles(Builtin[ListFilesParams]):
     async def _list(self, place: Place, args: ListFilesParams) -> Listing:
         patterns = check_globs(args.pattern, "pattern")
         if args.recursive or (args.pattern is not None and "/" in args.pattern):
-            found = await self._search.files(FilesQuery(place, patterns))
-            return Listing(found.paths, found.partial)
+            result = await self._search.files(FilesQuery(place, patterns))
+            return Listing(result.paths, result.partial)
         return await to_thread.run_sync(self._scan, place, args.pattern, abandon_on_cancel=True)
 
     def _scan(self, place: Place, pattern: str | None) -> Listing:
@@ -86,7 +86,7 @@ class ListFiles(Builtin[ListFilesParams]):
 
 
 class Listing(NamedTuple):
-    """Names in order, and why they may not be all."""
+    """Names in order, and why the list may be incomplete."""
 
     names: tuple[str, ...]
     partial: str | None
@@ -105,9 +105,9 @@ def _notes(place: Place, args: ListFilesParams, listing: Listing, number: int) -
         what = f"nothing matches {args.pattern!r}" if args.pattern else "nothing"
         notes.append(f"{what} in {place.shown or '.'}")
     if len(listing.names) > number:
-        left = len(listing.names) - number
-        ways = filter(None, map(shown_arg, ("path", "pattern")))
-        notes.append(f"{left:,} more not shown; narrow it with {' or '.join(ways)}")
+        omitted = len(listing.names) - number
+        arguments = filter(None, map(shown_arg, ("path", "pattern")))
+        notes.append(f"{omitted:,} more not shown; narrow it with {' or '.join(arguments)}")
     if listing.partial:
         notes.append(f"incomplete: {listing.partial}")
     return notes

@@ -1,4 +1,4 @@
-"""Rename a name everywhere, as a language server understands it. The engine commits it as a plan."""
+"""Rename a symbol everywhere, by a language server. The engine commits the result as a plan."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class LspRename(Builtin[LspRenameParams]):
     name = "lsp_rename"
     summary = "Rename a name and all its uses."
     params = LspRenameParams
-    # Which files it changes is known only from the server.
+    # Only the server knows which files change.
     effects = Effects.OPEN_ENDED
     traits = ToolTraits(family=RuleFamily.WRITE, quotes_content=True, hidden_by_default=True)
     group = Group.EDIT
     output_schema = object_schema(files=STRINGS, replacements=INTEGER)
-    # The steps of the server have limits of their own; its start may wait for the user.
+    # Requests to the server have their own limits; starting it may wait for the user.
     timeout_s = None
 
     def __init__(
@@ -64,23 +64,22 @@ class LspRename(Builtin[LspRenameParams]):
         self._call_tool = call_tool
 
     def enabled(self, session: Session) -> bool:
-        """Whether language servers can be used here at all."""
         del session
         return self._servers is not None
 
     def footprint(self, args: LspRenameParams) -> Footprint:
-        """Any file of the workspace: it runs alone."""
+        """Return a footprint of the whole workspace: a rename runs alone."""
         del args
         return OPEN_ENDED
 
     def risk(self, args: LspRenameParams) -> Risk:
-        """It changes files, as an edit does."""
+        """Return the risk of an edit."""
         del args
         return Risk.MODERATE
 
     async def preflight(self, args: LspRenameParams, ctx: ToolContext) -> None:
-        """Start the server if it does not run or could read what is denied by now: by a call of
-        `lsp` that is cleared and recorded like any other; raises the problem of that call.
+        """Start the server if it does not run or could read files that are denied by now. That is a
+        call of `lsp`, cleared and recorded like any other; raises its problem.
         """
         if await self._find_server(ctx.places["path"].absolute) is None:
             question = {"operation": "document_symbols", "path": args.path}
@@ -89,7 +88,7 @@ class LspRename(Builtin[LspRenameParams]):
                 raise ProblemRaised.of(started.problem)
 
     async def plan(self, args: LspRenameParams, ctx: ToolContext) -> Plan:
-        """The changes of all files; `unavailable`, `no_match`, `stale`, `denied`."""
+        """Return the changes of all files; raises `unavailable`, `no_match`, `stale` or `denied`."""
         files = CodeFiles(self._files, self._withheld)
         file = files.load(ctx.places["path"])
         server = await self._running(file)
@@ -113,7 +112,7 @@ class LspRename(Builtin[LspRenameParams]):
         return self._servers.value
 
     async def _find_server(self, path: str) -> LanguageServer | None:
-        # Its words are not shown: a rename writes nothing but the two names.
+        # Text of the server is not shown: a rename writes only the two names.
         return await self._used.find_current(path, quoted=False)
 
     async def _running(self, file: CodeFile) -> LanguageServer:
@@ -173,17 +172,17 @@ class LspRename(Builtin[LspRenameParams]):
         old: str,
         new: str,
     ) -> str:
-        """The text with all edits; raises `stale` if the server speaks of another text, `denied` if
-        it would write more than the names.
+        """Return the text with all edits; raises `stale` if the server knows another text, `denied`
+        if it would write more than the names.
         """
-        known = {*_WORD.findall(old), *_WORD.findall(new), "as"}
-        if not all(known.issuperset(_WORD.findall(one.text)) for one in edits):
+        allowed_words = {*_WORD.findall(old), *_WORD.findall(new), "as"}
+        if not all(allowed_words.issuperset(_WORD.findall(edit.text)) for edit in edits):
             raise ProblemRaised(
                 "denied", "the language server would write other words than the two names"
             )
         spans = sorted(
-            (positions.to_offset(one.location.span.start), positions.to_offset(one.location.span.end), one.text)
-            for one in edits
+            (positions.to_offset(edit.location.span.start), positions.to_offset(edit.location.span.end), edit.text)
+            for edit in edits
         )  # fmt: skip
         parts, at = [], 0
         for start, end, text in spans:

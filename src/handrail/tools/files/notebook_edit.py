@@ -1,4 +1,4 @@
-"""Change one cell of a Jupyter notebook; the bytes of all other cells stay what they were."""
+"""Change one cell of a Jupyter notebook; the bytes of all other cells stay the same."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from handrail.tools._lib.tool_base import (
     size_to_change,
 )
 
-# The JSON is parsed: work in bytes that could be scanned instead.
+# Cost factor: the JSON is parsed, per byte that could be scanned instead.
 _WORK_PER_BYTE: Final = 10
 _NO_SOURCE: Final = ProblemTemplate(
     "not_text",
@@ -92,65 +92,69 @@ class NotebookEdit(Builtin[NotebookEditParams]):
         self._files = files
 
     async def plan(self, args: NotebookEditParams, ctx: ToolContext) -> Plan:
-        """The edit; `no_match`, `ambiguous`, `not_found`, or `not_text` if it is no notebook."""
+        """Return the edit; raises `no_match`, `ambiguous`, `not_found`, or `not_text` if the file
+        is not a notebook.
+        """
         place = ctx.places["path"]
         require_file(place, "{tool_name[notebook_edit]} changes one notebook; name the .ipynb file")
         size = size_to_change(place, self._files.stat(place))
         return await run_sized(size * _WORK_PER_BYTE, self._edit, place, args)
 
     def _edit(self, place: Place, args: NotebookEditParams) -> Plan:
-        seen = self._files.read(place)
-        notebook = parse_notebook(place.path, seen.content.tobytes())
+        file = self._files.read(place)
+        notebook = parse_notebook(place.path, file.content.tobytes())
         edit = _EDITS[args.edit_mode](notebook, args)
         data: dict[str, object] = {"path": place.path, "edit_mode": args.edit_mode}
         data |= {"cell": edit.at, "cell_id": edit.cell_id}
         if not edit.pieces:
             return Plan((), f"{place.shown} is unchanged: {edit.what}", "", data)
         after = Content(notebook.form.encode(apply_pieces(notebook.text, edit.pieces)))
-        change = Change(place, seen.content, after, seen.stat)
+        change = Change(place, file.content, after, file.stat)
         text = f"{place.shown}: {edit.what}\n{_diff(place, args.edit_mode, edit)}".rstrip()
-        # An id leads to its cell wherever that is now; an index, or putting another source in
-        # place of one that was not quoted, needs the notebook to be what was read.
+        # An id finds its cell wherever it is now; an index, or replacing a source that was not
+        # quoted, needs the notebook to be unchanged since it was read.
         by_id = args.edit_mode == "insert" and edit.by_id
         return Plan((change,), text, text, data, "part" if by_id else "all")
 
 
 def _replace(notebook: Notebook, args: NotebookEditParams) -> _Edit:
-    cell, new = _named(notebook, args), _new_source(args)
+    cell, new = _find_named_cell(notebook, args), _new_source(args)
     old, kind = _source(cell), args.cell_type or cell.type
     if kind == cell.type and old == new:
         return _Edit([], f"{cell.label} has this source already", cell.index, cell.id, old, new)
-    what = f"replaced the source of {cell.label}"
+    description = f"replaced the source of {cell.label}"
     if kind != cell.type:
-        what = f"made {cell.label} a {kind} cell, it was {show_cell(cell.type)}"
-    lost = _lost(cell, find_lost_parts(cell, kind))
+        description = f"made {cell.label} a {kind} cell, it was {show_cell(cell.type)}"
+    lost = _describe_lost_parts(cell, find_lost_parts(cell, kind))
     return _Edit(
-        replace_cell(notebook, cell, new, kind), what + lost, cell.index, cell.id, old, new
+        replace_cell(notebook, cell, new, kind), description + lost, cell.index, cell.id, old, new
     )
 
 
 def _insert(notebook: Notebook, args: NotebookEditParams) -> _Edit:
     before = None if args.cell is None else find_cell(notebook, args.cell)
     new, kind = _new_source(args), args.cell_type or "code"
-    made = insert_cell(notebook, before, new, kind)
+    inserted = insert_cell(notebook, before, new, kind)
     index = 0 if before is None else before.index + 1
     where = "at the start" if before is None else f"after {before.label}"
-    named = f" (id {made.id})" if made.id is not None else ""
-    what = f"inserted {kind} cell {index}{named} {where}"
+    id_note = f" (id {inserted.id})" if inserted.id is not None else ""
+    description = f"inserted {kind} cell {index}{id_note} {where}"
     by_id = before is None or before.id == args.cell
-    return _Edit([made.piece], what, index, made.id, "", new, by_id)
+    return _Edit([inserted.piece], description, index, inserted.id, "", new, by_id)
 
 
 def _delete(notebook: Notebook, args: NotebookEditParams) -> _Edit:
-    cell = _named(notebook, args)
-    what = f"deleted {cell.label}{_lost(cell, tuple(cell.members))}"
-    return _Edit([delete_cell(notebook, cell)], what, cell.index, cell.id, cell.source or "", "")
+    cell = _find_named_cell(notebook, args)
+    description = f"deleted {cell.label}{_describe_lost_parts(cell, tuple(cell.members))}"
+    return _Edit(
+        [delete_cell(notebook, cell)], description, cell.index, cell.id, cell.source or "", ""
+    )
 
 
 _EDITS: Final = {"replace": _replace, "insert": _insert, "delete": _delete}
 
 
-def _named(notebook: Notebook, args: NotebookEditParams) -> Cell:
+def _find_named_cell(notebook: Notebook, args: NotebookEditParams) -> Cell:
     if args.cell is None:
         raise ProblemRaised(
             "invalid_arguments",
@@ -178,7 +182,7 @@ def _source(cell: Cell) -> str:
     return cell.source
 
 
-def _lost(cell: Cell, parts: Sequence[str]) -> str:
+def _describe_lost_parts(cell: Cell, parts: Sequence[str]) -> str:
     lost = [
         format_count(len(cell.part(name)), word)
         for name, word in (("outputs", "output"), ("attachments", "attachment"))
@@ -189,7 +193,7 @@ def _lost(cell: Cell, parts: Sequence[str]) -> str:
 
 def _diff(place: Place, mode: str, edit: _Edit) -> str:
     before, after = show_cell(edit.before), show_cell(edit.after)
-    # The last line of a cell hardly ever ends in a newline; that alone is not worth a word.
+    # The last line of a cell rarely ends in a newline; that difference is not shown.
     if not before.endswith("\n") and not after.endswith("\n"):
         before, after = (f"{text}\n" if text else "" for text in (before, after))
     hunk = DiffHunk(split_lines(before), split_lines(after))

@@ -1,7 +1,7 @@
-"""Read a file, or a range of its lines; any size, because only the range is read.
+"""Read a file or a range of its lines; any size, because only the range is read.
 
-What was shown is noted in the read state, so that a later edit can tell whether the model knows the
-file. A small file is read without a task and without a thread.
+The read state records what was shown, so that a later edit can check whether the model knows the
+file. A small file is read without a task or a thread.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from handrail.tools._lib.stored_output import (
     PAGE_LINES,
     ROOM_FOR_NOTES,
     OutputRange,
-    go_on,
     how_many_fit,
+    how_to_continue,
     read_output,
 )
 from handrail.tools._lib.tool_base import (
@@ -54,7 +54,7 @@ from handrail.tools._lib.tool_base import (
 if TYPE_CHECKING:
     from handrail.core.ports.media import MediaReader
 
-# Names of files that are not shown as text; the first bytes decide.
+# Extensions of files that are not shown as text; the first bytes decide.
 _MEDIA_NAMES: Final = frozenset(
     ("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "ico", "avif", "pdf", "ipynb")
 )
@@ -82,12 +82,12 @@ class FileStart(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """How many lines are shown, the last one perhaps in part."""
+        """The number of lines that are shown, the last one possibly in part."""
         return len(split_lines(self.text))
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know."""
+        """Return the notes about the text."""
         notes = []
         if not self.data:
             notes.append("the file exists but is empty")
@@ -102,13 +102,13 @@ class FileStart(NamedTuple):
         return notes
 
     def record(self, read_at: float) -> ReadRecord:
-        """What the model has seen by this."""
+        """Return the record of what the model has seen."""
         digest = hashlib.sha256(self.data).hexdigest() if self.whole else None
         return ReadRecord(read_at, 1, self.lines, self.stat, self.whole, digest)
 
 
 def read_first_bytes(files: Files, place: Place, count: int, max_chars: int) -> FileStart:
-    """Up to `count` bytes, fewer if their text would not fit."""
+    """Return up to `count` bytes; fewer if their text would not fit."""
     room = max_chars - ROOM_FOR_NOTES
     data = files.read_part(place, 0, min(count, room))
     stat = files.stat(place)
@@ -123,8 +123,8 @@ def read_first_bytes(files: Files, place: Place, count: int, max_chars: int) -> 
     return FileStart(data, stat, form, form.show(text))
 
 
-def _escape(found: re.Match[str]) -> str:
-    return "\\\\" if found[0] == "\\" else f"\\x{ord(found[0]):02x}"
+def _escape(match: re.Match[str]) -> str:
+    return "\\\\" if match[0] == "\\" else f"\\x{ord(match[0]):02x}"
 
 
 LIMIT: Final = PAGE_LINES
@@ -183,61 +183,62 @@ class ReadFile(Builtin[ReadFileParams]):
         self._media = media
 
     async def run(self, args: ReadFileParams, ctx: ToolContext) -> Output:
-        """Show the lines, or what a file that is not text holds; `not_found`, `not_text`, or
-        `invalid_arguments` past the end.
+        """Show the lines, or the content of a file that is not text. Raises `not_found`,
+        `not_text`, or `invalid_arguments` for a line past the end.
         """
         place = ctx.places.get("path")
         if place is None:
             return await self._read_output(args, ctx)
         if place.kind is not Kind.FILE:
             require_file(place, "{tool_name[find_files]} finds the files in it")
-        wanted = parse_wanted_lines(args)
+        lines = parse_wanted_lines(args)
         if args.max_bytes is None and place.path.rpartition(".")[2].lower() in _MEDIA_NAMES:
-            shown = await self._show_media(place, wanted, args, ctx)
+            shown = await self._show_media(place, lines, args, ctx)
             if shown is not None:
                 return shown
         try:
-            return await self._read_lines(place, wanted, args, ctx)
+            return await self._read_lines(place, lines, args, ctx)
         except ProblemRaised as raised:
-            # A name says nothing about the content, and the bytes of a picture are no text.
+            # The extension does not decide about the content, and the bytes of a picture are not
+            # text.
             if raised.problem.code != "not_text" or args.max_bytes is not None:
                 raise
-            shown = await self._show_media(place, wanted, args, ctx)
+            shown = await self._show_media(place, lines, args, ctx)
             if shown is None:
                 raise
             return shown
 
     async def _show_media(
-        self, place: Place, wanted: WantedLines, args: ReadFileParams, ctx: ToolContext
+        self, place: Place, lines: WantedLines, args: ReadFileParams, ctx: ToolContext
     ) -> Output | None:
-        """A picture, pages of a PDF file or cells of a notebook; None for any other file, and for
-        the lines of a notebook.
+        """Return a picture, pages of a PDF file or cells of a notebook; None for any other file,
+        and for lines of a notebook.
         """
         from handrail.tools._lib.media_files import read_media
 
-        lines = args.line_range is not None and place.path.lower().endswith(".ipynb")
-        if self._media is None or lines:
+        by_lines = args.line_range is not None and place.path.lower().endswith(".ipynb")
+        if self._media is None or by_lines:
             return None
-        count = None if wanted.lines == LIMIT else wanted.lines
-        return await read_media(self._files, self._media, place, (wanted.first, count), ctx)
+        count = None if lines.lines == LIMIT else lines.lines
+        return await read_media(self._files, self._media, place, (lines.first, count), ctx)
 
     async def _read_lines(
-        self, place: Place, wanted: WantedLines, args: ReadFileParams, ctx: ToolContext
+        self, place: Place, lines: WantedLines, args: ReadFileParams, ctx: ToolContext
     ) -> Output:
-        if args.max_bytes is not None and wanted == _EVERYTHING:
+        if args.max_bytes is not None and lines == _EVERYTHING:
             return self._first_bytes(place, args.max_bytes, ctx)
         room = self.max_chars
         if args.max_bytes is not None:
             room = min(room, args.max_bytes + ROOM_FOR_NOTES)
-        if wanted.first == 1:
-            # From the start at most 1 MB is looked at; only to skip lines may take long.
-            view = self._view(place, wanted, room, args)
+        if lines.first == 1:
+            # From the start at most 1 MB is read; only skipping lines can take long.
+            view = self._view(place, lines, room, args)
         else:
             stat = self._files.stat(place)
             size = 0 if stat is None else stat.size
-            view = await run_sized(size, self._view, place, wanted, room, args)
-        if view.text.startswith("%PDF-") and wanted.first == 1 and args.max_bytes is None:
-            shown = await self._show_media(place, wanted, args, ctx)
+            view = await run_sized(size, self._view, place, lines, room, args)
+        if view.text.startswith("%PDF-") and lines.first == 1 and args.max_bytes is None:
+            shown = await self._show_media(place, lines, args, ctx)
             if shown is not None:
                 return shown
         output = _output(place, view, args)
@@ -248,10 +249,10 @@ class ReadFile(Builtin[ReadFileParams]):
         call_id = output_call_id(args.path)
         if call_id is None:
             raise KeyError("path")
-        wanted, room = parse_wanted_lines(args), self.max_chars
+        requested, room = parse_wanted_lines(args), self.max_chars
         if args.max_bytes is not None:
             room = min(room, args.max_bytes + ROOM_FOR_NOTES)
-        lines = OutputRange(wanted.first, wanted.lines, room, args.number_lines)
+        lines = OutputRange(requested.first, requested.lines, room, args.number_lines)
         return await read_output(self._outputs, call_id, lines, ctx)
 
     def _first_bytes(self, place: Place, count: int, ctx: ToolContext) -> Output:
@@ -270,28 +271,28 @@ class ReadFile(Builtin[ReadFileParams]):
             modifiers=(FileRead(place.path, start.text),),
         )
 
-    def _view(self, place: Place, wanted: WantedLines, room: int, args: ReadFileParams) -> FileView:
-        window = self._files.window(place, wanted.first, wanted.lines)
-        if not window.number and wanted.first > 1:
-            raise _past_the_end(place, wanted.first, window.total, args)
-        text = _shown(window, args)
+    def _view(self, place: Place, lines: WantedLines, room: int, args: ReadFileParams) -> FileView:
+        window = self._files.window(place, lines.first, lines.lines)
+        if not window.number and lines.first > 1:
+            raise _past_the_end(place, lines.first, window.total, args)
+        text = _format_window(window, args)
         if len(text) <= room - ROOM_FOR_NOTES:
             return FileView(window, text, cut=False)
         fitting = how_many_fit(text.split("\n"), room)
-        # Looked at again, so that what is remembered as seen is exactly what is shown.
-        window = self._files.window(place, wanted.first, fitting)
-        return FileView(window, _shown(window, args)[: room - ROOM_FOR_NOTES], cut=True)
+        # Read again, so that the read state has exactly what is shown.
+        window = self._files.window(place, lines.first, fitting)
+        return FileView(window, _format_window(window, args)[: room - ROOM_FOR_NOTES], cut=True)
 
 
 class WantedLines(NamedTuple):
-    """Which lines are asked for."""
+    """The requested lines."""
 
     first: int
     lines: int
 
 
 class FileView(NamedTuple):
-    """What will be shown of a file; `cut` says that fewer lines fitted than were wanted."""
+    """The lines to show of a file; `cut`: fewer lines fit than were requested."""
 
     window: Window
     text: str
@@ -302,14 +303,14 @@ _EVERYTHING: Final = WantedLines(1, LIMIT)
 
 
 def parse_wanted_lines(args: ReadFileParams) -> WantedLines:
-    """The lines that the arguments name, in either of the two ways."""
+    """Return the lines that the arguments name, as offset and limit or as a range."""
     first = args.offset or 1
     if args.line_range is None:
-        whole = first == 1 and args.limit == LIMIT
-        return _EVERYTHING if whole else WantedLines(first, args.limit)
+        everything = first == 1 and args.limit == LIMIT
+        return _EVERYTHING if everything else WantedLines(first, args.limit)
     start, end = parse_range(args.line_range)
     count = end - start + 1
-    # A value equal to its default counts as not given: some models send every argument.
+    # A default value counts as omitted: some models send every argument.
     if first not in (1, start) or args.limit not in (LIMIT, count):
         raise ProblemRaised(
             "invalid_arguments",
@@ -321,16 +322,18 @@ def parse_wanted_lines(args: ReadFileParams) -> WantedLines:
 
 
 def parse_range(value: list[int] | str) -> tuple[int, int]:
-    """First and last line of `"10-20"`, `"10"` or `[10, 20]`; ValueError for anything else."""
+    """Return the first and last line of `"10-20"`, `"10"` or `[10, 20]`; raises ValueError for
+    anything else.
+    """
     if isinstance(value, str):
-        found = _RANGE.match(value)
-        value = [int(found[1]), int(found[2] or found[1])] if found else []
+        match = _RANGE.match(value)
+        value = [int(match[1]), int(match[2] or match[1])] if match else []
     if len(value) != 2 or not 1 <= value[0] <= value[1]:
         raise ValueError('expected "FIRST-LAST" or [first, last] with 1 <= first <= last')
     return value[0], value[1]
 
 
-def _shown(window: Window, args: ReadFileParams) -> str:
+def _format_window(window: Window, args: ReadFileParams) -> str:
     if len(window.text) <= MAX_LINE and not args.number_lines:
         return window.text
     lines = [clip(line) if len(line) > MAX_LINE else line for line in window.lines]
@@ -374,7 +377,7 @@ def _notes(place: Place, view: FileView, last: int) -> list[str]:
     elif window.more:
         of = f" of {window.total:,}" if window.total is not None else ""
         why = "; no more fitted" if view.cut else ""
-        notes.append(f"lines {window.first}-{last}{of}{why}; {go_on(last + 1)}")
+        notes.append(f"lines {window.first}-{last}{of}{why}; {how_to_continue(last + 1)}")
     elif window.first > 1:
         notes.append(f"lines {window.first}-{last}, the end of the file")
     if window.unterminated:
@@ -387,10 +390,10 @@ def _notes(place: Place, view: FileView, last: int) -> list[str]:
 def _past_the_end(
     place: Place, first: int, total: int | None, args: ReadFileParams
 ) -> ProblemRaised:
-    has = "fewer lines" if total is None else f"only {format_count(total, 'line')}"
+    length = "fewer lines" if total is None else f"only {format_count(total, 'line')}"
     return ProblemRaised(
         "invalid_arguments",
-        f"line {first} is past the end: {place.path!r} has {has}",
+        f"line {first} is past the end: {place.path!r} has {length}",
         hint="ask for lines that exist",
         field="offset" if args.line_range is None else "line_range",
     )

@@ -1,4 +1,4 @@
-"""Write a whole file, or add to its end."""
+"""Write a whole file, or append to it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from handrail.tools._lib.tool_base import (
 )
 
 _MAX_DIFFED: Final = 2_000_000
-# Both contents are split into lines and compared: work in bytes that could be scanned instead.
+# Cost factor: both contents are split and compared, per byte that could be scanned instead.
 _OVERWRITE_WORK: Final = 5
 
 
@@ -62,7 +62,7 @@ class WriteFile(Builtin[WriteFileParams]):
         self._files = files
 
     async def plan(self, args: WriteFileParams, ctx: ToolContext) -> Plan:
-        """The write; `not_text` for what is not a regular file."""
+        """Return the write; raises `not_text` if the path is not a regular file."""
         place = ctx.places["path"]
         require_file(place, "name a file in it")
         if place.kind is Kind.MISSING:
@@ -73,15 +73,15 @@ class WriteFile(Builtin[WriteFileParams]):
         return await run_sized(size * _OVERWRITE_WORK, self._overwrite, place, args.content)
 
     def _append(self, place: Place, content: str) -> Plan:
-        seen = self._files.read(place)
-        data = seen.content.tobytes()
+        current = self._files.read(place)
+        data = current.content.tobytes()
         file = ByteText(data, detect_form(data, content))
         text = _fitted(content, file)
         added = file.form.encode_part(text.text)
         if not added:
-            return _unchanged(place, seen, "nothing to append")
+            return _unchanged(place, current, "nothing to append")
         splices = [Splice(len(data), len(data), added)]
-        change = Change(place, seen.content, apply_splices(data, splices), seen.stat)
+        change = Change(place, current.content, apply_splices(data, splices), current.stat)
         last = file.lines_between(0, len(data)) + 1
         lines = count_lines(content)
         return _plan(
@@ -93,14 +93,14 @@ class WriteFile(Builtin[WriteFileParams]):
         )
 
     def _overwrite(self, place: Place, content: str) -> Plan:
-        seen = self._files.read(place)
-        data = seen.content.tobytes()
+        current = self._files.read(place)
+        data = current.content.tobytes()
         old = detect(data)
         form = old if old is not None and (old.bom or old.unit == 2) else UTF8
         text = _fitted(content, ByteText(data, form))
         after = Content(form.encode(text.text.removeprefix("\ufeff") if form.bom else text.text))
         if after.tobytes() == data:
-            return _unchanged(place, seen, "it has this content already")
+            return _unchanged(place, current, "it has this content already")
         notes = text.note
         if old is not None and old.encoding != form.encoding:
             notes += f"; it was {old.name}, now it is {form.name}"
@@ -108,7 +108,7 @@ class WriteFile(Builtin[WriteFileParams]):
         size = f"{format_count(lines, 'line')}, {format_count(len(after), 'byte')}"
         return _plan(
             "all",
-            Change(place, seen.content, after, seen.stat),
+            Change(place, current.content, after, current.stat),
             f"overwrote {place.shown} ({size}){notes}",
             _preview(place, data, old, text.text),
             lines,
@@ -135,8 +135,8 @@ def _plan(
     return Plan((change,), text, preview, data, relies_on)
 
 
-def _unchanged(place: Place, seen: FileContent, why: str) -> Plan:
-    data = {"path": place.path, "created": False, "lines": 0, "bytes": len(seen.content)}
+def _unchanged(place: Place, content: FileContent, why: str) -> Plan:
+    data = {"path": place.path, "created": False, "lines": 0, "bytes": len(content.content)}
     return Plan((), f"{place.shown} is unchanged: {why}", "", data)
 
 

@@ -1,1 +1,1 @@
-"""Tools that lead to the tools of MCP servers."""
+"""Tools that give access to tools of MCP servers."""

@@ -23,7 +23,9 @@ class McpCallParams(Params):
 
 
 class McpCall(LazyToolAccess[McpCallParams]):
-    """Never runs itself: the engine prepares the call of the named tool instead."""
+    """Calls a tool of an MCP server. It never runs: the engine prepares the call of the named tool
+    instead.
+    """
 
     name = "mcp_call"
     summary = "Call a tool of an MCP server."
@@ -36,5 +38,5 @@ class McpCall(LazyToolAccess[McpCallParams]):
     )
 
     def forward(self, args: McpCallParams) -> tuple[str, Mapping[str, Any]]:
-        """The call of the named tool."""
+        """Return the call of the named tool."""
         return args.tool, args.arguments

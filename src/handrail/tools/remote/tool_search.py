@@ -1,4 +1,4 @@
-"""Find tools of MCP servers, which are not declared one by one."""
+"""Find tools of MCP servers that are not declared individually."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ class ToolSearch(LazyToolAccess[ToolSearchParams]):
     )
 
     def describe(self, session: Session) -> str:
-        """The description, with the servers."""
+        """Return the description with the names of the servers."""
         text = super().describe(session)
         counts = {} if self._remote is None else self._remote.count_lazy()
         listed = ", ".join(f"{name} ({number})" for name, number in counts.items())
         return f"{text}\n\nServers and their numbers of tools: {listed}." if listed else text
 
     async def run(self, args: ToolSearchParams, ctx: ToolContext) -> Output:
-        """The tools that match best; `not_found` if there is no such server."""
+        """Return the best matching tools; raises `not_found` if there is no such server."""
         del ctx
         remote = self._remote
         if remote is None:
             return Output("there are no MCP servers", data={"tools": [], "more": 0})
-        found = remote.search(args.query, args.server, args.limit)
-        lines = [line for one in found.tools for line in _format_tool(one)]
-        if found.more:
-            lines.append(f"[handrail: {found.more} more]")
-        data = {"tools": [one._asdict() for one in found.tools], "more": found.more}
+        results = remote.search(args.query, args.server, args.limit)
+        lines = [line for tool in results.tools for line in _format_tool(tool)]
+        if results.more:
+            lines.append(f"[handrail: {results.more} more]")
+        data = {"tools": [tool._asdict() for tool in results.tools], "more": results.more}
         return Output("\n".join(lines) or "no tool matches", data=data)
 
 
 def _format_tool(tool: FoundTool) -> list[str]:
-    """A tool for the model; its description is the server's text."""
+    """Return a tool for the model; its description is text of the server."""
     server = tool.name.split("__")[1]
     lines = [f"{tool.name} (server {server} says: {tool.summary or 'nothing'})"]
     if tool.schema is not None:
-        # ASCII: no character of the schema can change how the line is shown.
+        # ASCII, so that no character of the schema changes how the line is shown.
         text = dumps(tool.schema)
         if len(text) > _MAX_SCHEMA_CHARS:
             names = sorted(map(str, tool.schema.get("properties", {})))

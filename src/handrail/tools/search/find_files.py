@@ -53,33 +53,33 @@ class FindFiles(Builtin[FindFilesParams]):
         self._search = search
 
     async def run(self, args: FindFilesParams, ctx: ToolContext) -> Output:
-        """One page of paths; `not_found`, or `invalid_arguments` for a pattern with `..`."""
+        """One page of paths; raises `not_found`, or `invalid_arguments` for a pattern with `..`."""
         query = FilesQuery(
             place=ctx.places["path"],
             patterns=check_globs(args.pattern, "pattern", ctx.places["path"].absolute),
             sort=args.sort,
             recursive=args.recursive,
         )
-        found = await self._search.files(query)
-        paths = found.paths[args.offset :][: args.limit]
+        files = await self._search.files(query)
+        paths = files.paths[args.offset :][: args.limit]
         lines = list(map(shown, paths))
         del lines[how_many_fit(lines, self.max_chars) :]
         paths = paths[: len(lines)]
-        page = Page(args.offset, len(paths), len(found.paths))
+        page = Page(args.offset, len(paths), len(files.paths))
         return Output(
-            append_notes("\n".join(lines), _notes(args, found, page)),
+            append_notes("\n".join(lines), _notes(args, files, page)),
             data={"paths": list(paths), "total": page.total, "next_offset": page.next_offset},
         )
 
 
-def _notes(args: FindFilesParams, found: FilesFound, page: Page) -> list[str]:
+def _notes(args: FindFilesParams, files: FilesFound, page: Page) -> list[str]:
     notes = []
-    if not found.paths:
+    if not files.paths:
         notes.append(
             f"no file matches {args.pattern!r} beneath {args.path!r} (ignored files are not listed)"
         )
     else:
-        notes += page.notes("file", complete=not found.partial)
-    if found.partial:
-        notes.append(f"incomplete: {found.partial}")
+        notes += page.notes("file", complete=not files.partial)
+    if files.partial:
+        notes.append(f"incomplete: {files.partial}")
     return notes

@@ -28,7 +28,7 @@ MAX_HIT: Final = 500
 def select_hits(
     hits: Sequence[Hit], matches: Sequence[int], before: int, after: int
 ) -> Sequence[Hit]:
-    """The hits at neighbouring indexes `matches`, and the context that belongs to them."""
+    """Return the hits at the indexes `matches`, which are neighbours, and their context lines."""
     if not matches:
         return ()
     low, high = matches[0], matches[-1]
@@ -41,7 +41,7 @@ def select_hits(
 
 
 def render_hits(hits: Sequence[Hit], *, grouped: bool, line_numbers: bool) -> str:
-    """`path:line:text` for matches, `path-line-text` for context, `--` between groups."""
+    """Return `path:line:text` for matches, `path-line-text` for context, `--` between groups."""
     lines: list[str] = []
     previous: Hit | None = None
     path = ""
@@ -51,14 +51,14 @@ def render_hits(hits: Sequence[Hit], *, grouped: bool, line_numbers: bool) -> st
         sign = ":" if hit.matched else "-"
         number = f"{hit.line}{sign}" if line_numbers else ""
         if previous is None or hit.path != previous.path:
-            path = _shown(hit.path)
+            path = _format_path(hit.path)
         lines.append(f"{path}{sign}{number}{clip(hit.text, MAX_HIT)}")
         previous = hit
     return "\n".join(lines)
 
 
-def _shown(path: str) -> str:
-    # A colon in a name would look like the end of it.
+def _format_path(path: str) -> str:
+    # A colon in a name would look like its end.
     return repr(path) if ":" in path else shown(path)
 
 
@@ -68,8 +68,8 @@ def _belongs(context: Hit, match: Hit, edge: int) -> bool:
     return min(edge, match.line) <= context.line <= max(edge, match.line)
 
 
-def _adjacent(one: Hit, two: Hit) -> bool:
-    return one.path == two.path and two.line == one.line + 1
+def _adjacent(first: Hit, second: Hit) -> bool:
+    return first.path == second.path and second.line == first.line + 1
 
 
 class GrepParams(Params):
@@ -111,33 +111,33 @@ class Grep(Builtin[GrepParams]):
         self._outputs = outputs
 
     async def run(self, args: GrepParams, ctx: ToolContext) -> Output:
-        """One page of findings; `invalid_arguments` for a pattern that does not compile."""
+        """One page of matches; raises `invalid_arguments` for a pattern that does not compile."""
         query = _query(args, ctx)
         call_id = output_call_id(args.path)
         if call_id is None:
-            found = await self._search.grep(query)
+            result = await self._search.grep(query)
         else:
             text = await load_output(self._outputs, call_id, ctx)
-            found = await self._search.grep_text(query, text)
+            result = await self._search.grep_text(query, text)
         match query.mode:
             case GrepMode.CONTENT:
-                findings = _content(args, query, found.hits, self.max_chars)
+                findings = _content(args, query, result.hits, self.max_chars)
             case GrepMode.COUNT:
-                findings = _counts(args, found, self.max_chars)
+                findings = _counts(args, result, self.max_chars)
             case GrepMode.FILES:
-                findings = _files(args, found, self.max_chars)
+                findings = _files(args, result, self.max_chars)
         page = findings.page
         data = {
             findings.name: findings.items,
             "total": page.total,
             "next_offset": page.next_offset,
-            "partial": found.partial,
+            "partial": result.partial,
         }
-        return Output(append_notes(findings.text, _notes(query, found, page)), data=data)
+        return Output(append_notes(findings.text, _notes(query, result, page)), data=data)
 
 
 class Findings(NamedTuple):
-    """What is shown, as text and as data under its name."""
+    """The shown matches, as text and as data under `name`."""
 
     text: str
     name: str
@@ -146,11 +146,11 @@ class Findings(NamedTuple):
 
 
 def _query(args: GrepParams, ctx: ToolContext) -> GrepQuery:
-    around, call_id = args.context, output_call_id(args.path)
+    context, call_id = args.context, output_call_id(args.path)
     if call_id is None:
         place, globs, kind = ctx.places["path"], check_globs(args.glob, "glob"), args.type
     else:
-        # One text: there are no names to choose among.
+        # A single text, without file names to filter.
         place, globs, kind = Place(0, "", args.path, "", Kind.FILE), (), None
     return GrepQuery(
         pattern=args.pattern,
@@ -159,8 +159,8 @@ def _query(args: GrepParams, ctx: ToolContext) -> GrepQuery:
         literal=args.literal,
         ignore_case=args.ignore_case,
         multiline=args.multiline,
-        before=args.before if around is None else around,
-        after=args.after if around is None else around,
+        before=args.before if context is None else context,
+        after=args.after if context is None else context,
         globs=globs,
         type=kind,
         recursive=args.recursive,
@@ -172,13 +172,13 @@ def _content(args: GrepParams, query: GrepQuery, hits: Sequence[Hit], max_chars:
     grouped = query.before + query.after > 0
 
     def choose(count: int) -> Sequence[Hit]:
-        wanted = matches[args.offset : args.offset + count]
-        return select_hits(hits, wanted, query.before, query.after)
+        selected = matches[args.offset : args.offset + count]
+        return select_hits(hits, selected, query.before, query.after)
 
     def render(count: int) -> str:
         return render_hits(choose(count), grouped=grouped, line_numbers=args.line_numbers)
 
-    # Every shown line has more than one character, so no more matches than this can fit.
+    # Every line has more than one character, so no more matches than this can fit.
     count = min(args.limit, max(len(matches) - args.offset, 0), max_chars)
     text = render(count)
     room = max_chars - ROOM_FOR_NOTES
@@ -189,39 +189,39 @@ def _content(args: GrepParams, query: GrepQuery, hits: Sequence[Hit], max_chars:
     return Findings(text, "hits", [hit._asdict() for hit in choose(count)], page)
 
 
-def _counts(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
-    rows = list(zip(found.files, found.counts, strict=True))[args.offset :][: args.limit]
+def _counts(args: GrepParams, result: GrepFound, max_chars: int) -> Findings:
+    rows = list(zip(result.files, result.counts, strict=True))[args.offset :][: args.limit]
     lines = [f"{shown(path)}:{count}" for path, count in rows]
     fitting = how_many_fit(lines, max_chars)
     items = [{"path": path, "count": count} for path, count in rows[:fitting]]
-    page = Page(args.offset, fitting, len(found.files))
+    page = Page(args.offset, fitting, len(result.files))
     return Findings("\n".join(lines[:fitting]), "counts", items, page)
 
 
-def _files(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
-    paths = found.files[args.offset :][: args.limit]
+def _files(args: GrepParams, result: GrepFound, max_chars: int) -> Findings:
+    paths = result.files[args.offset :][: args.limit]
     lines = list(map(shown, paths))
     fitting = how_many_fit(lines, max_chars)
-    page = Page(args.offset, fitting, len(found.files))
+    page = Page(args.offset, fitting, len(result.files))
     return Findings("\n".join(lines[:fitting]), "paths", list(paths[:fitting]), page)
 
 
-def _notes(query: GrepQuery, found: GrepFound, page: Page) -> list[str]:
+def _notes(query: GrepQuery, result: GrepFound, page: Page) -> list[str]:
     notes = []
     if page.total:
         word = "matching line" if query.mode is GrepMode.CONTENT else "file"
-        notes += page.notes(word, complete=not found.partial)
+        notes += page.notes(word, complete=not result.partial)
     else:
-        notes.append(f"no matches for {query.pattern!r} in {_where(query)}")
-    if found.partial:
-        notes.append(f"incomplete: {found.partial}")
+        notes.append(f"no matches for {query.pattern!r} in {_describe_scope(query)}")
+    if result.partial:
+        notes.append(f"incomplete: {result.partial}")
     return notes
 
 
-def _where(query: GrepQuery) -> str:
-    where = query.place.shown or "."
+def _describe_scope(query: GrepQuery) -> str:
+    scope = query.place.shown or "."
     if query.globs:
-        where += f", files like {', '.join(query.globs)}"
+        scope += f", files like {', '.join(query.globs)}"
     if query.type:
-        where += f", type {query.type}"
-    return f"{where} (ignored files are not searched)"
+        scope += f", type {query.type}"
+    return f"{scope} (ignored files are not searched)"

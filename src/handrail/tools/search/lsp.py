@@ -1,4 +1,4 @@
-"""Questions to language servers: definitions, references, hover, symbols, diagnostics."""
+"""Requests to language servers: definitions, references, hover, symbols, diagnostics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Operation = Literal[
     "diagnostics",
 ]
 _AT_A_POSITION: Final = frozenset({"goto_definition", "find_references", "hover"})
-# What a server answers here is shown as it is; other answers are places, which are read by us.
+# Answers to these are shown as text; other answers are places, whose lines Handrail reads.
 _IN_ITS_WORDS: Final = frozenset({"hover", "document_symbols", "workspace_symbols", "diagnostics"})
 _MAX_HOVER: Final = 8_000
 _COULD_QUOTE_SECRETS: Final = ProblemTemplate(
@@ -95,27 +95,26 @@ class Lsp(Builtin[LspParams]):
         self._withheld = withheld
 
     def enabled(self, session: Session) -> bool:
-        """Whether programs can be started here at all."""
         del session
         return self._servers is not None
 
     @property
     def only_reads(self) -> bool:
-        """Yes: the server can change nothing."""
+        """True: the server cannot change anything."""
         return True
 
     @property
     def sensitive(self) -> bool:
-        """Yes: the first call for a language starts a program, which modes ask about."""
+        """True: the first call for a language starts a program, which modes ask about."""
         return True
 
     def footprint(self, args: LspParams) -> Footprint:
-        """It reads; the server is a program that reads the workspace and can write nothing."""
+        """Return a reading footprint; the server can read the workspace and write nothing."""
         name = self._find_name(args)
         if name is None:
             return NOTHING
         roots = [root.rstrip("/") for root in self._files.roots]
-        # In a batch, it sees what earlier calls have changed, in any file.
+        # In a batch, the call sees the changes of earlier calls to any file.
         read = reading(*(f"tree:{root}" for root in roots))
         reads = [f"{root}/" for root in roots]
         if args.path is not None:
@@ -123,20 +122,19 @@ class Lsp(Builtin[LspParams]):
         return read._replace(command=server_analysis(name, tuple(reads)))
 
     def risk(self, args: LspParams) -> Risk:
-        """Starting a server is like building or testing; asking one that runs is harmless."""
+        """Return the risk of starting a server, like building or testing; a running server is safe."""
         if self._find_name(args) is None or self._service.find_running(args.path) is not None:
             return Risk.SAFE
         return Risk.MODERATE
 
     def render_call(self, args: LspParams) -> str:
-        """The question, and the server that would answer it."""
         where = "" if args.path is None else f" {args.path}"
         at = "" if args.line is None else f":{args.line}:{args.column or 1}"
         name = self._find_name(args)
         return f"{args.operation}{where}{at}" + (f" (language server {name})" if name else "")
 
     async def preflight(self, args: LspParams, ctx: ToolContext) -> None:
-        """Refuse a question without its arguments, and a file that no server is for."""
+        """Raise a problem for a request without its arguments, and for a file that has no server."""
         del ctx
         if args.operation == "workspace_symbols":
             if args.query is None:
@@ -144,8 +142,8 @@ class Lsp(Builtin[LspParams]):
         elif args.path is None:
             raise _missing("path", args.operation)
         if args.operation in _AT_A_POSITION:
-            asked = {"line": args.line, "column": args.column}
-            absent = [field for field, value in asked.items() if value is None]
+            position = {"line": args.line, "column": args.column}
+            absent = [field for field, value in position.items() if value is None]
             if absent:
                 raise _missing(" and ".join(absent), args.operation, field=absent[0])
         if args.path is not None:
@@ -158,7 +156,9 @@ class Lsp(Builtin[LspParams]):
             )
 
     async def run(self, args: LspParams, ctx: ToolContext) -> Output:
-        """The answer; `unavailable`, `timeout`, `command_failed`, `not_found`, `not_text`."""
+        """Return the answer; raises `unavailable`, `timeout`, `command_failed`, `not_found` or
+        `not_text`.
+        """
         files = CodeFiles(self._files, self._withheld)
         place = ctx.places.get("path")
         file = None if place is None else files.load(place)
@@ -182,7 +182,7 @@ class Lsp(Builtin[LspParams]):
         self, operation: Operation, file: CodeFile | None, ctx: ToolContext
     ) -> LanguageServer:
         if ctx.confinement is None:
-            # Only the engine decides what a program may reach; without its word nothing starts.
+            # Only the engine decides what a program may reach; without its decision nothing starts.
             raise ProblemRaised("unavailable", "no confinement was decided for this program")
         if ctx.confinement.shows_secrets and operation in _IN_ITS_WORDS:
             raise _COULD_QUOTE_SECRETS.error(operation=operation)
@@ -195,7 +195,7 @@ class Lsp(Builtin[LspParams]):
                 return self._service.find_name(args.path)
             running = self._service.find_running(None)
         except ProblemRaised:
-            # `preflight` says so.
+            # `preflight` reports this.
             return None
         return None if running is None else running.name
 
@@ -207,7 +207,7 @@ class Lsp(Builtin[LspParams]):
 
 
 class _LspResult:
-    """Results as text for the model and as data."""
+    """Formats results as text for the model and as data."""
 
     def __init__(
         self, server: LanguageServer, files: CodeFiles, file: CodeFile | None, limit: int
@@ -217,48 +217,57 @@ class _LspResult:
         self._limit = limit
         self._digest = None if file is None else file.seen.content.digest
 
-    def places(self, found: Sequence[CodeLocation]) -> Output:
-        """Definitions or references, in the order of the server."""
-        places = [self._describe(one) for one in found[: self._limit + 1]]
+    def places(self, locations: Sequence[CodeLocation]) -> Output:
+        """Return definitions or references, in the order of the server."""
+        places = [self._describe(location) for location in locations[: self._limit + 1]]
         lines = list(map(format_line, places))
-        return self._output(lines, [_place_data(one) for one in places], "nothing was found")
+        return self._output(lines, [_place_data(place) for place in places], "nothing was found")
 
     def hover(self, text: str) -> Output:
-        """What the server says about a position."""
+        """Return the server's description of a position."""
         cut = text[:_MAX_HOVER]
         return self._output([safe_text(cut)] if cut else [], [{"text": cut}] if cut else [])
 
     def symbols(self, symbols: Sequence[CodeSymbol]) -> Output:
-        """Declared names."""
+        """Return declared names."""
         lines: list[str] = []
         items: list[dict[str, Any]] = []
-        for one in symbols:
+        for symbol in symbols:
             if len(items) > self._limit:
                 break
-            if self._files.is_withheld(one.location.path):
+            if self._files.is_withheld(symbol.location.path):
                 continue
-            at = self._describe(one.location)._replace(text="")
-            name = f"{one.container}.{one.name}" if one.container else one.name
-            lines.append(f"{format_line(at)}{one.kind} {safe_text(name, one_line=True)}")
+            at = self._describe(symbol.location)._replace(text="")
+            name = f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
+            lines.append(f"{format_line(at)}{symbol.kind} {safe_text(name, one_line=True)}")
             items.append(
-                {"name": one.name, "kind": one.kind, "container": one.container, **_place_data(at)}
+                {
+                    "name": symbol.name,
+                    "kind": symbol.kind,
+                    "container": symbol.container,
+                    **_place_data(at),
+                }
             )
         return self._output(lines, items, "nothing was found")
 
     async def diagnostics(self, file: CodeFile) -> Output:
-        """The diagnostics of the text as it was read for this call."""
-        found = await self._server.diagnostics(file.document)
-        if found is None:
+        """Return the diagnostics of the text as it was read for this call."""
+        diagnostics = await self._server.diagnostics(file.document)
+        if diagnostics is None:
             note = "[handrail: diagnostics of this text are not known yet; ask again later]"
             return Output(note, data={**self._data([]), "known": False})
         lines, items = [], []
-        for one in found[: self._limit + 1]:
-            at = self._describe(CodeLocation(file.place.absolute, one.span))
-            code = f" [{safe_text(one.code, one_line=True)}]" if one.code else ""
+        for diagnostic in diagnostics[: self._limit + 1]:
+            at = self._describe(CodeLocation(file.place.absolute, diagnostic.span))
+            code = f" [{safe_text(diagnostic.code, one_line=True)}]" if diagnostic.code else ""
             start = f"{at.start.line}:{at.start.column}"
-            lines.append(f"{start}: {one.severity}: {one.message_line}{code}")
-            item = {"severity": one.severity, "message": one.message, "code": one.code}
-            items.append({**item, "source": one.source, **_place_data(at)})
+            lines.append(f"{start}: {diagnostic.severity}: {diagnostic.message_line}{code}")
+            item = {
+                "severity": diagnostic.severity,
+                "message": diagnostic.message,
+                "code": diagnostic.code,
+            }
+            items.append({**item, "source": diagnostic.source, **_place_data(at)})
         output = self._output(lines, items, "no diagnostics")
         return output._replace(data={**self._data(items[: self._limit]), "known": True})
 
@@ -268,10 +277,10 @@ class _LspResult:
     def _output(
         self, lines: Sequence[str], items: list[dict[str, Any]], nothing: str = "nothing is known"
     ) -> Output:
-        kept = list(lines[: self._limit])
-        if len(lines) > len(kept):
-            kept.append(f"[handrail: more were found; limit is {self._limit}]")
-        text = "\n".join(kept) or f"[handrail: {nothing}]"
+        shown_lines = list(lines[: self._limit])
+        if len(lines) > len(shown_lines):
+            shown_lines.append(f"[handrail: more were found; limit is {self._limit}]")
+        text = "\n".join(shown_lines) or f"[handrail: {nothing}]"
         return Output(text, data=self._data(items[: self._limit]))
 
     def _data(self, items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -279,7 +288,9 @@ class _LspResult:
 
 
 def server_analysis(name: str, reads: tuple[str, ...]) -> CommandAnalysis:
-    """Starting a server as a command: it may read the workspace and can change nothing."""
+    """Return the analysis of starting a server, as of a command that reads the workspace and
+    changes nothing.
+    """
     reason = Reason(f"starts the language server {name}, which reads the project", name)
     return CommandAnalysis(
         CommandClass.DEV,

@@ -55,12 +55,12 @@ class AskUser(Builtin[AskUserParams]):
     name = "ask_user"
     summary = "Ask the user questions with options."
     params = AskUserParams
-    # An answer allows nothing.
+    # An answer grants no permission.
     always_safe = True
     effects = Effects.SESSION
     traits = ToolTraits(hidden_by_default=True)
     group = Group.META
-    # The user may take as long as they like.
+    # No time limit for the user.
     timeout_s = None
     output_schema = object_schema(question_id=STRING, answers={"type": "object"})
 
@@ -68,20 +68,19 @@ class AskUser(Builtin[AskUserParams]):
         self._asker = asker
 
     def enabled(self, session: Session) -> bool:
-        """Whether questions can be asked at all."""
         del session
         return self._asker is not None
 
     def footprint(self, args: AskUserParams) -> Footprint:
-        """One call asks at a time."""
+        """Return a footprint that allows one asking call at a time."""
         del args
         return writing("session:person")
 
     async def preflight(self, args: AskUserParams, ctx: ToolContext) -> None:
-        """Refuse questions and options that could not be told apart."""
+        """Raise a problem for questions or options that look the same."""
         del ctx
-        texts = [one.question for one in args.questions]
-        options = [[option.label for option in one.options] for one in args.questions]
+        texts = [question.question for question in args.questions]
+        options = [[option.label for option in question.options] for question in args.questions]
         if any(len(set(names)) < len(names) for names in (texts, *options)):
             raise ProblemRaised(
                 "invalid_arguments",
@@ -91,17 +90,19 @@ class AskUser(Builtin[AskUserParams]):
             )
 
     async def run(self, args: AskUserParams, ctx: ToolContext) -> Output:
-        """The user's answers; `needs_answer` if no user can be asked."""
+        """Return the user's answers; raises `needs_answer` if no user can be asked."""
         if self._asker is None:
             raise ProblemRaised("unavailable", "questions cannot be asked here")
         questions = tuple(
             ModelQuestion(
-                one.question,
-                one.header,
-                tuple(QuestionOption(option.label, option.description) for option in one.options),
-                one.multi_select,
+                question.question,
+                question.header,
+                tuple(
+                    QuestionOption(option.label, option.description) for option in question.options
+                ),
+                question.multi_select,
             )
-            for one in args.questions
+            for question in args.questions
         )
         request = QuestionRequest(
             ctx.call_id,
@@ -117,7 +118,9 @@ class AskUser(Builtin[AskUserParams]):
         if not answers:
             return Output("The user declined to answer.", data=data, meta=meta)
         lines = ["The user answered:"]
-        for one in questions:
-            given = answers.get(one.question, "(no answer)")
-            lines.append(f"{one.question} {given if isinstance(given, str) else ', '.join(given)}")
+        for question in questions:
+            answer = answers.get(question.question, "(no answer)")
+            lines.append(
+                f"{question.question} {answer if isinstance(answer, str) else ', '.join(answer)}"
+            )
         return Output("\n".join(lines), data=data, meta=meta)

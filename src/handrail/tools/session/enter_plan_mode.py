@@ -1,4 +1,4 @@
-"""Go into plan mode: from then on the model looks, and what it wants changed waits."""
+"""Enter plan mode: from then on the model reads, and its changes are queued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
     name = ENTER
     summary = "Only look from now on, and write a plan for the user."
     params = EnterPlanModeParams
-    # It can only make things stricter.
+    # Plan mode only adds restrictions.
     always_safe = True
     effects = Effects.SESSION
     traits = ToolTraits(hidden_by_default=True)
@@ -35,19 +35,19 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
         self._planning = planning
 
     def footprint(self, args: EnterPlanModeParams) -> Footprint:
-        """Calls before it run under the old mode, calls after it under the new one."""
+        """An exclusive footprint: earlier calls run in the old mode, later calls in the new one."""
         del args
         return MODE_CHANGE
 
     async def run(self, args: EnterPlanModeParams, ctx: ToolContext) -> Output:
-        """Where to write the plan, and what holds now."""
+        """Return where to write the plan, and the rules of plan mode."""
         del args, ctx
         if self._planning is None:
             raise ProblemRaised("unavailable", "there is no plan mode here")
-        was = self._planning.active
+        already_active = self._planning.active
         path = self._planning.enter()
         text = [
-            "You were in plan mode already." if was else "You are in plan mode.",
+            "You were in plan mode already." if already_active else "You are in plan mode.",
             "Reading, searching and commands that only look work. Every other call is queued for "
             "the user and not executed.",
             f"Write your plan to {path} (the one file you can write now), then ask to leave plan "

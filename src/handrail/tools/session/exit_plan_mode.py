@@ -24,7 +24,7 @@ class AllowedPrompt(Params):
 
 
 class ExitPlanModeParams(Params):
-    # Clients add fields of their own, such as where a plan is sent; nothing acts on them.
+    # Clients add further fields, such as where a plan is sent; they have no effect.
     model_config = ConfigDict(extra="allow")
 
     allowed_prompts: list[AllowedPrompt] = Field(
@@ -51,39 +51,38 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
         self._planning = planning
 
     def footprint(self, args: ExitPlanModeParams) -> Footprint:
-        """Calls before it run under the old mode, calls after it under the new one."""
+        """An exclusive footprint: earlier calls run in the old mode, later calls in the new one."""
         del args
         return MODE_CHANGE
 
     def risk(self, args: ExitPlanModeParams) -> Risk:
-        """More can happen afterwards than before."""
+        """Return the risk of leaving plan mode: more is allowed afterwards."""
         del args
         return Risk.MODERATE
 
     def render_call(self, args: ExitPlanModeParams) -> str:
-        """The question to the user."""
         del args
         return "leave plan mode and carry out the plan"
 
     def preview(self, args: ExitPlanModeParams) -> str:
-        """The plan, labelled as what the model wrote."""
+        """Return the plan, labelled as text of the model."""
         return self._mode.show(_announced(args), args.plan)
 
     async def preflight(self, args: ExitPlanModeParams, ctx: ToolContext) -> None:
-        """Refuse before asking if plan mode is off, or there is no plan to show."""
+        """Raise a problem if plan mode is off or there is no plan, before the user is asked."""
         del ctx
         self._mode.check(args.plan)
 
     async def run(self, args: ExitPlanModeParams, ctx: ToolContext) -> Output:
-        """Leave plan mode: the user has approved."""
+        """Leave plan mode; the user has approved."""
         del ctx
-        left = self._mode.leave(_announced(args), args.plan)
-        text = [f"The user agreed to the plan. The mode is {left.mode} now; carry the plan out."]
-        if left.waiting:
+        exit_ = self._mode.leave(_announced(args), args.plan)
+        text = [f"The user agreed to the plan. The mode is {exit_.mode} now; carry the plan out."]
+        if exit_.waiting:
             text.append(
-                f"{left.waiting} queued calls wait for the user's word; do not make them again."
+                f"{exit_.waiting} queued calls wait for the user's word; do not make them again."
             )
-        return Output("\n".join(text), data=left._asdict())
+        return Output("\n".join(text), data=exit_._asdict())
 
     @property
     def _mode(self) -> PlanModeControl:
@@ -93,4 +92,4 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
 
 
 def _announced(args: ExitPlanModeParams) -> list[PlannedPermission]:
-    return [PlannedPermission(one.tool, one.prompt) for one in args.allowed_prompts]
+    return [PlannedPermission(prompt.tool, prompt.prompt) for prompt in args.allowed_prompts]

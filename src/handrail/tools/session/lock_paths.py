@@ -20,19 +20,18 @@ class LockTool(Builtin[P]):
     """A tool about reserved paths: it changes who may write, and no file."""
 
     group = Group.TASK
-    # Locks run out by themselves, and only one's own can be given back.
+    # Locks expire, and only the owner can release them.
     always_safe = True
 
     def __init__(self, locks: PathReserver | None) -> None:
         self._locks = locks
 
     def enabled(self, session: Session) -> bool:
-        """Whether reservations can be kept."""
         del session
         return self._locks is not None
 
     def footprint(self, args: P) -> Footprint:
-        """One call at a time, of any agent."""
+        """Return a footprint that allows one call at a time, over all agents."""
         del args
         return writing("session:locks")
 
@@ -68,12 +67,12 @@ class LockPaths(LockTool[LockPathsParams]):
     traits = ToolTraits(hidden_by_default=True)
 
     async def run(self, args: LockPathsParams, ctx: ToolContext) -> Output:
-        """The tokens of what is reserved now, and who has the rest."""
+        """Return the tokens of the paths that are reserved now, and the owners of the others."""
         answer = await self.reserver.lock(ctx.agent_id, args.globs, args.ttl_s)
-        lines = [f"locked {one['glob']}: token {one['token']}" for one in answer["acquired"]]
+        lines = [f"locked {lease['glob']}: token {lease['token']}" for lease in answer["acquired"]]
         lines += [
-            f"not locked {one['glob']}: {one['held_by']} has it for another {one['for_s']} s"
-            for one in answer["denied"]
+            f"not locked {lease['glob']}: {lease['held_by']} has it for another {lease['for_s']} s"
+            for lease in answer["denied"]
         ]
         problem = None if answer["acquired"] else _NOTHING
         return Output("\n".join(lines), data=answer, problem=problem)

@@ -1,4 +1,4 @@
-"""What this session changed, or of one file only; reads the record, never the files."""
+"""Show what this session changed, in all files or one; reads the record, not the files."""
 
 from __future__ import annotations
 
@@ -53,29 +53,29 @@ class ShowChanges(Builtin[ShowChangesParams]):
         self._past = past
 
     async def run(self, args: ShowChangesParams, ctx: ToolContext) -> Output:
-        """The newest first; an undo or redo is a change like any other."""
+        """Return the changes, newest first; an undo or redo is a change like any other."""
         path = None if args.path is None else ctx.places["path"].path
-        found = await self._past.value.changes(ctx.session.id, path=path, limit=args.limit)
-        text = "\n".join(_line(one) for one in found) or "nothing was changed"
-        return Output(text, data={"changes": [_data(one) for one in found]})
+        changes = await self._past.value.changes(ctx.session.id, path=path, limit=args.limit)
+        text = "\n".join(_line(change) for change in changes) or "nothing was changed"
+        return Output(text, data={"changes": [_data(change) for change in changes]})
 
 
-def _line(one: UndoableChange) -> str:
-    notes = "" if one.standing else ", undone"
-    if not one.attributed:
+def _line(change: UndoableChange) -> str:
+    notes = "" if change.standing else ", undone"
+    if not change.attributed:
         notes += ", perhaps by somebody else"
-    tool, path = tool_name(one.tool), shown(one.path)
-    return f"turn {one.turn}  {one.call_id}  {tool}  {one.operation} {path}{notes}"
+    tool, path = tool_name(change.tool), shown(change.path)
+    return f"turn {change.turn}  {change.call_id}  {tool}  {change.operation} {path}{notes}"
 
 
-def _data(one: UndoableChange) -> dict[str, Any]:
+def _data(change: UndoableChange) -> dict[str, Any]:
     return {
-        "path": one.path,
-        "operation": one.operation,
-        "call_id": one.call_id,
-        "tool": one.tool,
-        "turn": one.turn,
-        "at": datetime.fromtimestamp(one.at_ns / 1e9, UTC).isoformat(),
-        "standing": one.standing,
-        "attributed": one.attributed,
+        "path": change.path,
+        "operation": change.operation,
+        "call_id": change.call_id,
+        "tool": change.tool,
+        "turn": change.turn,
+        "at": datetime.fromtimestamp(change.at_ns / 1e9, UTC).isoformat(),
+        "standing": change.standing,
+        "attributed": change.attributed,
     }

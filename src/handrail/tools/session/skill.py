@@ -28,7 +28,7 @@ class SkillLoader(Builtin[SkillParams]):
     name = "skill"
     summary = "Load the instructions of a skill."
     params = SkillParams
-    # The user trusts every skill that can be loaded.
+    # Only skills that the user trusts can be loaded.
     always_safe = True
     effects = Effects.SESSION
     traits = ToolTraits(hidden_by_default=True)
@@ -40,32 +40,31 @@ class SkillLoader(Builtin[SkillParams]):
         self._skills = skills
 
     def enabled(self, session: Session) -> bool:
-        """Whether skills are looked for."""
         del session
         return self._skills is not None
 
     def footprint(self, args: SkillParams) -> Footprint:
-        """It reads the folder of the skill, which is no path of the call."""
+        """Return a footprint that reads the folder of the skill, which is not a path argument."""
         return reading(f"session:skill:{args.name}")
 
     async def run(self, args: SkillParams, ctx: ToolContext) -> Output:
-        """The instructions; `not_found`, or `untrusted`."""
+        """Return the instructions; raises `not_found` or `untrusted`."""
         if self._skills is None:
             raise ProblemRaised("unavailable", "there are no skills here")
-        found = self._skills.value.load(args.name, by_user=ctx.call.by_person)
-        ctx.report(SkillUsed(found.name, found.digest, trusted=True))
-        data = {"skill": found.name, "hash": found.digest, "path": found.path}
-        return Output(format_skill(found, args.arguments), data=data)
+        skill = self._skills.value.load(args.name, by_user=ctx.call.by_person)
+        ctx.report(SkillUsed(skill.name, skill.digest, trusted=True))
+        data = {"skill": skill.name, "hash": skill.digest, "path": skill.path}
+        return Output(format_skill(skill, args.arguments), data=data)
 
 
 def format_skill(skill: LoadedSkill, arguments: str) -> str:
-    """The instructions as a model gets them."""
+    """Return the instructions for the model."""
     lines = [f"Skill {skill.name}, folder {safe_text(skill.path, one_line=True)}:"]
     if skill.tools:
         lines.append(f"It adds the tools: {', '.join(skill.tools)}")
     if skill.requested_tools:
-        asked = safe_text(", ".join(skill.requested_tools), one_line=True)[:300]
-        lines.append(f"It would like to use: {asked}. This allows nothing.")
+        requested = safe_text(", ".join(skill.requested_tools), one_line=True)[:300]
+        lines.append(f"It would like to use: {requested}. This allows nothing.")
     lines += ["", skill.body]
     if arguments.strip():
         lines += ["", f"Arguments: {arguments.strip()}"]

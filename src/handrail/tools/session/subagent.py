@@ -1,4 +1,4 @@
-"""Let another agent do a part of the task."""
+"""Let another agent work on a part of the task."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SubagentTool(Builtin[SubagentParams]):
     name = "subagent"
     summary = "Let another agent do a part of the task."
     params = SubagentParams
-    # Every call of the agent is judged by itself.
+    # Every call of the agent is cleared separately.
     always_safe = True
     effects = Effects.SESSION
     leads_to_calls = True
@@ -69,22 +69,21 @@ class SubagentTool(Builtin[SubagentParams]):
 
     @property
     def sensitive(self) -> bool:
-        """Starting an agent is not asked about; each of its calls may be."""
+        """False: starting an agent needs no approval; its calls may."""
         return False
 
     def enabled(self, session: Session) -> bool:
-        """Whether agents can be started here."""
         del session
         return self._subagents is not None
 
     def footprint(self, args: SubagentParams) -> Footprint:
-        """It works with one agent; calls with the same task wait for each other."""
-        named = f"{args.agent}\n{args.task}\n{args.context}"
-        key = args.resume or sha256(named.encode("utf-8", "replace")).hexdigest()[:_KEY_CHARS]
+        """Return a footprint of one agent; calls with the same task wait for each other."""
+        identity = f"{args.agent}\n{args.task}\n{args.context}"
+        key = args.resume or sha256(identity.encode("utf-8", "replace")).hexdigest()[:_KEY_CHARS]
         return writing(f"agent:{key}")
 
     async def run(self, args: SubagentParams, ctx: ToolContext) -> Output:
-        """The agent's answer and the report of what it did; see `Subagents.run`."""
+        """Return the agent's answer and the report of its work; see `Subagents.run`."""
         if self._subagents is None:
             raise ProblemRaised("unavailable", "agents cannot be started here")
         request = SubagentRequest(

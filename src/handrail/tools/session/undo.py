@@ -1,4 +1,4 @@
-"""Undo changes of this session, or redo them. The engine commits it like any plan."""
+"""Undo or redo changes of this session. The engine commits the result like any plan."""
 
 from __future__ import annotations
 
@@ -43,17 +43,19 @@ class UndoTool(Builtin[UndoParams]):
         self._past = past
 
     def footprint(self, args: UndoParams) -> Footprint:
-        """Which files it touches is known only from the record: it runs alone."""
+        """Return an exclusive footprint: only the record knows which files change."""
         del args
         return OPEN_ENDED
 
     def risk(self, args: UndoParams) -> Risk:
-        """It changes files, and no more than the calls it undoes."""
+        """Return the risk of the calls that are undone: of an edit."""
         del args
         return Risk.MODERATE
 
     async def preflight(self, args: UndoParams, ctx: ToolContext) -> None:
-        """Refuse to overwrite changes of others, which only a user may, and a scope without its name."""
+        """Raise a problem for overwriting changes of others, which only a user may, and for a scope
+        without its name.
+        """
         if args.force and not ctx.call.by_person:
             raise ProblemRaised(
                 "denied",
@@ -66,7 +68,7 @@ class UndoTool(Builtin[UndoParams]):
             raise ProblemRaised("invalid_arguments", f"say {what}", field="target")
 
     async def plan(self, args: UndoParams, ctx: ToolContext) -> Plan:
-        """The changes that undo it; `not_found`, `conflict`, `already_applied`."""
+        """Return the changes that undo it; raises `not_found`, `conflict` or `already_applied`."""
         if args.scope != "turn" or args.target != "current":
             return await self._make(UndoRequest(args.scope, args.target, args.force), args, ctx)
         current = f"{ctx.session.id}:{ctx.turn_id}"
@@ -83,11 +85,11 @@ class UndoTool(Builtin[UndoParams]):
                 field="target",
             ) from raised
 
-    async def _make(self, wanted: UndoRequest, args: UndoParams, ctx: ToolContext) -> Plan:
-        """The plan, or that of the next part, and a report of how far the undo is."""
+    async def _make(self, request: UndoRequest, args: UndoParams, ctx: ToolContext) -> Plan:
+        """Return the plan, or that of the next part, with a report of the progress."""
         asker = Requester(ctx.session.id, ctx.call.by_person)
         make_plan = self._past.value.redo_plan if args.redo else self._past.value.undo_plan
-        plan = await make_plan(wanted, asker, UndoCall(ctx.call.id, ctx.call.continues))
+        plan = await make_plan(request, asker, UndoCall(ctx.call.id, ctx.call.continues))
         if isinstance(plan.data, Mapping) and "total" in plan.data:
             ctx.report(f"{plan.data['done']:,} of {plan.data['total']:,} files")
         return plan

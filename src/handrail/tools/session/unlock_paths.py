@@ -1,4 +1,4 @@
-"""Give back paths that were reserved."""
+"""Release reserved paths."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class UnlockPaths(LockTool[UnlockPathsParams]):
     traits = ToolTraits(hidden_by_default=True)
 
     async def run(self, args: UnlockPathsParams, ctx: ToolContext) -> Output:
-        """Which of them were yours."""
+        """Return which of the paths the caller had reserved."""
         released = list(await self.reserver.unlock(ctx.agent_id, args.tokens))
-        unknown = [one for one in dict.fromkeys(args.tokens) if one not in released]
-        lines = [f"unlocked {one}" for one in released]
-        lines += [f"{one} is no lock of yours, or its time is over" for one in unknown]
+        unknown = [token for token in dict.fromkeys(args.tokens) if token not in released]
+        lines = [f"unlocked {token}" for token in released]
+        lines += [f"{token} is no lock of yours, or its time is over" for token in unknown]
         return Output("\n".join(lines), data={"released": released, "unknown": unknown})

@@ -27,7 +27,7 @@ class TaskCreate(TodoTool[TaskCreateParams]):
     output_schema = object_schema(task=ITEM_SCHEMA)
 
     async def run(self, args: TaskCreateParams, ctx: ToolContext) -> Output:
-        """The new item, owned by the caller."""
+        """Add the item, owned by the caller, and return it."""
         draft = TodoDraft(args.content, active_form=args.active_form, description=args.description)
         item = await self.todos.add(ctx.agent_id, draft)
         await self.report_change(item.owner, ctx)

@@ -27,12 +27,12 @@ class TaskGet(TodoTool[TaskGetParams]):
     output_schema = object_schema(task=ITEM_SCHEMA)
 
     def footprint(self, args: TaskGetParams) -> Footprint:
-        """It only reads the list."""
+        """Return a footprint that reads the list."""
         del args
         return reading(TODO_KEY)
 
     async def run(self, args: TaskGetParams, ctx: ToolContext) -> Output:
-        """The item with its description; `not_found`."""
+        """Return the item with its description; raises `not_found`."""
         del ctx
         item = await self.todos.find(args.task)
         text = format_todos([item], owners=True)

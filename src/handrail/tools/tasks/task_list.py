@@ -28,17 +28,17 @@ class TaskList(TodoTool[TaskListParams]):
     output_schema = object_schema(tasks={"type": "array", "items": ITEM_SCHEMA})
 
     def footprint(self, args: TaskListParams) -> Footprint:
-        """It only reads the list."""
+        """Return a footprint that reads the list."""
         del args
         return reading(TODO_KEY)
 
     async def run(self, args: TaskListParams, ctx: ToolContext) -> Output:
-        """The items that match, in the order in which they were added."""
+        """Return the matching items, in the order in which they were added."""
         del ctx
-        found = [
-            one
-            for one in await self.todos.items()
-            if args.status in (None, one.status.value) and args.owner in (None, one.owner)
+        items = [
+            item
+            for item in await self.todos.items()
+            if args.status in (None, item.status.value) and args.owner in (None, item.owner)
         ]
-        data = {"tasks": [one.to_dict() for one in found]}
-        return Output(format_todos(found, owners=True), data=data)
+        data = {"tasks": [item.to_dict() for item in items]}
+        return Output(format_todos(items, owners=True), data=data)

@@ -36,7 +36,9 @@ class TaskUpdate(TodoTool[TaskUpdateParams]):
     output_schema = object_schema(task=ITEM_SCHEMA)
 
     async def run(self, args: TaskUpdateParams, ctx: ToolContext) -> Output:
-        """The item as it is now; `not_found`, or `conflict` if it would be the second in progress."""
+        """Return the changed item; raises `not_found`, or `conflict` if a second item would be in
+        progress.
+        """
         status = None if args.status is None else TodoStatus(args.status)
         change = TodoChange(status, args.content, args.description, args.active_form, args.owner)
         item = await self.todos.change(args.task, change)

@@ -33,14 +33,15 @@ class TodoWrite(TodoTool[TodoWriteParams]):
     output_schema = object_schema(todos={"type": "array", "items": ITEM_SCHEMA})
 
     async def run(self, args: TodoWriteParams, ctx: ToolContext) -> Output:
-        """The new list; `conflict` if several items would be in progress."""
+        """Return the new list; raises `conflict` if several items would be in progress."""
         drafts = [
-            TodoDraft(one.content, TodoStatus(one.status), one.active_form) for one in args.todos
+            TodoDraft(item.content, TodoStatus(item.status), item.active_form)
+            for item in args.todos
         ]
         items = await self.todos.replace(ctx.agent_id, drafts)
         await self.report_change(ctx.agent_id, ctx)
         text = "Todo list updated."
-        active = next((one for one in items if one.status is TodoStatus.IN_PROGRESS), None)
+        active = next((item for item in items if item.status is TodoStatus.IN_PROGRESS), None)
         if active is not None:
             text += f" Active: {active.active_form or active.content}"
-        return Output(text, data={"todos": [one.to_dict() for one in items]})
+        return Output(text, data={"todos": [item.to_dict() for item in items]})

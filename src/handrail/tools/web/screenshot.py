@@ -1,4 +1,4 @@
-"""A picture of a web page, taken by a browser that reaches only the page's host."""
+"""Take a picture of a web page, in a browser that reaches only the host of the page."""
 
 from __future__ import annotations
 
@@ -52,19 +52,18 @@ class ScreenshotTool(WebTool[ScreenshotParams]):
     )
 
     def footprint(self, args: ScreenshotParams) -> Footprint:
-        """It sends its URL, and what the page does, to one host."""
+        """Return a footprint of one host, which gets the URL and the requests of the page."""
         return reading(self.check_url(args.url).key)
 
     def opinion(self, args: ScreenshotParams) -> Verdict | None:
-        """Ask again where the URL may carry a secret."""
+        """Return a verdict that asks again if the URL may contain a secret."""
         return self.check_sent(args.url)
 
     def render_call(self, args: ScreenshotParams) -> str:
-        """The URL, for the user."""
         return f"take a picture of {safe_text(args.url, one_line=True)}"
 
     async def run(self, args: ScreenshotParams, ctx: ToolContext) -> Output:
-        """The picture and the headings; `denied`, `timeout`, `unavailable`."""
+        """Return the picture and the headings; raises `denied`, `timeout` or `unavailable`."""
         del ctx
         options = ScreenshotOptions(args.width, args.height, args.full_page, args.delay_s)
         shot = await self.web.camera.value.capture(self.check_url(args.url), options)

@@ -1,4 +1,4 @@
-"""Fetch a web page as text, or the answer of a small model to a question about it."""
+"""Fetch a web page as text, or a small model's answer to a question about it."""
 
 from __future__ import annotations
 
@@ -73,19 +73,18 @@ class WebFetch(WebTool[WebFetchParams]):
     )
 
     def footprint(self, args: WebFetchParams) -> Footprint:
-        """It sends its URL to one host."""
+        """Return a footprint of one host, which gets the URL."""
         return reading(self.check_url(args.url).key)
 
     def opinion(self, args: WebFetchParams) -> Verdict | None:
-        """Ask again where the URL may carry a secret."""
+        """Return a verdict that asks again if the URL may contain a secret."""
         return self.check_sent(args.url)
 
     def render_call(self, args: WebFetchParams) -> str:
-        """The URL, for the user."""
         return f"fetch {safe_text(args.url, one_line=True)}"
 
     async def run(self, args: WebFetchParams, ctx: ToolContext) -> Output:
-        """The page from the cursor on; `denied`, `timeout`, `unavailable`, `not_text`."""
+        """The page from the cursor on; raises `denied`, `timeout`, `unavailable` or `not_text`."""
         del ctx
         web = self.web
         limit = web.max_bytes if args.max_bytes is None else min(args.max_bytes, web.max_bytes)
@@ -164,20 +163,20 @@ def _status_problem(page: WebPage) -> Problem | None:
 def _read_cursor(cursor: str | None, text: str) -> int:
     if cursor is None:
         return 0
-    found = _CURSOR.fullmatch(cursor)
-    if found is None:
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
         hint = "use the cursor of an earlier result, or none"
         message = f"{cursor!r:.100} is not a cursor"
         raise ProblemRaised("invalid_arguments", message, hint=hint, field="cursor")
-    if found[2] != _digest(text) or int(found[1]) > len(text):
+    if match[2] != _digest(text) or int(match[1]) > len(text):
         hint = "fetch it again without a cursor"
         message = "the page has changed since the cursor was given"
         raise ProblemRaised("stale", message, hint=hint, field="cursor")
-    return int(found[1])
+    return int(match[1])
 
 
 def _text_end(text: str, start: int, room: int) -> int:
-    """Where the shown part ends: at the end of a line, if one is near."""
+    """Return where the shown part ends: at the end of a line, if one is near."""
     end = min(start + room, len(text))
     if end == len(text):
         return end

@@ -1,4 +1,4 @@
-"""Search the web with the engine of the settings or of the host program."""
+"""Search the web with the engine of the settings or of the embedding program."""
 
 from __future__ import annotations
 
@@ -39,20 +39,19 @@ class WebSearchTool(WebTool[WebSearchParams]):
     output_schema = object_schema(engine=STRING, results={"type": "array", "items": _HIT})
 
     def footprint(self, args: WebSearchParams) -> Footprint:
-        """It sends the query to the search engine."""
+        """Return a footprint of the search engine, which gets the query."""
         del args
         return reading(self.web.search_key)
 
     def opinion(self, args: WebSearchParams) -> Verdict | None:
-        """Ask again where the query may carry a secret."""
+        """Return a verdict that asks again if the query may contain a secret."""
         return self.check_sent(args.query)
 
     def render_call(self, args: WebSearchParams) -> str:
-        """The query, for the user."""
         return f"search the web for {safe_text(args.query, one_line=True)!r}"
 
     async def run(self, args: WebSearchParams, ctx: ToolContext) -> Output:
-        """The results, best first; `timeout`, `unavailable`."""
+        """Return the results, best first; raises `timeout` or `unavailable`."""
         del ctx
         engine = self.web.search.value
         hits = await engine.search(args.query, args.max_results)

@@ -1,1 +1,1 @@
-"""Where a change belongs in a file, strict readings first; one core for edits and patches."""
+"""Finds where a change belongs in a file, exact matches first; used for edits and patches."""

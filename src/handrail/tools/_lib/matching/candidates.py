@@ -1,7 +1,7 @@
-"""Every place whose lines say what a block says, with how literally they agree.
+"""All places whose lines have the content of a block, each with a tier: how exactly they agree.
 
-One search over squeezed lines finds them all; each is then judged line by line, so that a
-stricter agreement is always known when two places compete.
+One search over squeezed lines finds all of them. Each place is then compared line by line, so that
+the best tier of competing places is known.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
 from handrail.tools._lib.matching.normalize import canonical, fold_quotes, squeeze
 
 _MOST: Final = 1_000
-# So many searches are cheaper than an index of all lines.
+# Up to this many searches are cheaper than an index of all lines.
 _SEARCHES: Final = 4
 _RARE: Final = 16
 
 
 class Tier(IntEnum):
-    """How literally a place agrees with a call, best first."""
+    """How exactly a place agrees with a call, best first."""
 
     EXACT = 0
     BLANK_LINES = 1
@@ -41,7 +41,7 @@ class Tier(IntEnum):
 
     @property
     def words(self) -> str:
-        """What had to be ignored, for the model."""
+        """What was ignored in the comparison, for the model."""
         return _WORDS[self]
 
 
@@ -58,7 +58,7 @@ _WORDS: Final = {
 
 
 class Candidate(NamedTuple):
-    """A place: the file's line for each old line; None for a blank one that is missing."""
+    """A place: the line of the file for each old line; None for a blank line that the file lacks."""
 
     tier: Tier
     lines: tuple[int | None, ...]
@@ -75,43 +75,44 @@ class Candidate(NamedTuple):
 
     @property
     def stated(self) -> int:
-        """The line that a hunk counts from, also if that is a blank one the file lacks."""
+        """The line from which a hunk counts, also if that is a blank line that the file lacks."""
         return next(line - at for at, line in enumerate(self.lines) if line is not None)
 
 
-def find_candidates(file: FileLines, block: LineBlock) -> list[Candidate]:
-    """All places, in the order of the file."""
+def block_keys(block: LineBlock) -> tuple[list[LineOp], list[str], list[str]]:
+    """Return the old lines of a block, their squeezed texts, and those that are not blank."""
     old = [op for op in block.ops if op.kind != "insert"]
     keys = squeeze("\n".join([op.text for op in old])).split("\n")
-    solid = [key for key in keys if key]
+    return old, keys, [key for key in keys if key]
+
+
+def find_candidates(file: FileLines, block: LineBlock) -> list[Candidate]:
+    """Return all places, in the order of the file."""
+    old, keys, solid = block_keys(block)
     if not solid:
         return []
-    found = [_candidate(file, old, keys, at) for at in _places(file, solid)]
-    return [one for one in found if one is not None]
+    places = _places(file, solid)
+    return [fit for at in places if (fit := _candidate(file, old, keys, at)) is not None]
 
 
 def find_candidate_at(file: FileLines, block: LineBlock, line: int) -> Candidate | None:
     """The place whose first line is `line` (0-based), None if the block does not fit there."""
-    old = [op for op in block.ops if op.kind != "insert"]
-    keys = squeeze("\n".join([op.text for op in old])).split("\n")
-    solid = [key for key in keys if key]
+    old, keys, solid = block_keys(block)
     if not solid:
         return None
     before = next(index for index, key in enumerate(keys) if key)
     at = bisect_left(file.solid, line + before)
     if file.solid_keys[at : at + len(solid)] != solid:
         return None
-    found = _candidate(file, old, keys, at)
-    return found if found is not None and found.stated == line else None
+    candidate = _candidate(file, old, keys, at)
+    return candidate if candidate is not None and candidate.stated == line else None
 
 
 def find_candidates_over(
     file: FileLines, block: LineBlock, first: int, end: int
 ) -> list[Candidate]:
-    """The places that include all solid lines from `first` up to `end` (0-based)."""
-    old = [op for op in block.ops if op.kind != "insert"]
-    keys = squeeze("\n".join([op.text for op in old])).split("\n")
-    solid = [key for key in keys if key]
+    """Return the places that include all solid lines from `first` up to `end` (0-based)."""
+    old, keys, solid = block_keys(block)
     if not solid:
         return []
     highest = bisect_left(file.solid, first)
@@ -122,8 +123,8 @@ def find_candidates_over(
         if file.solid_keys[at : at + 1] == solid[:1]
         and file.solid_keys[at : at + len(solid)] == solid
     ]
-    found = [_candidate(file, old, keys, at) for at in places]
-    return [one for one in found if one is not None and one.first <= first and end <= one.end]
+    fits = [fit for at in places if (fit := _candidate(file, old, keys, at)) is not None]
+    return [fit for fit in fits if fit.first <= first and end <= fit.end]
 
 
 def _candidate(
@@ -135,7 +136,7 @@ def _candidate(
 
 
 def align_lines(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, ...]:
-    """The file's line for each key; the first solid key is the file's solid line `at`."""
+    """Return the file's line for each key; the first solid key is the file's solid line `at`."""
     lines: list[int | None] = []
     before = next(index for index, key in enumerate(keys) if key)
     lines += _blanks_above(file, file.solid[at], before)
@@ -155,7 +156,7 @@ def align_lines(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | No
 
 
 def _places(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
-    """The positions in the file's solid lines where all of these follow, up to a limit."""
+    """Yield the positions in the file's solid lines at which these lines follow, up to a limit."""
     file.searches += 1
     if file.searches > _SEARCHES:
         return islice(_by_index(file, solid), _MOST)
@@ -163,39 +164,39 @@ def _places(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
 
 
 def _by_index(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
-    """By the positions of the rarest line, or of the rarest pair of lines."""
+    """Like `_places`, by the positions of the rarest line, or of the rarest pair of lines."""
     rarest = min(range(len(solid)), key=lambda at: len(file.solid_with(solid[at])))
     positions = file.solid_with(solid[rarest])
     if len(positions) > _RARE and len(solid) > 1:
         pairs = list(pairwise(solid))
         rarest = min(range(len(pairs)), key=lambda at: len(file.solid_with_pair(*pairs[at])))
         positions = file.solid_with_pair(*pairs[rarest])
-    wanted, keys = list(solid), file.solid_keys
+    needle, keys = list(solid), file.solid_keys
     for position in positions:
         first = position - rarest
-        if first >= 0 and keys[first : first + len(wanted)] == wanted:
+        if first >= 0 and keys[first : first + len(needle)] == needle:
             yield first
 
 
 def _by_scan(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
     text = file.joined
     needle = "\n" + "\n".join(solid) + "\n"
-    line, seen, count = 0, 0, 0
+    line, counted_to, count = 0, 0, 0
     at = text.find(needle)
     while at >= 0 and count < _MOST:
-        line += text.count("\n", seen, at)
-        seen = at
+        line += text.count("\n", counted_to, at)
+        counted_to = at
         yield line
         count += 1
         at = text.find(needle, at + 1)
 
 
-def _blanks_above(file: FileLines, first: int, wanted: int) -> list[int | None]:
-    there = 0
-    while there < min(wanted, first) and not file.squeezed[first - there - 1]:
-        there += 1
-    missing: list[int | None] = [None] * (wanted - there)
-    return missing + list(range(first - there, first))
+def _blanks_above(file: FileLines, first: int, count: int) -> list[int | None]:
+    present = 0
+    while present < min(count, first) and not file.squeezed[first - present - 1]:
+        present += 1
+    missing: list[int | None] = [None] * (count - present)
+    return missing + list(range(first - present, first))
 
 
 def _tier(file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]) -> Tier | None:
@@ -221,16 +222,16 @@ def _agreement(call: str, line: str) -> Tier | None:
         return Tier.LINE_ENDS
     if call.strip() == line.strip():
         return Tier.WHITESPACE
-    one, two = canonical(call), canonical(line)
-    if one == two:
+    first, second = canonical(call), canonical(line)
+    if first == second:
         return Tier.TYPOGRAPHY
-    return Tier.QUOTES if fold_quotes(one) == fold_quotes(two) else None
+    return Tier.QUOTES if fold_quotes(first) == fold_quotes(second) else None
 
 
 def indent_pairs(
     file: FileLines, old: Sequence[LineOp], lines: Sequence[int | None]
 ) -> list[IndentPair]:
-    """The indentation of every solid line, in the call and in the file."""
+    """Return the indentation of every solid line, in the call and in the file."""
     return [
         IndentPair(leading_blanks(op.text), leading_blanks(file.texts[line]))
         for op, line in zip(old, lines, strict=True)
@@ -239,5 +240,5 @@ def indent_pairs(
 
 
 def is_shifted(pairs: Sequence[IndentPair]) -> bool:
-    """Whether all lines but perhaps the first are indented differently in the same way."""
+    """Return whether all lines, the first possibly excepted, differ in indentation in the same way."""
     return bool(learn_indents(pairs)) or lacks_first_indent(pairs)

@@ -1,7 +1,7 @@
-"""Places where only comments or prose beside the change differ, by slips of a word.
+"""Places where only comments or prose beside the change differ, by mistyped words.
 
-Code, and lines that are deleted, must be the same. A word that became another word tells two similar
-places apart.
+Code and deleted lines must be identical. A word that was replaced by another word makes two similar
+places different.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Final
 
-from handrail.tools._lib.matching.candidates import Candidate, Tier, align_lines
+from handrail.tools._lib.matching.candidates import Candidate, Tier, align_lines, block_keys
 from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
-from handrail.tools._lib.matching.normalize import canonical, fold_quotes, fold_typography, squeeze
+from handrail.tools._lib.matching.normalize import canonical, fold_quotes, fold_typography
 
 _PROSE: Final = frozenset({"md", "markdown", "mdx", "rst", "txt", "adoc", "org", "text"})
 _C: Final = ("//", "/*", "*")
@@ -92,7 +92,7 @@ _MARKS: Final[Mapping[str, tuple[str, ...]]] = (
     | dict.fromkeys(["tex", "erl"], ("%",))
     | {"php": (*_C, *_HASH), "hcl": (*_C, *_HASH)}
 )
-# Where the language is not known, only marks that no code begins with.
+# For unknown languages, only marks with which no line of code begins.
 _UNKNOWN: Final = ("//", "# ", "/*", "* ", "-- ", ";; ", "<!--")
 _FENCE: Final = re.compile(r"[ \t]*(```|~~~)")
 _TRIPLE: Final = re.compile(r'"""|' + "'''")
@@ -101,21 +101,21 @@ _MOST_SLIPS: Final = 2
 
 
 class Prose:
-    """Knows of each line of a file whether it may be remembered inexactly."""
+    """Knows for each line of a file whether a caller may quote it inexactly."""
 
     def __init__(self, file: FileLines) -> None:
         self._file = file
         self._kind = file.path.rpartition("/")[2].rpartition(".")[2].lower()
 
-    def has(self, line: int, said: str) -> bool:
-        """Whether a line of the file, and what a call says it is, are both prose."""
+    def has(self, line: int, quoted: str) -> bool:
+        """Return whether a line of the file and the caller's version of the line are both prose."""
         if self._kind in _PROSE:
             return line not in self._special
         if self._kind in ("py", "pyi") and line in self._special:
             return True
         marks = _MARKS.get(self._kind, _UNKNOWN)
         text = self._file.texts[line].strip()
-        return text.startswith(marks) and said.strip().startswith(marks)
+        return text.startswith(marks) and quoted.strip().startswith(marks)
 
     @cached_property
     def _special(self) -> frozenset[int]:
@@ -123,77 +123,81 @@ class Prose:
         mark = _FENCE if self._kind in _PROSE else _TRIPLE
         inside, lines = False, set()
         for number, text in enumerate(self._file.texts):
-            found = len(mark.findall(text)) if mark is _TRIPLE else bool(mark.match(text))
-            if inside or found:
+            marks = len(mark.findall(text)) if mark is _TRIPLE else bool(mark.match(text))
+            if inside or marks:
                 lines.add(number)
-            inside ^= bool(found % 2)
+            inside ^= bool(marks % 2)
         return frozenset(lines)
 
 
-def differs_by_slip(said: str, line: str, text: str) -> bool:
-    """Whether two lines differ only by one or two mistyped words, in a file with this text."""
-    one, two = _WORD.findall(fold_typography(said)), _WORD.findall(fold_typography(line))
+def differs_by_slip(quoted: str, line: str, text: str) -> bool:
+    """Return whether two lines differ only by one or two mistyped words; `text` is the whole file."""
+    first, second = _WORD.findall(fold_typography(quoted)), _WORD.findall(fold_typography(line))
     slips = 0
-    matcher = SequenceMatcher(None, one, two, autojunk=False)
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         if tag == "equal":
             continue
         if a1 - a0 != b1 - b0:
             return False
         slips += a1 - a0
-        pairs = zip(one[a0:a1], two[b0:b1], strict=True)
-        if not all(_mistyped(word, own, text) for word, own in pairs):
+        pairs = zip(first[a0:a1], second[b0:b1], strict=True)
+        if not all(_mistyped(word, actual, text) for word, actual in pairs):
             return False
     return 0 < slips <= _MOST_SLIPS
 
 
-def _mistyped(said: str, own: str, text: str) -> bool:
-    if not (said.isalpha() and own.isalpha()):
+def _mistyped(quoted: str, actual: str, text: str) -> bool:
+    if not (quoted.isalpha() and actual.isalpha()):
         return False
-    if said.lower() == own.lower():
+    if quoted.lower() == actual.lower():
         return True
-    # HTTP is not HTTPS: names in capitals that the file has both are two names.
-    if said.isupper() and re.search(rf"\b{said}\b", text):
+    # HTTP is not HTTPS: two names in capitals that are both in the file are different.
+    if quoted.isupper() and re.search(rf"\b{quoted}\b", text):
         return False
-    return min(len(said), len(own)) >= 3 and _one_edit(said.lower(), own.lower())
+    return min(len(quoted), len(actual)) >= 3 and _one_edit(quoted.lower(), actual.lower())
 
 
-def _one_edit(one: str, two: str) -> bool:
-    """Whether one letter too many, too few, wrong, or two letters changed places."""
-    if len(one) > len(two):
-        one, two = two, one
+def _one_edit(first: str, second: str) -> bool:
+    """Return whether two words differ by one added, missing or wrong letter, or two swapped ones."""
+    if len(first) > len(second):
+        first, second = second, first
     at = 0
-    while at < len(one) and one[at] == two[at]:
+    while at < len(first) and first[at] == second[at]:
         at += 1
-    if len(one) + 1 == len(two):
-        return one[at:] == two[at + 1 :]
-    if len(one) != len(two):
+    if len(first) + 1 == len(second):
+        return first[at:] == second[at + 1 :]
+    if len(first) != len(second):
         return False
-    swapped = one[at : at + 2] == two[at : at + 2][::-1] and one[at + 2 :] == two[at + 2 :]
-    return swapped or one[at + 1 :] == two[at + 1 :]
+    swapped = (
+        first[at : at + 2] == second[at : at + 2][::-1] and first[at + 2 :] == second[at + 2 :]
+    )
+    return swapped or first[at + 1 :] == second[at + 1 :]
 
 
 _LEAST_LINES: Final = 4
-# A line that stands in the file more often than this says little about a place.
+# A line that occurs more often than this says little about a place.
 _MOST: Final = 200
 
 
 def find_drifted(file: FileLines, block: LineBlock) -> list[Candidate]:
-    """Places that agree in everything but a few comment lines."""
-    old = [op for op in block.ops if op.kind != "insert"]
-    keys = squeeze("\n".join([op.text for op in old])).split("\n")
-    solid = [key for key in keys if key]
+    """Return the places that agree in everything except a few comment lines."""
+    old, keys, solid = block_keys(block)
     if len(solid) < _LEAST_LINES:
         return []
     prose = file.memo(Prose)
     allowed = max(1, len(solid) // 5)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for at in _starts(file, solid, len(solid) - allowed):
         lines = align_lines(file, keys, at)
         slips = _slips(file, prose, old, lines)
-        if slips is not None and 0 < len(slips) <= allowed and _held(block.ops, slips):
-            found.append(Candidate(Tier.COMMENTS, lines))
-    return found
+        if (
+            slips is not None
+            and 0 < len(slips) <= allowed
+            and _has_exact_neighbours(block.ops, slips)
+        ):
+            candidates.append(Candidate(Tier.COMMENTS, lines))
+    return candidates
 
 
 def _starts(file: FileLines, solid: Sequence[str], enough: int) -> Iterator[int]:
@@ -201,10 +205,10 @@ def _starts(file: FileLines, solid: Sequence[str], enough: int) -> Iterator[int]
     indexes: dict[str, list[int]] = {}
     for index, key in enumerate(solid):
         indexes.setdefault(key, []).append(index)
-    there = {key: found for key in indexes if (found := file.solid_with(key))}
+    positions = {key: found for key in indexes if (found := file.solid_with(key))}
     votes: Counter[int] = Counter()
-    for key, numbers in there.items():
-        # Lines that are everywhere vote for all places, so they are counted for none.
+    for key, numbers in positions.items():
+        # Frequent lines would vote for all places, so they are not counted.
         if len(numbers) <= _MOST:
             votes.update([number - index for number in numbers for index in indexes[key]])
         else:
@@ -216,24 +220,24 @@ def _starts(file: FileLines, solid: Sequence[str], enough: int) -> Iterator[int]
 def _slips(
     file: FileLines, prose: Prose, old: Sequence[LineOp], lines: Sequence[int | None]
 ) -> set[int] | None:
-    """The old lines that are misremembered comments; None if any differs otherwise."""
+    """Return the indexes of old lines that are misquoted comments; None if any differs otherwise."""
     slips: set[int] = set()
     for index, (op, line) in enumerate(zip(old, lines, strict=True)):
         if line is None or not op.text.strip():
             continue
-        said, own = canonical(op.text), canonical(file.texts[line])
-        if said == own or (op.kind == "keep" and fold_quotes(said) == fold_quotes(own)):
+        quoted, actual = canonical(op.text), canonical(file.texts[line])
+        if quoted == actual or (op.kind == "keep" and fold_quotes(quoted) == fold_quotes(actual)):
             continue
         if op.kind == "delete" or not prose.has(line, op.text):
             return None
-        if not differs_by_slip(said, own, file.text):
+        if not differs_by_slip(quoted, actual, file.text):
             return None
         slips.add(index)
     return slips
 
 
-def _held(ops: Sequence[LineOp], slips: set[int]) -> bool:
-    """Whether every new line has a neighbour that is remembered right, or replaces one."""
+def _has_exact_neighbours(ops: Sequence[LineOp], slips: set[int]) -> bool:
+    """Return whether every new line has a correctly quoted neighbour, or replaces such a line."""
     index = -1
     above: int | None = None
     fresh = False
@@ -244,11 +248,11 @@ def _held(ops: Sequence[LineOp], slips: set[int]) -> bool:
         index += 1
         if op is not None and not op.text.strip():
             continue
-        if fresh and not _firm(above, slips) and not _firm(index if op else None, slips):
+        if fresh and not _is_exact(above, slips) and not _is_exact(index if op else None, slips):
             return False
         fresh, above = False, index
     return True
 
 
-def _firm(index: int | None, slips: set[int]) -> bool:
+def _is_exact(index: int | None, slips: set[int]) -> bool:
     return index is not None and index not in slips

@@ -1,7 +1,7 @@
-"""Where a text is in a file exactly, and the bytes that replace it.
+"""Finds a text in a file exactly, and makes the bytes that replace it.
 
-A newline in the text matches whatever ends that line in the file, because the model is shown lines
-without their endings; everything else must agree byte for byte.
+A newline in the text matches any line ending of the file, because the model sees lines without
+their endings; everything else must agree byte for byte.
 """
 
 from __future__ import annotations
@@ -18,44 +18,43 @@ from handrail.tools._lib.matching.lines import diff_lines
 
 MOST_COUNTED: Final = 1_000
 _LINES_NAMED: Final = 10
-# Each place that is replaced by bytes of its own takes some hundred bytes of memory.
+# Each place with a separate replacement takes some hundred bytes of memory.
 _MOST_SINGLE: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEdit:
-    """The splices of an edit, how the text matched, and a note on that unless it was exact."""
+    """The splices of an edit, how the text matched, and a note on that unless it matched exactly."""
 
     splices: tuple[Splice, ...]
     tier: str = "exact"
     how: str = ""
     replacements: int = 1
-    # The new bytes of the file, if the splices are only the first of many.
+    # The new bytes of the file, if `splices` has only the first of many.
     result: bytes | None = None
 
 
-def keep_mark(file: ByteText, found: FoundEdit) -> FoundEdit:
-    """The edit with the file's byte order mark once before the text, as it was.
+def keep_mark(file: ByteText, edit: FoundEdit) -> FoundEdit:
+    """Return the edit with the file's byte order mark kept once, before the text.
 
     The mark belongs to the file, not to its first line; only an edit of the mark alone removes it.
     """
-    mark, first = file.form.bom, found.splices[0]
+    mark, first = file.form.bom, edit.splices[0]
     if not mark or not file.data.startswith(mark):
-        return found
+        return edit
     new = first.new.removeprefix(mark)
     if first.start == 0 and first.end > len(mark):
         new = mark + new
     elif first.start != len(mark):
-        return found
-    result = found.result and mark + found.result.removeprefix(mark).removeprefix(mark)
-    splices = (Splice(first.start, first.end, new), *found.splices[1:])
-    return replace(found, splices=splices, result=result)
+        return edit
+    result = edit.result and mark + edit.result.removeprefix(mark).removeprefix(mark)
+    splices = (Splice(first.start, first.end, new), *edit.splices[1:])
+    return replace(edit, splices=splices, result=result)
 
 
 class Match(NamedTuple):
-    """Bytes `start` to `end`; `endings` are the line endings in them, in order.
-
-    `endings` is None if the text contains its endings, as its replacement does then.
+    """Bytes `start` to `end`, with their line endings in order; None if the text has its endings
+    written out, as its replacement then does.
     """
 
     start: int
@@ -64,9 +63,9 @@ class Match(NamedTuple):
 
 
 def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | None:
-    """The edit of the one place where the old text is literally.
+    """Return the edit of the only exact occurrence of the old text.
 
-    None if it is nowhere, or only where the edit would split lines that the call does not show.
+    None if there is none, or only where the edit would split lines that the call does not show.
     Raises `ambiguous` or `already_applied`, and `invalid_arguments` if whole lines would be joined.
     """
     matches = list_matches(file, old, MOST_COUNTED)
@@ -84,16 +83,16 @@ def find_exact(file: ByteText, path: str, old: str, new: str) -> FoundEdit | Non
 
 
 def _joins_neighbours(old: str, new: str) -> bool:
-    """Whether lines that stay would be joined with the lines above and below, which are not shown.
+    """Return whether lines that stay would be joined with the lines above and below the match.
 
-    A line feed before and after the old text alone comes from quoting it then.
+    A line feed at both ends of the old text, but not of the new one, comes from quoting then.
     """
     before, after = old.strip("\r"), new.strip("\r")
     if before[:1] != "\n" or before[-1:] != "\n" or "\n" not in after.strip("\n"):
         return False
-    kept = {line.strip() for line in before.split("\n")} - {""}
+    old_lines = {line.strip() for line in before.split("\n")} - {""}
     return "\n" not in (after[0], after[-1]) and any(
-        line.strip() in kept for line in after.split("\n")
+        line.strip() in old_lines for line in after.split("\n")
     )
 
 
@@ -109,7 +108,7 @@ def _frame_problem() -> ProblemRaised:
 
 
 def list_matches(file: ByteText, text: str, most: int) -> list[Match]:
-    """The places of the text; none if the file's encoding cannot hold its characters."""
+    """Return the matches of the text; none if the encoding of the file lacks its characters."""
     try:
         return find_matches(file, text, most)
     except ProblemRaised:
@@ -117,7 +116,7 @@ def list_matches(file: ByteText, text: str, most: int) -> list[Match]:
 
 
 def find_matches(file: ByteText, text: str, most: int) -> list[Match]:
-    """Up to `most` places of the text, in order, overlapping ones included."""
+    """Return up to `most` matches of the text, in order, overlapping ones included."""
     if "\r" in text:
         exact = list(islice(_exact(file, file.encode(text), None), most))
         if exact:
@@ -135,11 +134,10 @@ def find_matches(file: ByteText, text: str, most: int) -> list[Match]:
 def replace_everywhere(
     file: ByteText, path: str, old: str, new: str, most: int
 ) -> FoundEdit | None:
-    """The edit of every place where the old text is literally, from left to right; None if it is
-    nowhere.
+    """Return the edit of all exact occurrences of the old text; None if there are none.
 
-    Where all places are replaced by the same bytes, `FoundEdit.splices` has only the first `most` of
-    them. Raises `too_large` if each place needs bytes of its own and there are too many.
+    If all occurrences get the same bytes, `FoundEdit.splices` has only the first `most`. Raises
+    `too_large` if each occurrence needs different bytes and there are too many.
     """
     first = next(iter(list_matches(file, old, 1)), None)
     if first is None:
@@ -159,7 +157,7 @@ def replace_everywhere(
 
 
 def _is_uniform(file: ByteText, match: Match, new: str) -> bool:
-    """Whether every place of a text has the bytes of this match, and gets the same bytes."""
+    """Return whether all matches of a text have the bytes of this match and get the same bytes."""
     if match.endings is None:
         return True
     return ("\n" not in new and not match.endings) or file.has_one_ending
@@ -185,29 +183,29 @@ def _replace_one_by_one(file: ByteText, path: str, old: str, new: str) -> FoundE
 def ambiguous_text_problem(
     file: ByteText, path: str, starts: Sequence[int], what: str | None = None
 ) -> ProblemRaised:
-    """The problem of a text that is in several places, with their lines."""
+    """Return the problem of a text that occurs several times, with the lines."""
     numbers: list[int] = []
     line, at = 1, 0
     for start in starts[:_LINES_NAMED]:
         line += file.lines_between(at, start)
         at = start
         numbers.append(line)
-    named = ", ".join(map(str, numbers))
+    listed = ", ".join(map(str, numbers))
     more = ", …" if len(starts) > _LINES_NAMED else ""
-    least = "at least " if len(starts) == MOST_COUNTED else ""
+    at_least = "at least " if len(starts) == MOST_COUNTED else ""
     everywhere = shown_arg("replace_all")
-    way = f", or set {everywhere}" if everywhere else ""
+    alternative = f", or set {everywhere}" if everywhere else ""
     return ProblemRaised(
         "ambiguous",
-        f"{what or arg_name('old_string')} is not unique in {path!r}: it occurs {least}{len(starts)} times, "
-        f"lines {named}{more}",
-        hint=f"include more surrounding lines so that it is unique{way}",
+        f"{what or arg_name('old_string')} is not unique in {path!r}: it occurs {at_least}{len(starts)} times, "
+        f"lines {listed}{more}",
+        hint=f"include more surrounding lines so that it is unique{alternative}",
         field="old_string",
     )
 
 
 def already_applied_problem(path: str, line: int | None = None) -> ProblemRaised:
-    """The problem of a change that was already made."""
+    """Return the problem of a change that is already made."""
     where = f", at line {line}" if line is not None else ""
     return ProblemRaised(
         "already_applied",
@@ -217,18 +215,18 @@ def already_applied_problem(path: str, line: int | None = None) -> ProblemRaised
 
 
 def is_applied_around(file: ByteText, match: Match, old: str, new: str) -> bool:
-    """Whether the new text, which contains the old one, is already where the old one was found."""
-    above, found, below = new.partition(old)
-    if not found or not (above + below).strip():
+    """Return whether the new text, which contains the old text, is already around the match."""
+    above, separator, below = new.partition(old)
+    if not separator or not (above + below).strip():
         return False
-    for there in find_matches(file, new, 2):
-        if there.start <= match.start and match.end <= there.end:
-            return not file.splits_word(there.end)
+    for result in find_matches(file, new, 2):
+        if result.start <= match.start and match.end <= result.end:
+            return not file.splits_word(result.end)
     return False
 
 
 def drop_overlaps(matches: Sequence[Match]) -> list[Match]:
-    """The matches that a replacement from left to right would find."""
+    """Return the matches that a replacement from left to right finds."""
     kept: list[Match] = []
     for match in matches:
         if not kept or match.start >= kept[-1].end:
@@ -237,10 +235,10 @@ def drop_overlaps(matches: Sequence[Match]) -> list[Match]:
 
 
 def make_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
-    """The splice that replaces one match."""
+    """Return the splice that replaces one match."""
     match = _from_line_start(file, match, old, new)
     if match.endings and "\n" in new:
-        # With the ending below, lines that move to the end keep their own.
+        # Including the ending below, lines that move to the end keep their endings.
         below = file.ending_at(match.end)
         if below is not None and len({*match.endings, below}) > 1:
             match = Match(match.start, match.end + len(below), (*match.endings, below))
@@ -249,9 +247,8 @@ def make_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
 
 
 def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
-    """The match with the indentation before it, if only the old text's first line lacks it.
-
-    The new text brings it along then, and would have it twice.
+    """Extend the match by the indentation that only the first line of the old text lacks; the new
+    text includes it, so it would otherwise be there twice.
     """
     if not new[:1].isspace() or old[:1].isspace() or "\n" not in old + new:
         return match
@@ -259,35 +256,37 @@ def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
     before = file.shown(file.data[start : match.start])
     if not before or before.strip():
         return match
-    whole = _restored(before, old.split("\n"), new.split("\n"))
+    whole = _has_whole_lines(before, old.split("\n"), new.split("\n"))
     return Match(start, match.end, match.endings) if whole else match
 
 
-def _restored(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether the new text is made of whole lines: indented ones stay as they are, the first
-    begins as the file's line does while the others got no deeper, or it is within a new line.
+def _has_whole_lines(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return whether the new text has whole lines: its indented lines are unchanged, its first line
+    is indented as in the file and no other is deeper, or the old line is now inside a new one.
     """
-    others = [line for line in new[1:] if line.strip()]
-    kept = set(old[1:])
-    if any(line in kept and line[:1].isspace() for line in others):
+    below = [line for line in new[1:] if line.strip()]
+    unchanged = set(old[1:])
+    if any(line in unchanged and line[:1].isspace() for line in below):
         return True
-    own = len(new[0]) - len(new[0].lstrip())
-    deepest = _least(old[1:]) if any(map(str.strip, old[1:])) else own
-    whole = bool(others) or (len(old) > 1 and new[0] == indent + old[0])
-    if whole and new[0][:own] == indent and new[0].strip() and _least(others) <= deepest:
+    depth = len(new[0]) - len(new[0].lstrip())
+    deepest = _smallest_indent(old[1:]) if any(map(str.strip, old[1:])) else depth
+    whole = bool(below) or (len(old) > 1 and new[0] == indent + old[0])
+    if whole and new[0][:depth] == indent and new[0].strip() and _smallest_indent(below) <= deepest:
         return True
-    return any(line.strip() == old[0].strip() and _least([line]) > own for line in others)
+    return any(
+        line.strip() == old[0].strip() and _smallest_indent([line]) > depth for line in below
+    )
 
 
-def _least(lines: Sequence[str]) -> int:
+def _smallest_indent(lines: Sequence[str]) -> int:
     return min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
 
 
 def splits_lines(file: ByteText, match: Match, old: str, new: str) -> bool:
-    """Whether the match begins or ends inside a line that the edit would split.
+    """Return whether the match begins or ends inside a line that the edit would split.
 
-    A single line may be matched in part. Several lines are meant whole: the call does not show what
-    comes before or after them on the same line.
+    A single line may be matched in part. Several lines are meant whole: the call does not show the
+    rest of the first and the last line.
     """
     before, after = old.split("\n"), new.split("\n")
     if len(before) < 2:
@@ -303,22 +302,22 @@ def splits_lines(file: ByteText, match: Match, old: str, new: str) -> bool:
 
 
 def _needs_whole_line(before: Sequence[str], after: Sequence[str], inside_word: bool) -> bool:
-    """Whether the first line changes in a way that needs all of it."""
+    """Return whether the change of the first line needs the whole line."""
     if not before[0].strip() or before[0] == after[0]:
         return False
-    said = before[0].strip()
-    moved = any(line.strip() == said for line in after[1:])
+    first = before[0].strip()
+    moved = any(line.strip() == first for line in after[1:])
     return inside_word or moved or after[0] in before[1:]
 
 
 def encode_replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
-    """The new text in the file's encoding; lines that stay keep their own endings, new ones
-    take those of the lines they replace, or of the line above.
+    """Encode the new text for the file. Unchanged lines keep their endings; new lines take those of
+    the lines that they replace, or of the line above.
     """
     encode = file.encode
     before, after = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if before == after or "\n" not in after:
-        # Nothing but the endings is to change, so they are meant as they are spelled.
+        # Only the endings change, so they are written as given.
         return encode(new if before == after else after)
     endings = match.endings
     if endings is None:
@@ -327,14 +326,14 @@ def encode_replacement(file: ByteText, match: Match, old: str, new: str) -> byte
     endings = endings or (file.ending_near(match.start, match.end),)
     *lines, rest = after.split("\n")
     if len(set(endings)) == 1:
-        ended = [encode(line) + endings[0] for line in lines]
+        encoded = [encode(line) + endings[0] for line in lines]
     else:
-        own = _own_endings(before, after, endings)
-        ended = [encode(line) + ending for line, ending in zip(lines, own, strict=False)]
-    return b"".join([*ended, encode(rest)])
+        own = _line_endings(before, after, endings)
+        encoded = [encode(line) + ending for line, ending in zip(lines, own, strict=False)]
+    return b"".join([*encoded, encode(rest)])
 
 
-def _own_endings(before: str, after: str, endings: tuple[bytes, ...]) -> Iterator[bytes]:
+def _line_endings(before: str, after: str, endings: tuple[bytes, ...]) -> Iterator[bytes]:
     free: list[bytes] = []
     last, at = endings[0], 0
     for op in diff_lines(before.split("\n"), after.split("\n"), str).ops:
@@ -342,13 +341,13 @@ def _own_endings(before: str, after: str, endings: tuple[bytes, ...]) -> Iterato
             last = free.pop(0) if free else last
             yield last
             continue
-        own = endings[at] if at < len(endings) else last
+        ending = endings[at] if at < len(endings) else last
         at += 1
         if op.kind == "delete":
-            free.append(own)
+            free.append(ending)
         else:
-            last, free = own, []
-            yield own
+            last, free = ending, []
+            yield ending
 
 
 def _exact(file: ByteText, needle: bytes, endings: tuple[bytes, ...] | None) -> Iterator[Match]:
@@ -357,7 +356,7 @@ def _exact(file: ByteText, needle: bytes, endings: tuple[bytes, ...] | None) -> 
 
 
 def _by_lines(file: ByteText, lines: list[bytes]) -> Iterator[Match]:
-    # The longest line is looked for at full speed; its neighbours are compared there.
+    # The longest line is searched at full speed, then its neighbours are compared.
     anchor = max(range(len(lines)), key=lambda index: len(lines[index]))
     if lines[anchor]:
         places = file.find_all(lines[anchor])

@@ -1,8 +1,8 @@
-"""Replays a pair whose new text may be indented otherwise than its old text.
+"""Replays a pair whose new text may be indented differently from its old text.
 
-Mostly both are shifted alike and one rule serves them. Where the old text alone is shifted, the new
-one is taken as it is. Lines that are in both texts and in the file decide; where they disagree, the
-edit is refused.
+Usually both texts are shifted alike and one rule serves both. If only the old text is shifted, the
+new text is used as it is. Lines that are in both texts and in the file decide; if they disagree,
+the edit is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Frame = Literal["old", "file"]
 def map_indents(
     file: FileLines, texts: PairLines, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
-    """The splices of a placed pair; `no_match` if its indentation is not certain."""
+    """Return the splices of a placed pair; raises `no_match` if the indentation is not certain."""
     texts, placement = _without_missing(texts, placement)
     texts = _first_restored(file, texts, placement)
     block = diff_lines(*texts)
@@ -36,7 +36,7 @@ def map_indents(
         return replay_block(file, block, placement)
     shared = _shared(file, texts, placement)
     frame = _frame(shared, file, texts, placement)
-    if frame == "old" and (agrees or not _flattened(file, texts, placement)):
+    if frame == "old" and (agrees or not _lost_indentation(file, texts, placement)):
         return replay_block(file, block, placement)
     if frame == "file":
         lines = _indent_like(file, texts.old, placement)
@@ -66,23 +66,27 @@ class _MappedLine(NamedTuple):
 
 
 class _SharedIndent(NamedTuple):
-    """The lines that old, new and file share, and whether there are others beside them."""
+    """The lines that the old text, the new text and the file share, and whether there are other
+    lines.
+    """
 
     lines: list[_MappedLine]
     inserts: bool
     deletes: bool
 
     def explains(self, steps: Iterable[int]) -> bool:
-        """Whether lines may be that much deeper: within new lines, or no longer within old."""
+        """Return whether lines may be deeper by these amounts: inside new lines, or no longer
+        inside old ones.
+        """
         return all((step <= 0 or self.inserts) and (step >= 0 or self.deletes) for step in steps)
 
 
 def _shared(file: FileLines, texts: PairLines, placement: Placement) -> _SharedIndent:
-    wanted, numbers = iter(texts.new), iter(placement.lines)
+    new_texts, numbers = iter(texts.new), iter(placement.lines)
     lines: list[_MappedLine] = []
     ops = diff_lines(*texts, str.strip).ops
     for op in ops:
-        text = next(wanted) if op.kind != "delete" else ""
+        text = next(new_texts) if op.kind != "delete" else ""
         number = next(numbers) if op.kind != "insert" else None
         if op.kind == "keep" and number is not None and text.strip():
             indents = (
@@ -98,7 +102,7 @@ def _shared(file: FileLines, texts: PairLines, placement: Placement) -> _SharedI
 def _frame(
     shared: _SharedIndent, file: FileLines, texts: PairLines, placement: Placement
 ) -> Frame | None:
-    """By what the new text is indented: as the old text, or as the file; None if unclear."""
+    """Return whether the new text is indented like the old text or like the file; None if unclear."""
     lines = shared.lines
     if not any(one.as_file for one in lines):
         return _without_witness(lines, file, texts, placement)
@@ -107,7 +111,8 @@ def _frame(
     if as_old != as_file:
         return "old" if as_old else "file"
     if not any(one.as_old for one in lines):
-        # All lines are deeper by just what the file is: wrapped, if what wraps them is new.
+        # All lines are deeper by the difference to the file: they were wrapped, if the outer lines
+        # are new.
         return "old" if _wrapped(texts, lines) else "file"
     edges = (lines[0], lines[-1])
     if all(one.as_old for one in edges):
@@ -118,17 +123,17 @@ def _frame(
 def _without_witness(
     lines: Sequence[_MappedLine], file: FileLines, texts: PairLines, placement: Placement
 ) -> Frame | None:
-    """The mapping if no shared line shows the indentation of the file."""
+    """Return the mapping if no shared line shows the indentation of the file."""
     if _outside(texts, lines):
         return None
-    if any(one.as_old for one in lines) or _wrapped(texts, lines):
+    if any(line.as_old for line in lines) or _wrapped(texts, lines):
         return "old"
     return "file" if not lines and _begins_as(file, texts, placement) else None
 
 
 def _wrapped(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
-    """Whether the new text begins as far out as the old one, with a line of its own if there
-    are shared ones, which are then deeper.
+    """Return whether the new text begins at the indentation of the old text, and with a new line if
+    there are shared lines, which must all be deeper.
     """
     start = next(line for line in texts.new if line.strip())
     if lines and start.strip() in {line.strip() for line in texts.old}:
@@ -140,14 +145,14 @@ def _wrapped(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
 
 
 def _outside(texts: PairLines, lines: Sequence[_MappedLine]) -> bool:
-    """Whether a new line lies further out than all old ones, just as far as the file does:
-    it may be meant for the file as it is, and the rest be wrapped in it.
+    """Return whether a new line is further out than all old lines, at the depth of the file: it may
+    be meant for the file as it is, with the rest wrapped in it.
     """
     depth = min((len(one.file) for one in lines), default=0)
-    least = len(_base(texts.old))
-    known = {line.strip() for line in texts.old}
-    fresh = [line for line in texts.new if line.strip() and line.strip() not in known]
-    return any(len(leading_blanks(line)) == depth < least for line in fresh)
+    old_depth = len(_base(texts.old))
+    old_lines = {line.strip() for line in texts.old}
+    fresh = [line for line in texts.new if line.strip() and line.strip() not in old_lines]
+    return any(len(leading_blanks(line)) == depth < old_depth for line in fresh)
 
 
 def _begins_as(file: FileLines, texts: PairLines, placement: Placement) -> bool:
@@ -164,39 +169,41 @@ def _indent_like(file: FileLines, old: Sequence[str], placement: Placement) -> l
 
 
 def _without_missing(texts: PairLines, placement: Placement) -> tuple[PairLines, Placement]:
-    """The pair without the blank lines that the file does not have.
+    """Return the pair without the blank lines that the file does not have.
 
-    The new text loses one only where it has it beside the same line: any other is new.
+    The new text loses such a line only next to the same neighbour; any other blank line is new.
     """
     missing = [at for at, line in enumerate(placement.lines) if line is None]
     if not missing or not any(line.strip() for line in texts.old):
         return texts, placement
     new = list(texts.new)
     for at in missing:
-        beside = _beside(texts.old, at)
-        same = (one for one, line in enumerate(new) if not line.strip())
-        gone = next((one for one in same if _touches(beside, _beside(new, one))), None)
-        if gone is not None:
-            del new[gone]
+        neighbours = _neighbours(texts.old, at)
+        same = (index for index, line in enumerate(new) if not line.strip())
+        dropped = next(
+            (index for index in same if _touches(neighbours, _neighbours(new, index))), None
+        )
+        if dropped is not None:
+            del new[dropped]
     old = [line for at, line in enumerate(texts.old) if at not in missing]
     lines = tuple([line for line in placement.lines if line is not None])
     return PairLines(old, new), replace(placement, lines=lines)
 
 
-def _beside(lines: Sequence[str], at: int) -> tuple[str, str]:
-    """The nearest lines above and below that are not blank; empty where there is none."""
-    above = (line.strip() for line in reversed(lines[:at]) if line.strip())
-    below = (line.strip() for line in lines[at + 1 :] if line.strip())
+def _neighbours(lines: Sequence[str], index: int) -> tuple[str, str]:
+    """The nearest lines above and below that are not blank; empty strings where there are none."""
+    above = (line.strip() for line in reversed(lines[:index]) if line.strip())
+    below = (line.strip() for line in lines[index + 1 :] if line.strip())
     return next(above, ""), next(below, "")
 
 
-def _touches(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    return one[0] == other[0] or one[1] == other[1]
+def _touches(first: tuple[str, str], second: tuple[str, str]) -> bool:
+    return first[0] == second[0] or first[1] == second[1]
 
 
 def _first_restored(file: FileLines, texts: PairLines, placement: Placement) -> PairLines:
-    """The pair with the new text's first line as it stands in the old one, if all it lacks is
-    its indentation, as text from inside a line does.
+    """Return the pair with the new text's first line as in the old text, if it lacks only the
+    indentation, like text that was copied from inside a line.
     """
     old, new = texts
     if not new or not new[0] or new[0] != new[0].lstrip() or new[0] in old:
@@ -214,16 +221,18 @@ def _first_restored(file: FileLines, texts: PairLines, placement: Placement) -> 
     return PairLines(old, [old[alike[0]], *new[1:]]) if fits else texts
 
 
-def _flattened(file: FileLines, texts: PairLines, placement: Placement) -> bool:
-    """Whether indentation seems to be lost: a new line opens a block that nothing is in."""
+def _lost_indentation(file: FileLines, texts: PairLines, placement: Placement) -> bool:
+    """Return whether indentation seems to be lost: a new line opens a block that is empty."""
     if any(line != line.lstrip() for line in [*texts.old[1:], *texts.new[1:]]):
         return False
     if not any(leading_blanks(file.texts[line]) for line in placement.lines if line is not None):
         return False
-    known = {line.strip() for line in texts.old}
-    return any(line.rstrip().endswith(_OPENERS) and line.strip() not in known for line in texts.new)
+    old_lines = {line.strip() for line in texts.old}
+    return any(
+        line.rstrip().endswith(_OPENERS) and line.strip() not in old_lines for line in texts.new
+    )
 
 
 def _base(lines: Sequence[str]) -> str:
-    """The smallest indentation."""
+    """Return the smallest indentation."""
     return min((leading_blanks(line) for line in lines if line.strip()), key=len, default="")

@@ -1,6 +1,6 @@
-"""How the indentation of a call becomes the indentation of the file.
+"""Converts the indentation of a call to the indentation of the file.
 
-Learned from lines that both have. Where these prove nothing, the edit is refused: a guessed
+Learned from lines that both have. If these prove nothing, the edit is refused: a guessed
 indentation is a wrong edit in many languages.
 """
 
@@ -24,7 +24,7 @@ class IndentPair(NamedTuple):
 
 
 def leading_blanks(line: str) -> str:
-    """The blanks a line begins with."""
+    """Return the blanks at the start of a line."""
     return line[: len(line) - len(line.lstrip())]
 
 
@@ -36,7 +36,7 @@ def learn_indents(pairs: Sequence[IndentPair]) -> list[Rule]:
 
 
 def lacks_first_indent(pairs: Sequence[IndentPair]) -> bool:
-    """Whether the first line alone lost its indentation, as text from inside a line does."""
+    """Return whether only the first line lost its indentation, like text copied from inside a line."""
     rest = pairs[1:]
     return not pairs[0].call and any(pair.call for pair in rest) and bool(learn_indents(rest))
 
@@ -61,7 +61,7 @@ def _shift(pairs: Sequence[IndentPair]) -> Rule | None:
 
 
 def _fits(pairs: Sequence[IndentPair]) -> bool:
-    # Blanks before tabs: the file is indented by other means than the call.
+    # Blanks before tabs: the file uses another kind of indentation than the call.
     return all(" \t" not in pair.file or " \t" in pair.call for pair in pairs)
 
 
@@ -74,7 +74,7 @@ def _scale(pairs: Sequence[IndentPair]) -> Rule | None:
     step, base = _line_through(points)
     if any(step * x + base != y for x, y in points):
         return None
-    # Two points lie on some line always; a change of unit is a whole step from nothing.
+    # Two points are always on a line; a change of unit is a whole step from zero.
     if step <= 0 or (step != int(step) and 1 / step != int(1 / step)):
         return None
     if base and call_char == file_char:
@@ -87,7 +87,7 @@ def _scale(pairs: Sequence[IndentPair]) -> Rule | None:
         if width < 0 or (width.denominator != 1 and file_char != "\t"):
             return None
         whole = width.numerator // width.denominator
-        # What is less than one tab was alignment, and stays alignment.
+        # A rest of less than one tab was alignment and stays alignment.
         rest = (width - whole) / step
         return file_char * whole + " " * int(rest)
 
@@ -111,26 +111,30 @@ _LOOKED_AT: Final = 2_000
 
 
 class LocatedLine(NamedTuple):
-    """An operation and the file's line it is about; None for new lines and missing blanks."""
+    """An operation and the line of the file that it concerns; None for new lines and missing blank
+    lines.
+    """
 
     op: LineOp
     line: int | None
 
 
 class Indentation:
-    """What the lines of a block teach about how the file is indented."""
+    """What the lines of a block show about the indentation of the file."""
 
     def __init__(self, file: FileLines, located: Sequence[LocatedLine]) -> None:
         self._file = file
-        self._known = [one for one in located if one.line is not None and one.op.text.strip()]
-        self._pairs = [self._pair(one) for one in self._known]
-        # Blanks at line ends that the file does not have are not meant on new lines either.
-        self._noisy = any(map(self._padded, self._known))
-        self._fresh = [one.op.text for one in located if one.op.kind == "insert"]
+        self._old_lines = [
+            line for line in located if line.line is not None and line.op.text.strip()
+        ]
+        self._pairs = [self._pair(line) for line in self._old_lines]
+        # Trailing blanks that the file lacks are not meant on new lines either.
+        self._noisy = any(map(self._padded, self._old_lines))
+        self._fresh = [line.op.text for line in located if line.op.kind == "insert"]
         self._rules: list[Rule] = learn_indents(self._pairs) if self._pairs else [str]
         self._lost: IndentPair | None = None
         self._first_new = next(
-            (one for one in located if one.op.kind != "delete" and one.op.text.strip()), None
+            (line for line in located if line.op.kind != "delete" and line.op.text.strip()), None
         )
         pairs = self._pairs
         if not self._rules and lacks_first_indent(pairs):
@@ -138,54 +142,64 @@ class Indentation:
             self._lost, pairs = pairs[0], pairs[1:]
         self._table = _table(pairs)
 
-    def put(self, new: LocatedLine, near: Sequence[LocatedLine]) -> str:
-        """A new line for the file; `near` are the old lines that it replaces or lies between."""
+    def indent_line(self, new: LocatedLine, near: Sequence[LocatedLine]) -> str:
+        """Return a new line indented for the file; `near` are the old lines that it replaces or is
+        between. Raises `no_match` if the indentation is not certain.
+        """
         text = new.op.text.rstrip(" \t") if self._noisy else new.op.text
         if not text.strip():
             return text
         indent = leading_blanks(text)
         if self._lost is not None and new is self._first_new and indent == self._lost.call:
-            own = self._first(text)
+            file_indent = self._first(text)
         else:
-            own = self._by_rule(indent)
-            if own is None:
-                own = self._like(indent, near)
-        if own is None:
+            file_indent = self._by_rule(indent)
+            if file_indent is None:
+                file_indent = self._like(indent, near)
+        if file_indent is None:
             raise ProblemRaised(
                 "no_match",
                 f"{self._file.path!r} is indented otherwise than the call, so how far to indent "
                 f"{text.strip()!r} is not certain",
                 hint="read the lines and give them with exactly the file's indentation",
             )
-        return own + text[len(indent) :]
+        return file_indent + text[len(indent) :]
 
-    def _padded(self, one: LocatedLine) -> bool:
-        text = one.op.text
-        return text[-1] in " \t" and self._file.texts[one.line or 0] == text.rstrip(" \t")
+    def _padded(self, line: LocatedLine) -> bool:
+        text = line.op.text
+        return text[-1] in " \t" and self._file.texts[line.line or 0] == text.rstrip(" \t")
 
     def _first(self, text: str) -> str | None:
-        """The indentation of a first line without any; None if it was further down before,
-        at another depth: it may have moved out, or only lost what stood above it.
+        """Return the indentation for a first line without any; None if the line was further down at
+        another depth: it may have moved out, or only lost the text above it.
         """
-        known = [self._pair(one).file for one in self._known if one.op.text.strip() == text.strip()]
+        indents = [
+            self._pair(line).file
+            for line in self._old_lines
+            if line.op.text.strip() == text.strip()
+        ]
         first = self._pairs[0].file
-        return first if all(own == first for own in known) else None
+        return first if all(indent == first for indent in indents) else None
 
     def _by_rule(self, indent: str) -> str | None:
-        own = self._table.get(indent)
-        if own is not None:
-            return own
-        made = [one for rule in self._rules if (one := rule(indent)) is not None]
-        fitting = {fit for one in made if (fit := self._in_style(indent, one)) is not None}
+        known = self._table.get(indent)
+        if known is not None:
+            return known
+        candidates = [candidate for rule in self._rules if (candidate := rule(indent)) is not None]
+        fitting = {
+            fit
+            for candidate in candidates
+            if (fit := self._in_style(indent, candidate)) is not None
+        }
         return fitting.pop() if len(fitting) == 1 else None
 
-    def _in_style(self, indent: str, made: str) -> str | None:
-        """An indentation that the file would have; None if it is between its steps."""
-        if made == indent:
-            return made
-        base = self._base(made)
-        extra = made[len(base) :]
-        # A file that has blanks after its tabs anywhere is left to do so.
+    def _in_style(self, indent: str, candidate: str) -> str | None:
+        """Return an indentation that fits the file; None if it is between two steps."""
+        if candidate == indent:
+            return candidate
+        base = self._base(candidate)
+        extra = candidate[len(base) :]
+        # A file with blanks after its tabs keeps that style.
         tabbed = not any(" " in pair.file for pair in self._pairs)
         if "\t" in base and tabbed and extra and extra.strip(" ") == "":
             step = self._call_step()
@@ -193,11 +207,11 @@ class Indentation:
         unit = find_indent_unit(self._file)
         if "\t" in extra and "\t" not in base and base:
             return base + extra.replace("\t", " " * unit)
-        return None if extra.strip(" ") == "" and 0 < len(extra) < unit else made
+        return None if extra.strip(" ") == "" and 0 < len(extra) < unit else candidate
 
-    def _base(self, made: str) -> str:
-        known = [pair.file for pair in self._pairs if made.startswith(pair.file)]
-        return max(known, key=len, default="")
+    def _base(self, candidate: str) -> str:
+        bases = [pair.file for pair in self._pairs if candidate.startswith(pair.file)]
+        return max(bases, key=len, default="")
 
     def _call_step(self) -> int:
         base = min([len(pair.call) for pair in self._pairs])
@@ -205,19 +219,19 @@ class Indentation:
         return min((step for step in steps if step > 1), default=1)
 
     def _like(self, indent: str, near: Sequence[LocatedLine]) -> str | None:
-        pairs = [self._pair(one) for one in near if one.line is not None]
+        pairs = [self._pair(line) for line in near if line.line is not None]
         if not pairs or any(pair.call != indent for pair in pairs):
             return None
-        own = {pair.file for pair in pairs}
-        return own.pop() if len(own) == 1 else None
+        indents = {pair.file for pair in pairs}
+        return indents.pop() if len(indents) == 1 else None
 
-    def _pair(self, one: LocatedLine) -> IndentPair:
-        line = one.line if one.line is not None else 0
-        return IndentPair(leading_blanks(one.op.text), leading_blanks(self._file.texts[line]))
+    def _pair(self, line: LocatedLine) -> IndentPair:
+        number = line.line if line.line is not None else 0
+        return IndentPair(leading_blanks(line.op.text), leading_blanks(self._file.texts[number]))
 
 
 def find_indent_unit(file: FileLines) -> int:
-    """By how many blanks the lines of a file are indented per step, 1 if that is not clear."""
+    """Return the number of blanks per indentation step of a file; 1 if that is not clear."""
     return file.memo(_find_unit)
 
 
@@ -232,7 +246,7 @@ def _find_unit(file: FileLines) -> int:
 
 def _table(pairs: Sequence[IndentPair]) -> dict[str, str]:
     table: dict[str, str] = {}
-    for call, own in pairs:
-        if table.setdefault(call, own) != own:
+    for call, file in pairs:
+        if table.setdefault(call, file) != file:
             return {}
     return table

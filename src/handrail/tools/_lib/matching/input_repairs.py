@@ -1,7 +1,7 @@
-"""Undoes slips in how a text was passed on: fences, line numbers, entities, marks, escapes.
+"""Undoes transcription errors in a pair: fences, line numbers, entities, marks, escapes.
 
 Each repair needs evidence in the old text, and the repaired pair must then be found in the file
-literally, blanks aside. A new text that cannot be repaired with the same certainty is not repaired.
+literally, blanks ignored. A new text that cannot be repaired with the same certainty is left.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from handrail.tools._lib.matching.lines import shared_ends
 
 
 class Repair(NamedTuple):
-    """The pair without the slip, and what the slip was.
+    """The pair without the error, and what the error was.
 
-    `line` is the line that its numbers speak of; `there` says that it must be found there,
-    because a number or two prove nothing by themselves.
+    `line` is the line that its numbers name; `there` requires a match at that line, because one or
+    two numbers prove nothing.
     """
 
     old: str
@@ -36,7 +36,7 @@ _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|' + r"(?<!\w)'(?:[^'\\\n]|\\.)
 
 
 def repair_escaped_lines(old: str, new: str) -> Iterator[Repair]:
-    r"""Line feeds that came as a backslash and an n; only if there is no real one."""
+    """Yield the pair with line feeds for a backslash and an n; only if it has no real line feed."""
     if "\n" in old or "\\n" not in old:
         return
     fresh = _one_level(new) if _is_json(old) and _is_json(new) and "\n" not in new else None
@@ -44,23 +44,23 @@ def repair_escaped_lines(old: str, new: str) -> Iterator[Repair]:
         yield Repair(_one_level(old), fresh, _HOW)
     for split in (_everywhere, _outside_strings):
         lines = split(old)
-        made = split(new) if "\n" not in new else new
-        if _certain(made, new, lines):
-            yield Repair(lines, made, "escaped line feeds")
+        repaired = split(new) if "\n" not in new else new
+        if _certain(repaired, new, lines):
+            yield Repair(lines, repaired, "escaped line feeds")
 
 
 def repair_escaped_tabs(old: str, new: str) -> Iterator[Repair]:
-    r"""Tabs that came as a backslash and a t, in front of lines or everywhere; only if there is
-    no real one. Elsewhere in the new text they may be the escape of a string.
+    """Yield the pair with tabs for a backslash and a t, at the start of lines or everywhere; only
+    if it has no real tab. Elsewhere in the new text they may be the escape of a string.
     """
     if "\t" in old or "\\t" not in old:
         return
-    lines, made = _leading_tabs(old), _leading_tabs(new)
+    lines, repaired = _leading_tabs(old), _leading_tabs(new)
     if lines != old:
-        yield Repair(lines, new if "\t" in new else made, "escaped tabs")
-    if "\\t" in lines and ("\t" in new or _same_escapes(lines, new if lines == old else made)):
-        made = new if "\t" in new else new.replace("\\t", "\t")
-        yield Repair(old.replace("\\t", "\t"), made, "escaped tabs")
+        yield Repair(lines, new if "\t" in new else repaired, "escaped tabs")
+    if "\\t" in lines and ("\t" in new or _same_escapes(lines, new if lines == old else repaired)):
+        repaired = new if "\t" in new else new.replace("\\t", "\t")
+        yield Repair(old.replace("\\t", "\t"), repaired, "escaped tabs")
 
 
 def _leading_tabs(text: str) -> str:
@@ -68,21 +68,23 @@ def _leading_tabs(text: str) -> str:
 
 
 def _same_escapes(old: str, new: str) -> bool:
-    """Whether all escaped tabs of each new line are in what it and an old line begin or end with."""
+    """Return whether each new line shares its escaped tabs with an end of an old line."""
     before = [line.lstrip("\t") for line in old.split("\n")]
     after = [line.lstrip("\t") for line in new.split("\n") if "\\t" in line]
-    return all(any("\\t" not in _different(one, line) for one in before) for line in after)
+    return all(any("\\t" not in _different(text, line) for text in before) for line in after)
 
 
 def _different(old: str, new: str) -> str:
-    """The new line without what both begin and end with, but with an escape shared in half."""
+    """The part of the new line between the ends shared with the old line; escapes stay whole."""
     head, rest = shared_ends(old, new)
     tail = len(new) - rest
     return new[head - new[:head].endswith("\\") : tail + new[tail:].startswith("t")]
 
 
 def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
-    """Quotes that all have a backslash before them, and backslashes that are all doubled."""
+    """Yield the pair with quotes unescaped if all are escaped, and backslashes halved if all are
+    doubled.
+    """
     marks = [mark for mark in "\"'`" if _all_escaped(mark, old)]
     if marks:
         fresh = _unescaped_new(marks, old, new)
@@ -93,14 +95,14 @@ def repair_escaped_quotes(old: str, new: str) -> Iterator[Repair]:
 
 
 def repair_lost_escapes(old: str, new: str) -> Iterator[Repair]:
-    r"""A `\n` inside a string that came as a real line feed, or a single backslash for two."""
+    r"""Yield the pair with `\n` for a line feed inside a string, or with doubled backslashes."""
     if "\n" in old:
         before, after = _rejoined(old), _rejoined(new)
         if before is not None and after is not None and before != old:
             yield Repair(before, after, "line feeds inside strings")
     if "\\" in old and "\\\\" not in old:
-        kept = set(old.split("\n"))
-        if all(line in kept or "\\" not in line for line in new.split("\n")):
+        old_lines = set(old.split("\n"))
+        if all(line in old_lines or "\\" not in line for line in new.split("\n")):
             yield Repair(old.replace("\\", "\\\\"), new.replace("\\", "\\\\"), "lost backslashes")
 
 
@@ -112,8 +114,8 @@ def _one_level(text: str) -> str:
     return _JSON.sub(_meaning, text)
 
 
-def _meaning(found: re.Match[str]) -> str:
-    code = found[1]
+def _meaning(match: re.Match[str]) -> str:
+    code = match[1]
     return chr(int(code[1:], 16)) if code[0] == "u" else _MEANT.get(code, code)
 
 
@@ -121,8 +123,8 @@ def _everywhere(text: str) -> str:
     return _leading_tabs(text.replace("\\r\\n", "\n").replace("\\n", "\n"))
 
 
-def _tabs(found: re.Match[str]) -> str:
-    return "\t" * (len(found[0]) // 2)
+def _tabs(match: re.Match[str]) -> str:
+    return "\t" * (len(match[0]) // 2)
 
 
 def _outside_strings(text: str) -> str:
@@ -134,12 +136,12 @@ def _outside_strings(text: str) -> str:
     return "".join([*parts, text[at:].replace("\\n", "\n")])
 
 
-def _certain(made: str, new: str, old: str) -> bool:
+def _certain(repaired: str, new: str, old: str) -> bool:
     if "\n" in new or _everywhere(new) == _outside_strings(new):
         return True
     # Both readings agree on every line that is not in the old text.
-    kept = set(old.split("\n"))
-    return all(line in kept or _balanced(line) for line in made.split("\n"))
+    old_lines = set(old.split("\n"))
+    return all(line in old_lines or _balanced(line) for line in repaired.split("\n"))
 
 
 def _balanced(line: str) -> bool:
@@ -157,14 +159,14 @@ def _unescaped(marks: list[str], text: str) -> str:
 
 
 def _unescaped_new(marks: list[str], old: str, new: str) -> str | None:
-    kept = set(old.split("\n"))
+    old_lines = set(old.split("\n"))
     lines: list[str] = []
     for line in new.split("\n"):
         bare = [mark for mark in marks if mark in line and not _all_escaped(mark, line)]
         escaped = [mark for mark in marks if _all_escaped(mark, line)]
-        if bare and escaped and line not in kept:
+        if bare and escaped and line not in old_lines:
             return None
-        lines.append(line if bare and line not in kept else _unescaped(marks, line))
+        lines.append(line if bare and line not in old_lines else _unescaped(marks, line))
     return "\n".join(lines)
 
 
@@ -178,15 +180,15 @@ def _halved(text: str) -> str:
 
 
 def _rejoined(text: str) -> str | None:
-    """Lines that end inside a string joined with the next; None if one is never closed."""
-    done: list[str] = []
-    held = ""
+    """Join lines that end inside a string with the next line; None if a string is never closed."""
+    joined: list[str] = []
+    pending = ""
     for line in text.split("\n"):
-        whole = f"{held}\\n{line}" if held else line
-        held = whole if _open_string(whole) else ""
-        if not held:
-            done.append(whole)
-    return None if held else "\n".join(done)
+        candidate = f"{pending}\\n{line}" if pending else line
+        pending = candidate if _open_string(candidate) else ""
+        if not pending:
+            joined.append(candidate)
+    return None if pending else "\n".join(joined)
 
 
 def _open_string(line: str) -> bool:
@@ -201,16 +203,16 @@ _OTHER_ENTITIES: Final = (("&apos;", "'"), ("&#x27;", "'"), ("&#34;", '"'), ("&n
 
 
 def find_repairs(old: str, new: str) -> Iterator[list[Repair]]:
-    """Every pair that this one may have been: with one slip undone, then with two."""
+    """Yield the possible originals of a pair: with one error undone, then with two."""
     first = list(_once(Repair(old, new)))
     yield first
     seen = {(one.old, one.new) for one in first} | {(old, new)}
     second: list[Repair] = []
     for repair in first:
-        for again in _once(repair):
-            if (again.old, again.new) not in seen:
-                seen.add((again.old, again.new))
-                second.append(again)
+        for twice in _once(repair):
+            if (twice.old, twice.new) not in seen:
+                seen.add((twice.old, twice.new))
+                second.append(twice)
     yield second
 
 
@@ -253,7 +255,7 @@ _NUMBERED: Final = (
     re.compile(r"[ \t]*(?:L|[Ll]ine )?(\d+):"),
     re.compile(r"[ \t]*\[(\d+)\][ ]?"),
 )
-# So weak a mark that the numbers must be those of the very lines.
+# The mark is weak evidence, so the numbers must be those of these very lines.
 _BARELY_NUMBERED: Final = (
     re.compile(r"[ \t]*(\d+)-"),
     re.compile(r"[ \t]*\(?#?(\d+)[.)>][ ]"),
@@ -278,7 +280,7 @@ def _numbered(old: str, new: str) -> Iterator[Repair]:
 
 
 def _first_number(style: re.Pattern[str], lines: list[str]) -> int | None:
-    """The number of the first line, if every line has the number that follows from it."""
+    """Return the number of the first line, if every line has the number that follows from it."""
     first: int | None = None
     for index, line in enumerate(lines):
         number = _number(style, line)
@@ -294,35 +296,37 @@ def _first_number(style: re.Pattern[str], lines: list[str]) -> int | None:
 
 
 def _number(style: re.Pattern[str], line: str) -> int | None:
-    # The mark's own blank is often lost on an empty line.
-    found = style.match(line) or style.fullmatch(line + " ")
-    return int(found[1]) if found else None
+    # The blank after the mark is often lost on an empty line.
+    match = style.match(line) or style.fullmatch(line + " ")
+    return int(match[1]) if match else None
 
 
 def _bare(style: re.Pattern[str], line: str) -> str:
-    found = style.match(line)
-    if found:
-        return line[found.end() :]
+    match = style.match(line)
+    if match:
+        return line[match.end() :]
     return "" if style.fullmatch(line + " ") else line
 
 
 def _new_without_numbers(
     style: re.Pattern[str], lines: list[str], old: list[str], first: int
 ) -> list[str] | None:
-    """The new lines bare: all are numbered from the same line on, or only those that stay."""
+    """Return the new lines without numbers: all are numbered from the same line on, or only those
+    that stay.
+    """
     numbers = [_number(style, line) for line in lines if line.strip()]
     counted = [number for number in numbers if number is not None]
     if len(counted) == len(numbers) and numbers and _go_on(counted, first):
         return [_bare(style, line) for line in lines]
-    known = set(old)
-    rest = [line for line in lines if line not in known and line.strip()]
+    old_lines = set(old)
+    rest = [line for line in lines if line not in old_lines and line.strip()]
     if any(style.match(line) for line in rest) and len(rest) < len(numbers):
         return None
-    others = [int(found[1]) for line in rest if (found := _ANY_NUMBER.match(line))]
-    if others and len(others) == len(rest) and _go_on(others, first):
-        # Numbered as well, but set off in another way.
+    other_numbers = [int(match[1]) for line in rest if (match := _ANY_NUMBER.match(line))]
+    if other_numbers and len(other_numbers) == len(rest) and _go_on(other_numbers, first):
+        # Numbered too, but in another style.
         return None
-    return [_bare(style, line) if line in known else line for line in lines]
+    return [_bare(style, line) if line in old_lines else line for line in lines]
 
 
 def _go_on(numbers: list[int], first: int) -> bool:
@@ -332,9 +336,9 @@ def _go_on(numbers: list[int], first: int) -> bool:
 
 def _entities(old: str, new: str) -> Iterator[Repair]:
     kinds = [char for char, entity in _ENTITIES.items() if entity in old]
-    others = any(entity in old for entity, _ in _OTHER_ENTITIES)
-    if kinds or others:
-        # What stands bare in the old text is not escaped in the new one either.
+    has_other = any(entity in old for entity, _ in _OTHER_ENTITIES)
+    if kinds or has_other:
+        # A character that is not escaped in the old text is not escaped in the new text either.
         chars = [char for char in _ENTITIES if char in kinds or char not in old]
         yield Repair(_decoded(old, chars), _decoded(new, chars), "HTML entities")
 
@@ -343,7 +347,7 @@ def _decoded(text: str, chars: list[str]) -> str:
     for entity, char in _OTHER_ENTITIES:
         if char in chars or char == " ":
             text = text.replace(entity, char)
-    # The ampersand last, so that an escaped entity loses one level only.
+    # The ampersand last, so that an escaped entity loses only one level.
     for char in chars:
         text = text.replace(_ENTITIES[char], char)
     return text
@@ -353,8 +357,8 @@ _WIDE_SPACES: Final = dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2007\u2009\u20
 
 
 def _spaced(old: str, new: str) -> Iterator[Repair]:
-    """Every space came as a no-break or a wide one; if the new text has some of both, they are
-    meant as they are.
+    """Yield the pair with plain spaces, if every space is a no-break or wide one; if the new text
+    has both kinds, they are intended.
     """
     plain = old.translate(_WIDE_SPACES)
     if plain != old and " " not in old:
@@ -369,7 +373,9 @@ def _diffed(old: str, new: str) -> Iterator[Repair]:
 
 
 def _marks(lines: list[str], sign: str) -> set[str]:
-    """What the lines begin with; `sign` is the mark of this side, any other is none."""
+    """Return the characters at the start of the lines; `sign` is the mark of this side, any other
+    counts as none.
+    """
     firsts = {line[0] for line in lines if line.strip()}
     return {first if first in (" ", sign) else "?" for first in firsts}
 

@@ -1,4 +1,4 @@
-"""The lines of a call, as operations, and the lines of a file, each with its own ending and bytes.
+"""The lines of a call as operations, and the lines of a file with their endings and byte offsets.
 
 Line numbers are 0-based here; positions are byte offsets into the file.
 """
@@ -22,7 +22,7 @@ _MAX_PAIRS: Final = 1_000_000
 
 
 class LineOp(NamedTuple):
-    """One line without its ending: it stays, it goes, or it is new."""
+    """One line without its ending: kept, deleted or inserted."""
 
     kind: Literal["keep", "delete", "insert"]
     text: str
@@ -36,27 +36,27 @@ class LineBlock:
 
     @property
     def old(self) -> tuple[str, ...]:
-        """The lines as the call believes them to be now."""
+        """The lines before the change, according to the call."""
         return tuple([op.text for op in self.ops if op.kind != "insert"])
 
     @property
     def new(self) -> tuple[str, ...]:
-        """The lines as the call wants them."""
+        """The lines after the change."""
         return tuple([op.text for op in self.ops if op.kind != "delete"])
 
     @property
     def changes(self) -> bool:
-        """Whether any line goes or is new."""
+        """Whether any line is deleted or inserted."""
         return any(op.kind != "keep" for op in self.ops)
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementHints:
-    """What a hunk says about its place beside its lines.
+    """What a hunk states about its place besides its lines.
 
-    `line` is the 1-based number of its first old line and only decides between equals.
-    `anchors` are lines that stand above the place, in order; one that is missing refuses.
-    `at_end` prefers the end of the file. Lines before `after` (0-based) are not considered.
+    `line` is the 1-based number of its first old line and only decides between equal places.
+    `anchors` are lines above the place, in order; a missing one refuses the hunk. `at_end` prefers
+    the end of the file. Lines before `after` (0-based) are not considered.
     """
 
     line: int | None = None
@@ -73,8 +73,8 @@ class PairLines(NamedTuple):
 
 
 def split_pair(old: str, new: str) -> PairLines:
-    """A pair as lines. A newline at the end of the old text begins no line, in either of
-    them; at the end of the new text alone, it begins an empty one, as it would literally.
+    """Split a pair into lines. A newline at the end of the old text begins no line in either text;
+    one at the end of the new text alone begins an empty line, as it does literally.
     """
     before = old.replace("\r\n", "\n").split("\n")
     after = new.replace("\r\n", "\n").split("\n") if new else []
@@ -86,14 +86,14 @@ def split_pair(old: str, new: str) -> PairLines:
 
 
 def diff_texts(old: str, new: str, same: Callable[[str], str] = str.rstrip) -> LineBlock:
-    """The line difference of a pair. Lines that are the `same` but for blanks are kept."""
+    """Return the line difference of a pair. Lines for which `same` returns equal values are kept."""
     return diff_lines(*split_pair(old, new), same)
 
 
 def diff_lines(
     old: Sequence[str], new: Sequence[str], same: Callable[[str], str] = str.rstrip
 ) -> LineBlock:
-    """The line difference of two runs of lines; a kept line has the text of `old`."""
+    """Return the line difference of two lists of lines; a kept line has the text of `old`."""
     before, after = [same(line) for line in old], [same(line) for line in new]
     ops: list[LineOp] = []
     for tag, a0, a1, b0, b1 in _opcodes(before, after):
@@ -137,15 +137,16 @@ _ONE_BYTE: Final = ("cp1252", "latin-1")
 
 
 class FileLines:
-    """The lines of a file; made only when the exact text was not found, for it reads all.
+    """The lines of a file; built only if the exact text was not found, because it reads the whole
+    file.
 
-    `scopes` has the line at which the block that a line opens ends, as far as it was asked for.
+    `scopes` caches, for a line that opens a block, the line at which the block ends.
     """
 
     def __init__(self, file: ByteText, path: str = "") -> None:
         self.file = file
         self.path = path
-        # How often a block was looked for; after the first few times an index is worth it.
+        # How often a block was searched; after a few searches an index is worth building.
         self.searches = 0
         self.scopes: dict[int, int] = {}
         self._memo: dict[Callable[[FileLines], Any], Any] = {}
@@ -156,7 +157,7 @@ class FileLines:
         if file.endings == (file.cr,):
             self.text = self.text.replace("\r", "\n")
         pieces = self.text.split("\n")
-        # What follows the last ending is a line only if there is something.
+        # Text after the last ending counts as a line only if it is not empty.
         self.ended = not pieces[-1]
         if self.ended:
             pieces.pop()
@@ -169,12 +170,12 @@ class FileLines:
         return len(self.texts)
 
     def ending(self, line: int) -> bytes:
-        """What ends a line in the file, empty for a last line without an ending."""
+        """Return the ending of a line; empty for a last line without one."""
         end = self.starts[line + 1]
         return self.file.ending_before(end) or b"" if end > self.starts[line] else b""
 
     def ending_for(self, line: int) -> bytes:
-        """The ending that a new line before this line takes: that of the line above, or below."""
+        """Return the ending for a new line before this line: that of the line above, or else below."""
         for near in (line - 1, line):
             if 0 <= near < len(self.texts) and (ending := self.ending(near)):
                 return ending
@@ -182,17 +183,17 @@ class FileLines:
 
     @cached_property
     def squeezed(self) -> Sequence[str]:
-        """Every line without its blanks and with quotes and dashes folded."""
+        """Every line without blanks, with quotes and dashes folded."""
         return squeeze(self.text).split("\n")[: len(self.texts)]
 
     @cached_property
     def solid(self) -> Sequence[int]:
-        """The numbers of the lines that hold more than blanks."""
+        """The numbers of the lines that are not blank."""
         return array("q", (number for number, line in enumerate(self.squeezed) if line))
 
     @cached_property
     def joined(self) -> str:
-        """The squeezed solid lines, each between line feeds, to be searched in one go."""
+        """The squeezed solid lines, each between line feeds, for a single search."""
         return "\n" + "\n".join(self.solid_keys) + "\n"
 
     @cached_property
@@ -202,37 +203,39 @@ class FileLines:
 
     @cached_property
     def trimmed(self) -> frozenset[str]:
-        """The different lines, without blanks at their ends."""
+        """The distinct lines, without trailing blanks."""
         return frozenset([text.rstrip() for text in self.texts])
 
     def memo(self, make: Callable[[FileLines], T]) -> T:
-        """What `make` makes of the file, made once."""
+        """Return `make(self)`, computed once."""
         if make not in self._memo:
             self._memo[make] = make(self)
-        made: T = self._memo[make]
-        return made
+        result: T = self._memo[make]
+        return result
 
     def solid_with(self, key: str) -> Sequence[int]:
-        """The positions in `solid` of all lines with this squeezed text."""
+        """Return the positions in `solid` of all lines with this squeezed text."""
         return self._positions.get(key, ())
 
     def solid_with_pair(self, key: str, below: str) -> Sequence[int]:
-        """The positions in `solid` of all lines with this text and that text below it."""
+        """Return the positions in `solid` of all lines with the text `key` and the text `below`
+        after it.
+        """
         return self._pairs.get((key, below), ())
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for position, key in enumerate(self.solid_keys):
-            found.setdefault(key, []).append(position)
-        return found
+            positions.setdefault(key, []).append(position)
+        return positions
 
     @cached_property
     def _pairs(self) -> dict[tuple[str, str], list[int]]:
-        found: dict[tuple[str, str], list[int]] = {}
+        positions: dict[tuple[str, str], list[int]] = {}
         for position, pair in enumerate(pairwise(self.solid_keys)):
-            found.setdefault(pair, []).append(position)
-        return found
+            positions.setdefault(pair, []).append(position)
+        return positions
 
     def _starts(self, first: int, pieces: Sequence[str]) -> Sequence[int]:
         width, size = self.file.width, len(self.file.data)
@@ -241,19 +244,19 @@ class FileLines:
         else:
             encode = self.file.form.encode_part
             lengths = (len(encode(piece)) + width for piece in pieces)
-        # An array: a list of integers takes five times the memory.
+        # An array takes a fifth of the memory of a list of integers.
         starts = array("q", accumulate(lengths, initial=first))
         starts[-1] = size
         return starts
 
 
 def shared_ends(old: str, new: str) -> tuple[int, int]:
-    """The lengths of the common prefix and the common suffix of two texts."""
-    head = _alike(old, new)
-    return head, _alike(old[head:][::-1], new[head:][::-1])
+    """Return the lengths of the common prefix and the common suffix of two texts."""
+    head = _common_prefix(old, new)
+    return head, _common_prefix(old[head:][::-1], new[head:][::-1])
 
 
-def _alike(one: str, two: str) -> int:
-    """The length of the common prefix of two texts."""
-    pairs = zip(one, two, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))
+def _common_prefix(first: str, second: str) -> int:
+    """Return the length of the common prefix of two texts."""
+    pairs = zip(first, second, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))

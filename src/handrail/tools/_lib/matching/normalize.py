@@ -1,8 +1,7 @@
-"""Lines compared by what they mean: blanks, quotes and dashes normalized, and put back as the file
-spells them.
+"""Compares lines with blanks, quotes and dashes normalized, and restores the file's spelling.
 
-`squeeze` finds candidates fast and admits too many; `canonical` decides. Neither ever folds letters,
-digits or operators: lines with equal keys say the same thing.
+`squeeze` finds candidates fast and accepts too many; `canonical` decides. Neither folds letters,
+digits or operators: lines with equal keys have the same meaning.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _GAP: Final = re.compile(r"\s+")
 
 
 def squeeze(text: str) -> str:
-    """Text without blanks and with one kind of quote; line feeds are kept."""
+    """Return text without blanks and with one kind of quote; line feeds are kept."""
     text = fold_typography(text)
     for blank in _BLANKS:
         text = text.replace(blank, "")
@@ -41,21 +40,21 @@ def squeeze(text: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def canonical(line: str) -> str:
-    """A line with its blanks only where they separate words or equal signs."""
+    """Return a line with blanks only where they separate words or equal signs."""
     line = fold_typography(line).strip()
     return _GAP.sub(_gap, line)
 
 
 def fold_quotes(line: str) -> str:
-    """A canonical line in which one kind of quote is as good as the other."""
+    """Return a canonical line with one kind of quote."""
     return line.replace('"', "'")
 
 
 def fold_typography(text: str) -> str:
-    """Text with typographic quotes, dashes and blanks as on a keyboard, none invisible."""
+    """Replace typographic quotes, dashes and blanks by ASCII and remove invisible characters."""
     if text.isascii():
         return text
-    # One pass for each sign that means another is many times faster than `translate`.
+    # One `replace` per typographic character is many times faster than `translate`.
     foreign = set(_FOREIGN.findall(text))
     for char in foreign:
         if (plain := _plain(char)) != char:
@@ -68,8 +67,8 @@ def _plain(char: str) -> str:
     return unicodedata.normalize("NFKC", char.translate(_FOLDED))
 
 
-def _gap(found: re.Match[str]) -> str:
-    before, after = found.string[found.start() - 1], found.string[found.end()]
+def _gap(match: re.Match[str]) -> str:
+    before, after = match.string[match.start() - 1], match.string[match.end()]
     if _is_word(before) and _is_word(after):
         return " "
     # `a - -b` is not `a--b`: a blank between two equal signs stays.
@@ -88,7 +87,7 @@ _DROPPED: Final = dict.fromkeys(map(ord, f"{UNSEEN} \t\r\n\f\v{_WIDE}"))
 
 
 class SpelledPair(NamedTuple):
-    """The same text as the call has it and as the file has it."""
+    """The same text as the call spells it and as the file spells it."""
 
     call: str
     file: str
@@ -97,23 +96,25 @@ class SpelledPair(NamedTuple):
 def respell(
     new: Sequence[str], known: Iterable[SpelledPair], given: Sequence[str] | None = None
 ) -> list[str]:
-    """The new texts, each typographic sign plain that the file has plain in what is known.
+    """Return the new texts with ASCII for the typographic characters that the file spells in ASCII
+    in the `known` pairs.
 
-    A sign counts only if the file has it plain everywhere and the call nowhere: a call that
-    uses both means something by it. `given` are the new texts as the call has them, where `new`
-    has parts of the file already.
+    A character counts only if the file always has the ASCII form and the call never does: a call
+    that uses both distinguishes them. `given` are the new texts as the call wrote them, if `new`
+    already includes text from the file.
     """
     if all(text.isascii() for text in new):
         return list(new)
     same = list(known)
-    pairs = [pair for one in same for pair in _pairs(one)]
+    pairs = [pair for texts in same for pair in _pairs(texts)]
     plain = {
-        ord(sign): own
-        for own, signs in _FAMILIES.items()
-        if not any(own in text for text in given or new) and _is_clear(pairs, own, signs)
+        ord(sign): ascii_char
+        for ascii_char, signs in _FAMILIES.items()
+        if not any(ascii_char in text for text in given or new)
+        and _is_clear(pairs, ascii_char, signs)
         for sign in signs
     }
-    if _has_wide(one.call for one in same) and not _has_wide(one.file for one in same):
+    if _has_wide(texts.call for texts in same) and not _has_wide(texts.file for texts in same):
         plain |= dict.fromkeys(map(ord, _WIDE), " ")
     return [text.translate(plain) for text in new] if plain else list(new)
 
@@ -122,13 +123,13 @@ def _has_wide(texts: Iterable[str]) -> bool:
     return any(blank in text for text in texts for blank in _WIDE)
 
 
-def _is_clear(pairs: Sequence[tuple[str, str]], own: str, signs: str) -> bool:
-    there = {file for call, file in pairs if call in signs}
-    return there == {own} and not any(call == own for call, _ in pairs)
+def _is_clear(pairs: Sequence[tuple[str, str]], ascii_char: str, signs: str) -> bool:
+    spellings = {file for call, file in pairs if call in signs}
+    return spellings == {ascii_char} and not any(call == ascii_char for call, _ in pairs)
 
 
-def _pairs(one: SpelledPair) -> Iterable[tuple[str, str]]:
-    """Sign by sign, blanks left out; nothing if the two do not say the same."""
-    call, file = one.call.translate(_DROPPED), one.file.translate(_DROPPED)
+def _pairs(pair: SpelledPair) -> Iterable[tuple[str, str]]:
+    """Return pairs of characters without blanks; empty if the two texts differ in content."""
+    call, file = pair.call.translate(_DROPPED), pair.file.translate(_DROPPED)
     same = len(call) == len(file) and fold_typography(call) == fold_typography(file)
     return zip(call, file, strict=True) if same else ()

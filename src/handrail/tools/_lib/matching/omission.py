@@ -1,4 +1,6 @@
-"""New texts that leave lines out: dots where the old text has lines, which would be deleted."""
+"""Detects new texts that omit lines: dots in place of lines of the old text, which would be
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.ellipsis import is_elision
 from handrail.tools._lib.matching.lines import LineOp, diff_lines
 
-# What has fewer lines than this may have become a line of dots, as a stub or a remark.
+# Fewer lines than this may really become a line of dots, such as a stub or a remark.
 _LEAST_OMITTED: Final = 2
 _BARE: Final = re.compile(r"[\[(<]?(?:\.{3,}|…)[\])>]?")
-# Dots and words without the mark of a comment, such as `... rest unchanged`.
+# Dots and words without a comment mark, such as `... rest unchanged`.
 _SAID: Final = re.compile(
     r"\s*(?:\.{3}|…)\s?[\w ,'()-]{0,60}\b(?:rest|remaining|unchanged|existing|omitted|same as)\b"
     r"[\w ,'()-]{0,60}(?:\.{3}|…)?\s*",
@@ -32,19 +34,21 @@ _DOCSTRING: Final = re.compile(r"""[rRuU]?(?:(\"{3}|'{3}).*?\1|"[^"\n]*"|'[^'\n]
 
 
 class _Gap(NamedTuple):
-    """Neighbouring lines that go and lines that are new; `first` is the index of the first new one."""
+    """Neighbouring lines that are deleted and inserted; `first` is the index of the first inserted
+    line.
+    """
 
     gone: Sequence[str]
     new: Sequence[str]
     first: int
-    # Whether a line that stays is next to it.
+    # Whether a kept line is next to it.
     beside: bool
 
 
 def find_omission(old: str, new: str, path: str) -> str | None:
-    """A line of the new text that says that lines are left out, where the old text has them.
+    """Return a line of the new text that stands for lines of the old text; None if there is none.
 
-    Dots that are code or text of the file's language say nothing of that kind.
+    Dots that are code or text in the language of the file do not count.
     """
     before, after = old.split("\n"), new.split("\n")
     if not any(map(_is_omission, after)):
@@ -56,15 +60,17 @@ def find_omission(old: str, new: str, path: str) -> str | None:
             if _is_omission(line) and not (
                 _is_known(line, before) or _is_content(before, after, at, gap, suffix)
             ):
-                omitted += sum(bool(one.strip()) for one in gap.gone)
+                omitted += sum(bool(deleted.strip()) for deleted in gap.gone)
                 if omitted >= _LEAST_OMITTED:
                     return line.strip()
                 break
     return None
 
 
-def left_out_problem(dots: str, where: str) -> ProblemRaised:
-    """The problem of dots that would delete the lines they stand for, which `where` has."""
+def omission_problem(dots: str, where: str) -> ProblemRaised:
+    """Return the problem of dots that would delete the lines they stand for; `where` says where
+    those lines are.
+    """
     return ProblemRaised(
         "invalid_arguments",
         f"{arg_name('new_string')} has {dots!r} where {where} has lines, which would be deleted",
@@ -78,38 +84,38 @@ def _is_omission(line: str) -> bool:
 
 
 def _gaps(ops: Sequence[LineOp]) -> Iterator[_Gap]:
-    gone: list[str] = []
+    deleted: list[str] = []
     new: list[str] = []
-    index, kept = 0, False
+    index, has_kept = 0, False
     for op in ops:
         if op.kind == "delete":
-            gone.append(op.text)
+            deleted.append(op.text)
             continue
         index += 1
         if op.kind == "insert" or not op.text.strip():
             new.append(op.text)
         else:
-            yield _Gap(gone, new, index - 1 - len(new), beside=True)
-            gone, new, kept = [], [], True
-    yield _Gap(gone, new, index - len(new), beside=kept)
+            yield _Gap(deleted, new, index - 1 - len(new), beside=True)
+            deleted, new, has_kept = [], [], True
+    yield _Gap(deleted, new, index - len(new), beside=has_kept)
 
 
 def _is_known(line: str, before: Sequence[str]) -> bool:
-    """Whether the old text has the line, be it behind a line number or a mark."""
-    said = line.strip()
-    behind = re.compile(rf"(?:.*[^\w.…])?{re.escape(said)}\s*")
-    return any(behind.fullmatch(one) for one in before)
+    """Return whether the old text has the line, possibly behind a line number or a mark."""
+    dots = line.strip()
+    pattern = re.compile(rf"(?:.*[^\w.…])?{re.escape(dots)}\s*")
+    return any(pattern.fullmatch(old_line) for old_line in before)
 
 
 def _is_content(
     before: Sequence[str], after: Sequence[str], at: int, gap: _Gap, suffix: str
 ) -> bool:
-    """Whether bare dots are code or text here."""
+    """Return whether bare dots are code or text here."""
     line = after[at]
     if _BARE.fullmatch(line.strip()) is None:
         return False
-    above = [one for one in after[:at] if one.strip()]
-    below = next((one for one in after[at + 1 :] if one.strip()), None)
+    above = [text for text in after[:at] if text.strip()]
+    below = next((text for text in after[at + 1 :] if text.strip()), None)
     if _is_prompt(line, above):
         return True
     if suffix in _PROSE:
@@ -117,19 +123,19 @@ def _is_content(
         return not (alone and gap.beside) or _is_body(line, above, below)
     if suffix in _YAML:
         ends = below is None or below.startswith(("---", "%", "#"))
-        marked = any(one.startswith("---") for one in (*before, *above))
+        marked = any(text.startswith("---") for text in (*before, *above))
         return line.rstrip() == "..." and ends and marked
     if suffix in _VARIADIC:
         return _is_last_item(above, below, ")")
-    known = not suffix or suffix in _PYTHON
-    return known and line.strip() == "..." and _is_statement(line, before, above, below)
+    python = not suffix or suffix in _PYTHON
+    return python and line.strip() == "..." and _is_statement(line, before, above, below)
 
 
 def _is_statement(
     line: str, before: Sequence[str], above: Sequence[str], below: str | None
 ) -> bool:
-    """Whether dots are a whole body in Python, with or without its head, or the end of a type."""
-    inside = line[0].isspace() or any(one[:1].isspace() for one in before[1:])
+    """Whether dots are a whole body in Python, with or without its header, or the end of a type."""
+    inside = line[0].isspace() or any(text[:1].isspace() for text in before[1:])
     return (
         _is_body(line, above, below)
         or _is_last_item(above, below, "]")
@@ -138,18 +144,18 @@ def _is_statement(
 
 
 def _is_prompt(line: str, above: Sequence[str]) -> bool:
-    """Whether dots are the second prompt of an interactive example."""
+    """Return whether dots are the second prompt of an interactive example."""
     indent = _indent(line)
-    for one in reversed(above):
-        if one.startswith(">>>", indent) and _indent(one) == indent:
+    for text in reversed(above):
+        if text.startswith(">>>", indent) and _indent(text) == indent:
             return True
-        if not one.startswith("...", indent) or _indent(one) != indent:
+        if not text.startswith("...", indent) or _indent(text) != indent:
             return False
     return False
 
 
 def _is_body(line: str, above: Sequence[str], below: str | None) -> bool:
-    """Whether dots are all statements of a Python block, a docstring and comments aside."""
+    """Whether dots are the only statement of a Python block, besides a docstring and comments."""
     indent = _indent(line)
     if below is not None and _indent(below) >= indent:
         return False
@@ -163,7 +169,7 @@ def _is_body(line: str, above: Sequence[str], below: str | None) -> bool:
 
 
 def _is_last_item(above: Sequence[str], below: str | None, closing: str) -> bool:
-    """Whether dots are the last item of a list over several lines."""
+    """Return whether dots are the last item of a list over several lines."""
     return (
         below is not None
         and below.lstrip().startswith(closing)

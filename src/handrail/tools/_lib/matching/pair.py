@@ -1,7 +1,7 @@
-"""Where an (old, new) pair of texts belongs if it is not in the file exactly, and its splices.
+"""Places an (old, new) pair of texts that is not in the file exactly, and makes its splices.
 
-The order is fixed: blanks ignored, then the pair with an input slip repaired, then typography, then
-elisions, then comments. The first reading that fits anywhere decides.
+The order is fixed: blanks ignored, then the pair with a transcription error repaired, then
+typography, then elisions, then comments. The first reading that fits anywhere decides.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ from handrail.tools._lib.matching.placement import (
 )
 from handrail.tools._lib.matching.replay import replay_block
 
-# A file read line by line takes several times its size in memory.
+# The lines of a file take several times its size in memory.
 _MOST_BYTES: Final = 20_000_000
 
 
 def find_similar(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
-    """The one place of a pair whose old text is not in the file exactly.
+    """Return the edit of the only place of a pair whose old text is not in the file exactly.
 
     Raises `no_match`, `ambiguous` or `already_applied`.
     """
@@ -79,20 +79,20 @@ def find_similar(file: ByteText, path: str, old: str, new: str) -> FoundEdit:
     block = diff_lines(*texts)
     if not block.changes:
         raise _no_change(path)
-    undone = list(find_repairs(old, new))
-    found = (
-        _by_lines(lines, texts, undone, find_block(lines, block, loosest=Tier.WHITESPACE))
+    repairs = list(find_repairs(old, new))
+    edit = (
+        _by_lines(lines, texts, repairs, find_block(lines, block, loosest=Tier.WHITESPACE))
         or _place_pair(lines, texts, find_block(lines, block))
-        or _repaired(lines, texts, undone, Tier.TYPOGRAPHY)
+        or _repaired(lines, texts, repairs, Tier.TYPOGRAPHY)
         or _fragment(lines, old, new)
         or _find_elided_pair(lines, texts)
         or _place_pair(lines, texts, find_comment_drift(lines, block))
     )
-    if found is None:
+    if edit is None:
         raise _parts_of_lines(file, path, list_matches(file, old, 1)) or _nowhere(
             lines, block, old, new
         )
-    return found
+    return edit
 
 
 def _nowhere(lines: FileLines, block: LineBlock, old: str, new: str) -> ProblemRaised:
@@ -138,33 +138,37 @@ def _place_pair(
 
 
 def _by_lines(
-    lines: FileLines, texts: PairLines, undone: Sequence[list[Repair]], as_given: Placement | None
+    lines: FileLines, texts: PairLines, repairs: Sequence[list[Repair]], as_given: Placement | None
 ) -> FoundEdit | None:
-    """The text as given, or with slips undone, whichever agrees more literally."""
+    """Return the edit of the text as given or with errors undone, whichever agrees more exactly."""
     if as_given is not None and as_given.tier < Tier.INDENTATION:
         return _place_pair(lines, texts, as_given)
     stricter = Tier.WHITESPACE if as_given is None else Tier(as_given.tier - 1)
     return (
-        _repaired(lines, texts, undone, stricter, as_given)
+        _repaired(lines, texts, repairs, stricter, as_given)
         or _place_pair(lines, texts, as_given)
-        or _inside_line(lines, undone)
+        or _inside_line(lines, repairs)
     )
 
 
 def _repaired(
     lines: FileLines,
     texts: PairLines,
-    undone: Sequence[list[Repair]],
+    repairs: Sequence[list[Repair]],
     loosest: Tier,
     as_given: Placement | None = None,
 ) -> FoundEdit | None:
-    """With one slip undone, or else with two; all that agree best must mean one place."""
-    for several in undone:
-        placed = [(one, at) for one in several if (at := _repair(lines, one, loosest))]
+    """Return the edit with one error undone, or else with two; raises `ambiguous` if the best
+    repairs have different places.
+    """
+    for alternatives in repairs:
+        placed = [
+            (repair, at) for repair in alternatives if (at := _repair(lines, repair, loosest))
+        ]
         if not placed:
             continue
         tier = min(at.tier for _, at in placed)
-        best = [one for one in placed if one[1].tier is tier]
+        best = [pair for pair in placed if pair[1].tier is tier]
         places = {at.first for _, at in best} | ({as_given.first} if as_given else set())
         if len(places) > 1:
             raise ambiguous_problem(lines, diff_lines(*texts), sorted(places))
@@ -173,14 +177,14 @@ def _repaired(
 
 
 def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> FoundEdit | None:
-    """What all repairs of one place come to; `no_match` if they do not come to the same."""
-    found: list[FoundEdit | None] = []
+    """The edit that all repairs of a place result in; raises `no_match` if the results differ."""
+    edits: list[FoundEdit | None] = []
     for repair, at in best:
         texts = split_pair(repair.old, repair.new)
         if not diff_lines(*texts).changes:
             raise _no_change(lines.path)
-        found.append(_place_pair(lines, texts, at, repair.how))
-    if len({one.splices for one in found if one is not None}) > 1:
+        edits.append(_place_pair(lines, texts, at, repair.how))
+    if len({edit.splices for edit in edits if edit is not None}) > 1:
         raise ProblemRaised(
             "no_match",
             f"{arg_name('old_string')} fits line {best[0][1].first + 1} of {lines.path!r}, but what {arg_name('new_string')} "
@@ -188,7 +192,7 @@ def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> 
             hint="give both exactly as they stand, or should stand, in the file",
             field="new_string",
         )
-    return found[0]
+    return edits[0]
 
 
 def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None:
@@ -199,12 +203,14 @@ def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None
     return placed
 
 
-def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> FoundEdit | None:
-    """A repaired text that is a part of a line, and is in one place."""
-    for repair in [one for several in undone for one in several if one.line is None]:
-        found = find_exact(lines.file, lines.path, repair.old, repair.new)
-        if found is not None and repair.old != repair.new:
-            return FoundEdit(found.splices, "repaired+exact", f"{repair.how} undone")
+def _inside_line(lines: FileLines, repairs: Sequence[list[Repair]]) -> FoundEdit | None:
+    """Return the edit of a repaired text that is part of a line and occurs once."""
+    for repair in [
+        repair for alternatives in repairs for repair in alternatives if repair.line is None
+    ]:
+        edit = find_exact(lines.file, lines.path, repair.old, repair.new)
+        if edit is not None and repair.old != repair.new:
+            return FoundEdit(edit.splices, "repaired+exact", f"{repair.how} undone")
     return None
 
 
@@ -239,30 +245,30 @@ def _no_change(path: str) -> ProblemRaised:
 
 
 def is_distinctive(old: str, new: str) -> bool:
-    """Whether the new text of a part of one line, if it is found, is there by no accident."""
+    """Return whether the new text of a part of one line is unlikely to be in a file by chance."""
     fresh = different_part(old, new).strip()
     return "\n" not in old + new and len(new.strip()) >= LEAST_EVIDENCE and bool(fresh)
 
 
-def find_single_line(file: ByteText, found: Sequence[Match]) -> int | None:
-    """The line of the only match, if no word goes on at its ends."""
-    if len(found) != 1 or file.splits_word(found[0].start) or file.splits_word(found[0].end):
+def find_single_line(file: ByteText, matches: Sequence[Match]) -> int | None:
+    """Return the line of the only match, unless a word continues at one of its ends."""
+    if len(matches) != 1 or file.splits_word(matches[0].start) or file.splits_word(matches[0].end):
         return None
-    return file.lines_between(0, found[0].start) + 1
+    return file.lines_between(0, matches[0].start) + 1
 
 
 def is_applied_at(
     file: FileLines, old: Sequence[str], new: Sequence[str], placement: Placement
 ) -> bool:
-    """Whether the new lines, which include all the old ones, are already at a place."""
+    """Return whether the new lines, which include all old ones, are already at a place."""
     block = diff_lines(old, new, str.strip)
     added = [op for op in block.ops if op.kind == "insert" and op.text.strip()]
     if not added or any(op.kind == "delete" for op in block.ops):
         return False
     result = LineBlock(tuple([LineOp("keep", line) for line in new]))
     loosest = max(Tier.LINE_ENDS, placement.tier)
-    around = find_candidates_over(file, result, placement.first, placement.last)
-    return any(one.tier <= loosest for one in around)
+    candidates = find_candidates_over(file, result, placement.first, placement.last)
+    return any(candidate.tier <= loosest for candidate in candidates)
 
 
 _LEAST: Final = 4
@@ -277,7 +283,7 @@ _ALSO: Final = {
 
 
 def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
-    """The splices of each place where the text is, typography ignored."""
+    """Return the splices of each place of the text, ignoring typography."""
     if "\n" in old or len(old.strip()) < _LEAST or (file.text.isascii() and old.isascii()):
         return []
     head, rest = shared_ends(old, new)
@@ -288,28 +294,26 @@ def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
 
 
 def different_part(old: str, new: str) -> str:
-    """The part of the new text that is not as in the old one."""
+    """Return the part of the new text that differs from the old text."""
     head, rest = shared_ends(old, new)
     return new[head : len(new) - rest]
 
 
 def _splices(file: FileLines, pattern: re.Pattern[str], old: str, fresh: str) -> Iterator[Splice]:
     encode = file.file.form.encode_part
-    for found in pattern.finditer(file.text):
-        if _whole(file.text, found.start()) and _whole(file.text, found.end()):
-            start = file.starts[0] + len(encode(file.text[: found.start(2)]))
-            match = Match(start, start + len(encode(found[2])), ())
-            text = respell([fresh], [SpelledPair(old, found[0])])[0]
-            yield Splice(
-                match.start, match.end, encode_replacement(file.file, match, found[2], text)
-            )
+    for hit in pattern.finditer(file.text):
+        if _is_word_boundary(file.text, hit.start()) and _is_word_boundary(file.text, hit.end()):
+            start = file.starts[0] + len(encode(file.text[: hit.start(2)]))
+            match = Match(start, start + len(encode(hit[2])), ())
+            text = respell([fresh], [SpelledPair(old, hit[0])])[0]
+            yield Splice(match.start, match.end, encode_replacement(file.file, match, hit[2], text))
 
 
 def _spelled(text: str) -> str:
     return "".join([_ALSO.get(char, re.escape(char)) + _UNSEEN for char in fold_typography(text)])
 
 
-def _whole(text: str, position: int) -> bool:
-    """Whether no word goes on at a position."""
-    around = text[max(position - 1, 0) : position + 1]
-    return not (0 < position < len(text) and all(char.isalnum() or char == "_" for char in around))
+def _is_word_boundary(text: str, position: int) -> bool:
+    """Return whether no word continues across a position."""
+    pair = text[max(position - 1, 0) : position + 1]
+    return not (0 < position < len(text) and all(char.isalnum() or char == "_" for char in pair))

@@ -1,7 +1,7 @@
-r"""Edits by regular expression, in time linear to the file whatever the pattern (RE2).
+r"""Edits by regular expression (RE2), in linear time for every pattern.
 
-The pattern sees lines that end in \n, whatever ends them in the file. What is put in their
-place is literal text, except for `\g<group>`, which is the one way to ask for a group.
+The pattern sees lines that end in \n, whatever their endings in the file. The replacement is
+literal text, except for `\g<group>`, the only way to refer to a group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.byte_text import ByteText, Splice
 from handrail.tools._lib.matching.exact import Match, encode_replacement
 from handrail.tools._lib.matching.lines import FileLines
-from handrail.tools._lib.matching.omission import find_omission, left_out_problem
+from handrail.tools._lib.matching.omission import find_omission, omission_problem
 
 _GROUP: Final = re.compile(r"\\g<(\w+)>")
 _MAX_MEM: Final = 64 << 20
@@ -27,14 +27,14 @@ _LONGEST: Final = 10_000
 _MOST_GROUPS: Final = 100
 # Each match takes some hundred bytes of memory.
 _MOST_MATCHES: Final = 50_000
-# Linear is not fast: at worst every step of the pattern is taken at every letter, a second
-# for some thirty million of them, and nothing can stop it halfway.
+# Linear time can still be long: in the worst case every step of the pattern runs at every
+# character, about thirty million per second, and a running match cannot be stopped.
 _MOST_STEPS: Final = 2_000_000_000
 
 
 def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Splice]:
-    """A splice for every match that is not empty; `no_match`, `invalid_arguments` or, where
-    the text of the whole file would take too much memory, `too_large`.
+    """Return a splice for every match that is not empty. Raises `no_match`, `invalid_arguments`, or
+    `too_large` if the text of the whole file would take too much memory.
     """
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
@@ -49,8 +49,8 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
     _check_steps(compiled.programsize * len(text.text), path)
     splices: list[Splice] = []
     dotted = "..." in new or "…" in new
-    for found in compiled.finditer(text.text):
-        start, end = found.span()
+    for hit in compiled.finditer(text.text):
+        start, end = hit.span()
         if len(splices) == _MOST_MATCHES:
             raise ProblemRaised(
                 "too_large",
@@ -60,11 +60,15 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
             )
         if start < end:
             match = text.match(start, end)
-            put = _GROUP.sub(lambda one: found.group(names[one[1]]) or "", new)  # noqa: B023 - used at once
-            if dotted and (dots := find_omission(found.group(0), put, path)) is not None:
-                raise left_out_problem(dots, "the text that the pattern matches")
+            replacement = _GROUP.sub(lambda reference: hit.group(names[reference[1]]) or "", new)  # noqa: B023 - used at once
+            if dotted and (dots := find_omission(hit.group(0), replacement, path)) is not None:
+                raise omission_problem(dots, "the text that the pattern matches")
             splices.append(
-                Splice(match.start, match.end, encode_replacement(file, match, found.group(0), put))
+                Splice(
+                    match.start,
+                    match.end,
+                    encode_replacement(file, match, hit.group(0), replacement),
+                )
             )
     if not splices:
         raise ProblemRaised(
@@ -130,7 +134,7 @@ def _reason(error: Exception) -> str:
 
 
 def _groups(compiled: Any, new: str) -> dict[str, int]:
-    """The groups that the new text asks for, by how it names them."""
+    """Return the groups that the new text refers to, by the name it uses."""
     numbers: dict[str, int] = {}
     for name in _GROUP.findall(new):
         number = int(name) if name.isdecimal() else compiled.groupindex.get(name, -1)
@@ -146,7 +150,7 @@ def _groups(compiled: Any, new: str) -> dict[str, int]:
 
 
 class _ShownMatch:
-    """The text of a file with a line feed for every line ending, and the way back to its bytes."""
+    """The text of a file with a line feed for every line ending, mapped back to its bytes."""
 
     def __init__(self, lines: FileLines) -> None:
         self._lines = lines
@@ -158,7 +162,7 @@ class _ShownMatch:
         return list(accumulate([len(line) + 1 for line in self._lines.texts], initial=0))
 
     def match(self, start: int, end: int) -> Match:
-        """The bytes of characters `start` to `end`, with the endings among them."""
+        """Return the bytes of characters `start` to `end`, with the line endings in them."""
         first, last = self._line(start), self._line(end)
         endings = tuple([self._lines.ending(line) for line in range(first, last)])
         return Match(self._byte(first, start), self._byte(last, end), endings)

@@ -1,6 +1,6 @@
-"""The one place where a block belongs, or a refusal that says what to do.
+"""Finds the only place where a block belongs, or raises a problem that says what to do.
 
-The strictest agreement with any hit decides, and more than one hit refuses: a looser reading is
+The best tier with any candidate decides, and several candidates in it are refused: a looser tier is
 never tried because a stricter one was ambiguous.
 """
 
@@ -24,17 +24,19 @@ from handrail.tools._lib.tool_base import clip, number_lines
 _SHOWN: Final = 5
 _AROUND: Final = 2
 _WIDTH: Final = 200
-# Shorter texts stand in any file by chance.
+# Shorter texts are in any file by chance.
 LEAST_EVIDENCE: Final = 12
 
 
 def no_match_problem(
     file: FileLines, block: LineBlock, what: str = "the lines to change were"
 ) -> ProblemRaised:
-    """Not there; `already_applied` if the result is, else with the nearest lines."""
-    done = find_result(file, block)
-    if done is not None:
-        return made_before_problem(file.path, done + 1, what)
+    """Return the problem of a block that is not in the file: `already_applied` if its result is,
+    else `no_match` with the nearest lines.
+    """
+    result_line = find_result(file, block)
+    if result_line is not None:
+        return made_before_problem(file.path, result_line + 1, what)
     message = f"{what} not found in {file.path!r}"
     near = nearest_lines(file.file, "\n".join(block.old))
     if near is None:
@@ -48,7 +50,7 @@ def no_match_problem(
 
 
 def made_before_problem(path: str, line: int, what: str) -> ProblemRaised:
-    """What should go is not there, but what should come is."""
+    """Return the problem of a block whose old lines are missing and whose new lines are present."""
     return ProblemRaised(
         "already_applied",
         f"{what} not found in {path!r}, but what should take its place is there, at line {line}",
@@ -57,9 +59,9 @@ def made_before_problem(path: str, line: int, what: str) -> ProblemRaised:
 
 
 def ambiguous_problem(file: FileLines, block: LineBlock, places: Sequence[int]) -> ProblemRaised:
-    """The problem of several places that fit equally; shows the first few with their context."""
+    """Return the problem of several equal places; shows the first few with their context."""
     shown = [
-        "\n".join(number_lines(_around(file, line), max(line - _AROUND, 0) + 1))
+        "\n".join(number_lines(_context_lines(file, line), max(line - _AROUND, 0) + 1))
         for line in places[:_SHOWN]
     ]
     more = f"\n[{len(places) - _SHOWN} more places]" if len(places) > _SHOWN else ""
@@ -74,16 +76,18 @@ def ambiguous_problem(file: FileLines, block: LineBlock, places: Sequence[int]) 
 
 
 def find_result(file: FileLines, block: LineBlock) -> int | None:
-    """The line of the block's result in the file, if it is long enough not to be there by chance."""
+    """Return the line of the block's result in the file, if it is too long to be there by chance."""
     fresh = any(op.kind == "insert" and op.text.strip() for op in block.ops)
     if not fresh or sum(len(line.strip()) for line in block.new) < LEAST_EVIDENCE:
         return None
     result = LineBlock(tuple([LineOp("keep", line) for line in block.new]))
-    found = [one for one in find_candidates(file, result) if one.tier <= Tier.LINE_ENDS]
-    return found[0].first if len(found) == 1 else None
+    results = [
+        candidate for candidate in find_candidates(file, result) if candidate.tier <= Tier.LINE_ENDS
+    ]
+    return results[0].first if len(results) == 1 else None
 
 
-def _around(file: FileLines, line: int) -> list[str]:
+def _context_lines(file: FileLines, line: int) -> list[str]:
     low = max(line - _AROUND, 0)
     return [clip(text, _WIDTH) for text in file.texts[low : line + _AROUND + 1]]
 
@@ -92,34 +96,39 @@ _HEADING: Final = re.compile(r"(#{1,6}) ")
 
 
 def filter_beneath(
-    file: FileLines, found: Sequence[Candidate] | None, anchors: Sequence[str]
+    file: FileLines, candidates: Sequence[Candidate] | None, anchors: Sequence[str]
 ) -> list[Candidate]:
-    """The candidates below the last anchor; `no_match` if an anchor is not in the file.
+    """Return the candidates below the last anchor; raises `no_match` if an anchor is not in the
+    file.
 
-    Where several are, those inside what the anchor opens win. With None for candidates, the
-    places right below the anchor itself.
+    Of several candidates, those inside the block that the anchor opens are preferred. With None for
+    candidates, return the places directly below the anchor.
     """
-    wanted = [anchor for anchor in anchors if anchor.strip()]
-    if not wanted:
-        return list(found or ())
-    one_place = found is not None and len({one.first for one in found}) < 2
-    lines = _anchored(file, wanted, one_place=one_place)
-    if found is None:
+    named = [anchor for anchor in anchors if anchor.strip()]
+    if not named:
+        return list(candidates or ())
+    one_place = candidates is not None and len({candidate.first for candidate in candidates}) < 2
+    lines = _anchored(file, named, one_place=one_place)
+    if candidates is None:
         return [Candidate(Tier.EXACT, (line + 1,)) for line in lines]
-    below = [one for one in found if any(line <= one.first for line in lines)]
+    below = [
+        candidate for candidate in candidates if any(line <= candidate.first for line in lines)
+    ]
     if one_place:
         return below
     within = [
-        one
-        for one in below
-        if any(line <= one.first and lines_inside(file, line, one.first) for line in lines)
+        candidate
+        for candidate in below
+        if any(
+            line <= candidate.first and lines_inside(file, line, candidate.first) for line in lines
+        )
     ]
     if below and not within and any(_opens(file, line) for line in lines):
-        # What the anchor opens has changed; a twin of it further down is not meant.
-        places = ", ".join([str(one.first + 1) for one in below[:_SHOWN]])
+        # The block that the anchor opens has changed; a similar one further down is not meant.
+        places = ", ".join([str(candidate.first + 1) for candidate in below[:_SHOWN]])
         raise ProblemRaised(
             "no_match",
-            f"the lines to change are not inside {wanted[-1].strip()!r} in {file.path!r}, but "
+            f"the lines to change are not inside {named[-1].strip()!r} in {file.path!r}, but "
             f"further down, at line {places}",
             hint="read the lines, and name the line above the change that they belong to",
         )
@@ -127,18 +136,18 @@ def filter_beneath(
 
 
 def _anchored(file: FileLines, anchors: Sequence[str], *, one_place: bool) -> list[int]:
-    """The lines that the last anchor may mean, each anchor sought below the one before it.
-    `one_place`: the lines of the hunk are found in one place only.
+    """Return the lines that the last anchor may mean; each anchor is searched below the one before
+    it. `one_place`: the lines of the hunk are in one place only.
     """
     lines: list[int] = []
     for number, anchor in enumerate(anchors):
-        found = _lines_like(file, anchor)
+        matching = _lines_like(file, anchor)
         above = lines[0] if number else -1
         if number:
             anywhere = one_place or _may_follow(anchors[number - 1], anchor)
-            lines = _next_anchors(file, lines, found, anywhere=anywhere)
+            lines = _next_anchors(file, lines, matching, anywhere=anywhere)
         else:
-            lines = found
+            lines = matching
         if not lines:
             raise ProblemRaised(
                 "no_match",
@@ -152,25 +161,25 @@ def _anchored(file: FileLines, anchors: Sequence[str], *, one_place: bool) -> li
 
 
 def _next_anchors(
-    file: FileLines, above: Sequence[int], found: Sequence[int], *, anywhere: bool
+    file: FileLines, above: Sequence[int], lines: Sequence[int], *, anywhere: bool
 ) -> list[int]:
-    """The lines of an anchor inside what the anchor above it opens.
+    """Return the lines of an anchor inside the block that the anchor above opens.
 
-    If there are none: the next line below an anchor that opens nothing, and below one that does,
-    any line if that may be meant (`anywhere`).
+    If there are none: below an anchor that opens no block, the next line; below one that does, any
+    line if `anywhere`.
     """
-    nested = [line for line in found if any(_nested(file, one, line) for one in above)]
+    nested = [line for line in lines if any(_nested(file, anchor, line) for anchor in above)]
     if nested:
         return nested
-    below = [line for line in found if line > above[0]]
-    if any(_opens(file, one) for one in above):
+    below = [line for line in lines if line > above[0]]
+    if any(_opens(file, anchor) for anchor in above):
         return below if anywhere else []
-    first = [next((line for line in below if line > one), None) for one in above]
+    first = [next((line for line in below if line > anchor), None) for anchor in above]
     return sorted({line for line in first if line is not None})
 
 
 def _may_follow(above: str, anchor: str) -> bool:
-    """Whether an anchor may name what comes after the one above it, and not a part of that: both
+    """Return whether an anchor may name a sibling of the one above instead of a part of it: both
     begin with the same word (`def a`, `def b`), and it is not indented more.
     """
     same_word = above.split(maxsplit=1)[0] == anchor.split(maxsplit=1)[0]
@@ -178,10 +187,10 @@ def _may_follow(above: str, anchor: str) -> bool:
 
 
 def _nested(file: FileLines, anchor: int, line: int) -> bool:
-    """Whether a line lies deeper than an earlier one, and within what that one opens."""
+    """Return whether a line is deeper than an earlier one and inside the block that it opens."""
     if line <= anchor:
         return False
-    outer, inner = (_HEADING.match(file.texts[one].strip()) for one in (anchor, line))
+    outer, inner = (_HEADING.match(file.texts[number].strip()) for number in (anchor, line))
     if outer is not None:
         deeper = inner is None or len(inner[1]) > len(outer[1])
     else:
@@ -190,36 +199,36 @@ def _nested(file: FileLines, anchor: int, line: int) -> bool:
 
 
 def _lines_like(file: FileLines, anchor: str) -> list[int]:
-    """The lines that say what an anchor says, or if there are none, those that contain it."""
+    """Return the lines with the content of an anchor, or if there are none, those that contain it."""
     key, squeezed = canonical(anchor), squeeze(anchor).strip("\n")
     same = [file.solid[position] for position in file.solid_with(squeezed)]
-    whole = [line for line in same if canonical(file.texts[line]) == key]
-    if whole or len(key) < 4:
-        return whole
+    equal = [line for line in same if canonical(file.texts[line]) == key]
+    if equal or len(key) < 4:
+        return equal
     return [line for line in _containing(file, squeezed) if key in canonical(file.texts[line])]
 
 
 def _containing(file: FileLines, squeezed: str) -> Iterator[int]:
-    """The solid lines whose squeezed text contains this one."""
+    """Yield the solid lines whose squeezed text contains this text."""
     text = file.joined
-    at, position, seen = text.find(squeezed), 0, 1
+    at, position, counted_to = text.find(squeezed), 0, 1
     while at >= 0 and squeezed:
-        position += text.count("\n", seen, at)
+        position += text.count("\n", counted_to, at)
         yield file.solid[position]
-        seen = at
+        counted_to = at
         end = text.find("\n", at)
         at = text.find(squeezed, end)
 
 
 def lines_inside(file: FileLines, anchor: int, first: int) -> bool:
-    """Whether a line still belongs to what an earlier line opens, by indentation or heading."""
+    """Whether a line belongs to the block that an earlier line opens, by indentation or heading."""
     if anchor not in file.scopes:
         file.scopes[anchor] = _scope_end(file, anchor)
     return first <= file.scopes[anchor]
 
 
 def _scope_end(file: FileLines, anchor: int) -> int:
-    """The first line that does not belong to what a line opens."""
+    """Return the first line after the block that a line opens."""
     below = range(bisect_right(file.solid, anchor), len(file.solid))
     lines = (file.solid[position] for position in below)
     heading = _HEADING.match(file.texts[anchor].strip())
@@ -244,7 +253,7 @@ def _opens(file: FileLines, line: int) -> bool:
 
 
 def nesting_depth(file: FileLines, line: int) -> int:
-    """How far a line is indented."""
+    """Return how far a line is indented."""
     return len(leading_blanks(file.texts[line]).expandtabs())
 
 
@@ -258,8 +267,8 @@ _NO_HINTS: Final = PlacementHints()
 class Placement:
     """Lines `first` up to, not including, `last` (0-based) are the lines that the block changes.
 
-    `lines` has the file's line for each kept or deleted line of the block, in order; None for
-    a blank line that the file does not have.
+    `lines` has the line of the file for each kept or deleted line of the block, in order; None for
+    a blank line that the file lacks.
     """
 
     first: int
@@ -274,16 +283,16 @@ def place_block(
     hints: PlacementHints = _NO_HINTS,
     loosest: Tier = Tier.COMMENTS,
 ) -> Placement:
-    """Where the block belongs; `no_match`, `ambiguous` or `already_applied`.
+    """Return where the block belongs; raises `no_match`, `ambiguous` or `already_applied`.
 
-    Agreements looser than `loosest` do not count.
+    Agreement looser than `loosest` does not count.
     """
-    found = find_block(file, block, hints, loosest)
-    if found is None and loosest is Tier.COMMENTS:
-        found = find_comment_drift(file, block, hints)
-    if found is None:
+    placement = find_block(file, block, hints, loosest)
+    if placement is None and loosest is Tier.COMMENTS:
+        placement = find_comment_drift(file, block, hints)
+    if placement is None:
         raise no_match_problem(file, block)
-    return found
+    return placement
 
 
 def find_block(
@@ -292,69 +301,75 @@ def find_block(
     hints: PlacementHints = _NO_HINTS,
     loosest: Tier = Tier.QUOTES,
 ) -> Placement | None:
-    """Where lines agree at least as literally as `loosest`; None if nowhere, else `ambiguous`."""
+    """Return the place whose lines agree at least as exactly as `loosest`; None if there is none.
+    Raises `ambiguous`.
+    """
     if not any(line.strip() for line in block.old):
         return _without_lines(file, block, hints)
-    return _chosen(find_candidates(file, block), file, block, hints, loosest)
+    return _choose(find_candidates(file, block), file, block, hints, loosest)
 
 
 def find_comment_drift(
     file: FileLines, block: LineBlock, hints: PlacementHints = _NO_HINTS
 ) -> Placement | None:
-    """Where only comments beside the change differ, and only by slips; None if nowhere."""
-    return _chosen(find_drifted(file, block), file, block, hints)
+    """Return the place where only comments beside the change differ, by mistyped words; None if
+    there is none.
+    """
+    return _choose(find_drifted(file, block), file, block, hints)
 
 
-def _chosen(
-    found: Sequence[Candidate],
+def _choose(
+    candidates: Sequence[Candidate],
     file: FileLines,
     block: LineBlock,
     hints: PlacementHints,
     loosest: Tier = Tier.COMMENTS,
 ) -> Placement | None:
-    found = [one for one in found if one.first >= hints.after]
-    if all(one.tier > loosest for one in found):
-        found = ()
-    found = filter_beneath(file, found, hints.anchors)
-    best = min((one.tier for one in found), default=Tier.COMMENTS)
-    if not found or best > loosest:
+    candidates = [candidate for candidate in candidates if candidate.first >= hints.after]
+    if all(candidate.tier > loosest for candidate in candidates):
+        candidates = ()
+    candidates = filter_beneath(file, candidates, hints.anchors)
+    best = min((candidate.tier for candidate in candidates), default=Tier.COMMENTS)
+    if not candidates or best > loosest:
         return None
-    # Literal agreement decides. Short of it, places that differ only in blanks are equal: which
-    # blanks a call got wrong says nothing about the place it means.
+    # Exact agreement decides. Otherwise, places that differ only in blanks are equal: which blanks
+    # a call got wrong does not tell the places apart.
     equal = best if best is Tier.EXACT else max(best, Tier.TYPOGRAPHY)
-    chosen = _decided([one for one in found if one.tier <= equal], file, block, hints)
+    chosen = _choose_one(
+        [candidate for candidate in candidates if candidate.tier <= equal], file, block, hints
+    )
     if chosen.tier > loosest:
         return None
     return Placement(chosen.first, chosen.end, chosen.tier, chosen.lines)
 
 
-def _decided(
-    found: Sequence[Candidate], file: FileLines, block: LineBlock, hints: PlacementHints
+def _choose_one(
+    candidates: Sequence[Candidate], file: FileLines, block: LineBlock, hints: PlacementHints
 ) -> Candidate:
-    if len(found) > 1 and hints.at_end:
+    if len(candidates) > 1 and hints.at_end:
         last = file.solid[-1]
-        found = [one for one in found if one.end > last] or found
-    if len(found) > 1 and hints.line is not None:
-        found = _nearest(found, hints.line - 1) or found
-    if len(found) > 1:
-        raise ambiguous_problem(file, block, [one.first for one in found])
-    return found[0]
+        candidates = [candidate for candidate in candidates if candidate.end > last] or candidates
+    if len(candidates) > 1 and hints.line is not None:
+        candidates = _nearest(candidates, hints.line - 1) or candidates
+    if len(candidates) > 1:
+        raise ambiguous_problem(file, block, [candidate.first for candidate in candidates])
+    return candidates[0]
 
 
-def _nearest(found: Sequence[Candidate], line: int) -> list[Candidate]:
-    ranked = sorted(found, key=lambda one: abs(one.stated - line))
-    best, next_best = (abs(one.stated - line) for one in ranked[:2])
+def _nearest(candidates: Sequence[Candidate], line: int) -> list[Candidate]:
+    ranked = sorted(candidates, key=lambda candidate: abs(candidate.stated - line))
+    best, next_best = (abs(candidate.stated - line) for candidate in ranked[:2])
     if best == 0 or (best <= _NEAR and best * _NEARER <= next_best):
         return ranked[:1] if best < next_best else []
     return []
 
 
 def _without_lines(file: FileLines, block: LineBlock, hints: PlacementHints) -> Placement | None:
-    # Nothing to recognise the place by: only what is said beside the lines can decide.
+    # The block has no lines to compare: only the hints can decide.
     count = len(block.old)
     if hints.anchors:
-        found = filter_beneath(file, None, hints.anchors)
-        at = found[0].first if len(found) == 1 else None
+        places = filter_beneath(file, None, hints.anchors)
+        at = places[0].first if len(places) == 1 else None
     elif hints.at_end or not len(file):
         at = len(file)
     else:

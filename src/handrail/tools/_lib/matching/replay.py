@@ -1,8 +1,8 @@
-"""The operations of a block applied to the file's own lines, as bytes.
+"""Applies the operations of a block to the lines of the file, as bytes.
 
-Kept lines are never written anew. New lines keep the file's characters where they repeat the line
-they replace, and get the file's indentation and their neighbours' endings; whether the file ends with
-a newline stays as it was.
+Kept lines are never rewritten. New lines keep the file's characters where they repeat the line that
+they replace, and get the file's indentation and their neighbours' endings; the newline at the end
+of the file stays as it was.
 """
 
 from __future__ import annotations
@@ -19,52 +19,54 @@ from handrail.tools._lib.matching.lines import FileLines, LineBlock, LineOp
 from handrail.tools._lib.matching.normalize import SpelledPair, respell, squeeze
 from handrail.tools._lib.matching.placement import Placement
 
-# A letter and its accents, in one or in several characters, are one sign.
+# A letter and its combining accents are one sign.
 _TOKEN: Final = re.compile(r"[\w\u0300-\u036f]+|\s+|.", re.DOTALL)
 _SIGN: Final = re.compile(r".[\u0300-\u036f]*", re.DOTALL)
 _ALIKE: Final = 0.6
-# Every new line is compared with every line that goes.
+# Every new line is compared with every deleted one.
 _MOST_PAIRS: Final = 2_500
 
 
 class ReplacedLine(NamedTuple):
-    """A line that goes: as the call has it, and as the file has it, both without indentation."""
+    """A deleted line: as the call has it, and as the file has it, both without indentation."""
 
     call: str
     file: str
 
 
-def carry_over(file: FileLines, given: Sequence[LocatedLine]) -> list[str]:
-    """The text of every operation; new lines with the file's characters where nothing changes.
+def carry_over(file: FileLines, lines: Sequence[LocatedLine]) -> list[str]:
+    """Return the text of every operation; new lines with the file's characters where nothing
+    changes.
 
-    A new line that repeats a deleted one as a whole was moved or indented anew: it is the
-    file's own line, with the indentation of the call. Blanks at its end stay if it was only
-    moved.
+    A new line that repeats a whole deleted line was moved or indented: it becomes the file's line
+    with the indentation of the call. Its trailing blanks stay if it was only moved.
     """
-    moved: dict[str, list[_MovedLines]] = {}
-    for one in given:
-        if one.op.kind == "delete" and one.line is not None and one.op.text.strip():
-            own = _MovedLines(_indent(one.op.text), file.texts[one.line].lstrip())
-            moved.setdefault(one.op.text.strip(), []).append(own)
+    moved: dict[str, list[_MovedLine]] = {}
+    for located in lines:
+        if located.op.kind == "delete" and located.line is not None and located.op.text.strip():
+            moved_line = _MovedLine(_indent(located.op.text), file.texts[located.line].lstrip())
+            moved.setdefault(located.op.text.strip(), []).append(moved_line)
     texts: list[str] = []
-    for one, gone in zip(given, _replaced_lines(file, given), strict=True):
-        text = one.op.text
-        if one.op.kind == "insert" and text.strip():
+    for located, replaced in zip(lines, _replaced_lines(file, lines), strict=True):
+        text = located.op.text
+        if located.op.kind == "insert" and text.strip():
             indent = _indent(text)
-            known = moved.get(text.strip())
-            text = indent + (known.pop(0).at(text) if known else _best(text, gone, indent))
+            same = moved.get(text.strip())
+            text = indent + (
+                same.pop(0).at(text) if same else _merge_with_most_similar(text, replaced, indent)
+            )
         texts.append(text)
     return texts
 
 
-class _MovedLines(NamedTuple):
-    """A deleted line: how far the call indents it, and the file's text of it."""
+class _MovedLine(NamedTuple):
+    """A deleted line: its indentation in the call, and its text in the file."""
 
     indent: str
     text: str
 
     def at(self, new: str) -> str:
-        """The file's text, where the call repeats it as `new`."""
+        """Return the text of the file where the call repeats it as `new`."""
         if _indent(new) == self.indent:
             return self.text
         return self.text.rstrip() + new[len(new.rstrip()) :]
@@ -75,61 +77,65 @@ def _indent(text: str) -> str:
 
 
 def _replaced_lines(
-    file: FileLines, given: Sequence[LocatedLine]
+    file: FileLines, lines: Sequence[LocatedLine]
 ) -> Iterator[Sequence[ReplacedLine]]:
-    """For each operation, the deleted lines since the last kept one that differ in the file."""
-    gone: list[ReplacedLine] = []
-    for one in given:
-        if one.op.kind == "keep":
-            gone = []
-        elif one.op.kind == "delete" and one.line is not None:
-            pair = ReplacedLine(one.op.text.strip(), file.texts[one.line].strip())
+    """For each operation, yield the deleted lines since the last kept one that differ in the file."""
+    replaced: list[ReplacedLine] = []
+    for located in lines:
+        if located.op.kind == "keep":
+            replaced = []
+        elif located.op.kind == "delete" and located.line is not None:
+            pair = ReplacedLine(located.op.text.strip(), file.texts[located.line].strip())
             if pair.call != pair.file and pair.call:
-                gone.append(pair)
-        yield gone
+                replaced.append(pair)
+        yield replaced
 
 
-def _best(text: str, replaced: Sequence[ReplacedLine], indent: str) -> str:
-    """A new line without its indentation, after the line it replaces, if one is like it."""
+def _merge_with_most_similar(text: str, replaced: Sequence[ReplacedLine], indent: str) -> str:
+    """Return a new line without its indentation, merged with the most similar line that it
+    replaces, if any.
+    """
     core = text[len(indent) :]
     tokens = _TOKEN.findall(core.rstrip())
     if not replaced or len(replaced) * len(tokens) > _MOST_PAIRS:
         return core
-    matchers = [SequenceMatcher(None, _TOKEN.findall(one.call), tokens, False) for one in replaced]
+    matchers = [
+        SequenceMatcher(None, _TOKEN.findall(line.call), tokens, False) for line in replaced
+    ]
     best = max(range(len(replaced)), key=lambda at: matchers[at].ratio())
     if matchers[best].ratio() < _ALIKE:
         return core
-    made = merge_line(replaced[best], core.rstrip(), matchers[best])
-    return made + core[len(core.rstrip()) :]
+    merged = merge_line(replaced[best], core.rstrip(), matchers[best])
+    return merged + core[len(core.rstrip()) :]
 
 
 def merge_line(old: ReplacedLine, new: str, matcher: SequenceMatcher[str]) -> str:
-    """The new line with the file's characters for all tokens that the old line has too."""
+    """Return the new line with the file's characters for all tokens that the old line has, too."""
     places = _places(old)
     if places is None:
         return new
     before, after = _TOKEN.findall(old.call), _TOKEN.findall(new)
     starts = list(accumulate([len(token) for token in before], initial=0))
-    made: list[str] = []
+    parts: list[str] = []
     replaced = False
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         if tag != "equal":
-            made += after[b0:b1]
+            parts += after[b0:b1]
             replaced = tag == "replace"
             continue
-        # A blank that only the file has behind replaced text stays, as the one before it does.
+        # A blank after replaced text that only the file has stays, like the one before it.
         spaced = before[a0].isspace() or (replaced and not _blank_ends(before, after, a0, b0))
         start = places[starts[a0]].after if spaced else places[starts[a0]].at
         end = places[starts[a1]]
-        # A blank that only the file has belongs to the place, unless the call puts one there.
+        # A blank that only the file has stays, unless the call puts one there.
         keeps = before[a1 - 1].isspace() or not (_blank(before, a1) or _blank(after, b1))
-        made.append(old.file[start : end.at if keeps else end.after])
-    return "".join(made)
+        parts.append(old.file[start : end.at if keeps else end.after])
+    return "".join(parts)
 
 
 class _Position(NamedTuple):
-    """Where a position of the call's line is in the file's line: behind the character before
-    it, and at the character that follows, with blanks between them if the two differ.
+    """A position of the call's line in the file's line: after the previous character, and at the
+    next one, with blanks between them if the two differ.
     """
 
     after: int
@@ -137,24 +143,26 @@ class _Position(NamedTuple):
 
 
 def _places(old: ReplacedLine) -> list[_Position] | None:
-    """For each position in the call's line, the one in the file's; None if they do not agree."""
-    said = [(sign, squeeze(sign)) for sign in _SIGN.findall(old.call)]
-    own = [(found, squeeze(found[0])) for found in _SIGN.finditer(old.file)]
-    if "".join([key for _, key in said]) != "".join([key for _, key in own]):
+    """For each position in the call's line, return the one in the file's line; None if the lines do
+    not agree.
+    """
+    call_signs = [(sign, squeeze(sign)) for sign in _SIGN.findall(old.call)]
+    file_signs = [(match, squeeze(match[0])) for match in _SIGN.finditer(old.file)]
+    if "".join([key for _, key in call_signs]) != "".join([key for _, key in file_signs]):
         return None
     ends: dict[int, int] = {0: 0}
     begins: dict[int, int] = {}
     count = 0
-    for found, key in own:
+    for match, key in file_signs:
         if key:
-            begins[count] = found.start()
+            begins[count] = match.start()
             count += len(key)
-            ends[count] = found.end()
+            ends[count] = match.end()
     begins[count] = len(old.file)
     positions: list[_Position] = []
     count = 0
-    for sign, key in [*said, ("x", "")]:
-        # A sign that stands for several letters cannot be split.
+    for sign, key in [*call_signs, ("x", "")]:
+        # A sign that replaces several letters cannot be split.
         if count not in ends or count not in begins:
             return None
         positions += [_Position(ends[count], begins[count])] * len(sign)
@@ -178,20 +186,23 @@ def replay_block(
     as_given: bool = False,
     final_newline: bool | None = None,
 ) -> tuple[Splice, ...]:
-    """The splices that do what the block says; `no_match` if no indentation is certain.
+    """Return the splices that carry out the block; raises `no_match` if an indentation is not
+    certain.
 
-    `as_given`: new lines are indented for the file already. `final_newline` sets whether the
+    `as_given`: new lines have the indentation of the file already. `final_newline` sets whether the
     last line is ended, if the block changes it.
     """
-    given = _located(block, placement)
-    located = _respelled(file, given, carry_over(file, given))
+    original = _located(block, placement)
+    located = _respelled(file, original, carry_over(file, original))
     indentation = Indentation(file, [] if as_given else located)
     ranges = [
-        _Range(run.first, run.end, tuple([indentation.put(new, run.near) for new in run.new]))
+        _Range(
+            run.first, run.end, tuple([indentation.indent_line(new, run.near) for new in run.new])
+        )
         for run in _runs(file, located, placement)
     ]
-    ended = file.ended if final_newline is None else final_newline
-    return tuple(_splices(file, ranges, ended=ended))
+    ends_with_newline = file.ended if final_newline is None else final_newline
+    return tuple(_splices(file, ranges, ends_with_newline=ends_with_newline))
 
 
 class _Range(NamedTuple):
@@ -203,7 +214,7 @@ class _Range(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """New lines for the file's lines `first` up to `end`, and the old lines they are like."""
+    """New lines for the file's lines `first` up to `end`, and the old lines that they resemble."""
 
     first: int
     end: int
@@ -220,52 +231,54 @@ def _respelled(
     file: FileLines, located: Sequence[LocatedLine], texts: Sequence[str]
 ) -> list[LocatedLine]:
     known = [
-        SpelledPair(one.op.text, file.texts[one.line]) for one in located if one.line is not None
+        SpelledPair(line.op.text, file.texts[line.line])
+        for line in located
+        if line.line is not None
     ]
     pairs = [pair for pair in zip(located, texts, strict=True) if pair[0].op.kind == "insert"]
-    given = [one.op.text for one, _ in pairs]
-    fresh = iter(respell([text for _, text in pairs], known, given))
+    originals = [line.op.text for line, _ in pairs]
+    fresh = iter(respell([text for _, text in pairs], known, originals))
     return [
-        LocatedLine(LineOp("insert", next(fresh)), None) if one.op.kind == "insert" else one
-        for one in located
+        LocatedLine(LineOp("insert", next(fresh)), None) if line.op.kind == "insert" else line
+        for line in located
     ]
 
 
 def _runs(file: FileLines, located: Sequence[LocatedLine], placement: Placement) -> Iterator[_Run]:
     above: LocatedLine | None = None
-    gone: list[LocatedLine] = []
+    deleted: list[LocatedLine] = []
     new: list[LocatedLine] = []
-    for one in located:
-        if one.op.kind == "insert":
-            new.append(one)
-        elif one.line is not None and one.op.kind == "delete":
-            gone.append(one)
-        elif one.line is not None:
-            yield from _run(file, gone, new, above, one, placement)
-            above, gone, new = one, [], []
-    yield from _run(file, gone, new, above, None, placement)
+    for line in located:
+        if line.op.kind == "insert":
+            new.append(line)
+        elif line.line is not None and line.op.kind == "delete":
+            deleted.append(line)
+        elif line.line is not None:
+            yield from _run(file, deleted, new, above, line, placement)
+            above, deleted, new = line, [], []
+    yield from _run(file, deleted, new, above, None, placement)
 
 
 def _run(
     file: FileLines,
-    gone: list[LocatedLine],
+    deleted: list[LocatedLine],
     new: list[LocatedLine],
     above: LocatedLine | None,
     below: LocatedLine | None,
     placement: Placement,
 ) -> Iterator[_Run]:
-    if gone and len(gone) == len(new):
-        # Line for line, so that blank lines nobody mentioned stay between them.
-        for old, one in zip(gone, new, strict=True):
+    if deleted and len(deleted) == len(new):
+        # Line for line, so that blank lines that the call does not show stay between them.
+        for old, new_line in zip(deleted, new, strict=True):
             line = old.line or 0
-            yield _Run(line, line + 1, [one], [old])
-    elif gone:
-        yield _Run(gone[0].line or 0, (gone[-1].line or 0) + 1, new)
+            yield _Run(line, line + 1, [new_line], [old])
+    elif deleted:
+        yield _Run(deleted[0].line or 0, (deleted[-1].line or 0) + 1, new)
     elif new:
         at = _between(file, new, above, below, placement)
-        beside = [one for one in (above, below) if one is not None]
-        # One line between two of the same depth has that depth; several may be nested.
-        yield _Run(at, at, new, beside if len(new) == 1 and len(beside) > 1 else ())
+        neighbours = [line for line in (above, below) if line is not None]
+        # One line between two lines of the same depth has that depth; several may be nested.
+        yield _Run(at, at, new, neighbours if len(new) == 1 and len(neighbours) > 1 else ())
 
 
 def _between(
@@ -279,40 +292,45 @@ def _between(
         return placement.first if below is None or below.line is None else below.line
     if below is None or below.line is None or below.line == above.line + 1:
         return above.line + 1
-    # Blank lines nobody mentioned: the new lines belong to whom they are indented like.
-    depth = leading_blanks(next((one.op.text for one in new if one.op.text.strip()), ""))
+    # Blank lines that the call does not show: new lines go next to the neighbour with the same
+    # indentation.
+    depth = leading_blanks(next((line.op.text for line in new if line.op.text.strip()), ""))
     ups, downs = leading_blanks(above.op.text), leading_blanks(below.op.text)
     return below.line if depth == downs and depth != ups else above.line + 1
 
 
-def _splices(file: FileLines, ranges: Sequence[_Range], *, ended: bool) -> Iterator[Splice]:
+def _splices(
+    file: FileLines, ranges: Sequence[_Range], *, ends_with_newline: bool
+) -> Iterator[Splice]:
     for first, end, new in ranges:
         start, stop = file.starts[first], file.starts[end]
-        own = [file.ending(line) for line in range(first, end)]
-        body = _body(file, first, new, [one for one in own if one])
+        endings = [file.ending(line) for line in range(first, end)]
+        body = _body(file, first, new, [ending for ending in endings if ending])
         if end == len(file):
-            start, body = _last(file, first, new, body, ended=ended)
+            start, body = _end_of_file(file, first, new, body, ends_with_newline=ends_with_newline)
         yield Splice(start, stop, body)
 
 
-def _body(file: FileLines, first: int, new: Sequence[str], own: Sequence[bytes]) -> bytes:
-    endings = own or (file.ending_for(first),)
+def _body(
+    file: FileLines, first: int, new: Sequence[str], replaced_endings: Sequence[bytes]
+) -> bytes:
+    endings = replaced_endings or (file.ending_for(first),)
     encode = file.file.form.encode_part
     return b"".join(
         [encode(text) + endings[min(at, len(endings) - 1)] for at, text in enumerate(new)]
     )
 
 
-def _last(
-    file: FileLines, first: int, new: Sequence[str], body: bytes, *, ended: bool
+def _end_of_file(
+    file: FileLines, first: int, new: Sequence[str], body: bytes, *, ends_with_newline: bool
 ) -> tuple[int, bytes]:
     start = file.starts[first]
     above = file.ending(first - 1) if first else b""
     if not new:
-        return (start - len(above) if not ended else start), body
+        return (start - len(above) if not ends_with_newline else start), body
     if first and not above:
         body = file.ending_for(first) + body
-    if not ended:
+    if not ends_with_newline:
         body = body[: len(body) - len(_last_ending(file, body))]
     return start, body
 

@@ -1,1 +1,1 @@
-"""Patches as models write them: read tolerantly, understood strictly, applied by the one core."""
+"""Patches as models write them: lenient about format, strict about meaning."""

@@ -1,5 +1,5 @@
 """Patches: the `*** Begin Patch` format (files added, updated, moved and deleted in one envelope),
-and the choice between it and unified diffs.
+and the choice between this format and unified diffs.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ END_OF_FILE: Final = "*** End of File"
 
 
 def is_envelope(line: str) -> bool:
-    """Whether a patch of this format begins with this line."""
+    """Return whether a patch of this format begins with this line."""
     return line.rstrip() == BEGIN or _FILE.fullmatch(line) is not None
 
 
 def parse_envelope(lines: Sequence[str]) -> list[FilePatch]:
-    """The files of the envelope; text before and after it is not part of it."""
+    """Parse the files of the envelope; text before and after it is ignored."""
     sections: list[_EnvelopeSection] = []
-    for line in _inside(lines):
+    for line in _envelope_body(lines):
         header = _FILE.fullmatch(line)
         if header is not None:
             sections.append(_opened(header["verb"], header["name"]))
@@ -59,11 +59,11 @@ def parse_envelope(lines: Sequence[str]) -> list[FilePatch]:
     return [section.finished() for section in sections]
 
 
-def _inside(lines: Sequence[str]) -> list[str]:
+def _envelope_body(lines: Sequence[str]) -> list[str]:
     first = next(at for at, line in enumerate(lines) if is_envelope(line))
     heredoc = next((mark for line in lines[:first] if (mark := _HEREDOC.fullmatch(line))), None)
     closing = heredoc["word"] if heredoc is not None else None
-    kept: list[str] = []
+    body: list[str] = []
     inside = True
     for line in lines[first:]:
         word = line.rstrip()
@@ -72,10 +72,10 @@ def _inside(lines: Sequence[str]) -> list[str]:
         elif word in (END, closing):
             inside = False
         elif inside:
-            kept.append(line)
+            body.append(line)
         elif is_envelope(line) or line.startswith("@@"):
             raise malformed_problem(f"{line!r} stands after {END!r}")
-    return kept
+    return body
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class _EnvelopeSection:
 
 
 def added_lines(lines: Sequence[PatchLine], name: str) -> tuple[PatchLine, ...]:
-    """The lines of a new file, each with its `+`, or all of them without."""
+    """Return the lines of a new file; either all have a `+`, or none."""
     if any(line.sign == "-" for line in lines):
         raise malformed_problem(
             f"{name!r} is to be created, but the patch takes lines away from it"
@@ -127,7 +127,7 @@ def added_lines(lines: Sequence[PatchLine], name: str) -> tuple[PatchLine, ...]:
             f"some lines of the new file {name!r} begin with '+' and some do not",
             "put '+' before every line of a new file",
         )
-    # Without any `+` the blank that marks context is part of the line.
+    # Without any `+`, a leading blank belongs to the line.
     return tuple([PatchLine("+", line.text if line.bare else f" {line.text}") for line in lines])
 
 
@@ -144,7 +144,7 @@ def _opened(verb: str, name: str) -> _EnvelopeSection:
 
 
 def _without_headers(lines: Sequence[str]) -> Sequence[str]:
-    """The body without a unified diff's two name lines, which some put on top of it."""
+    """Return the body without the two name lines of a unified diff, which some models add."""
     return lines[2:] if lines and starts_file(lines, 0) else lines
 
 
@@ -164,8 +164,8 @@ def _hunks(lines: Sequence[str]) -> list[PatchHunk]:
         if line.startswith("@@"):
             stacked = () if body.lines or at_end or place is None else place.anchors
             close()
-            said = parse_location(line)
-            place = said._replace(anchors=stacked + said.anchors)
+            location = parse_location(line)
+            place = location._replace(anchors=stacked + location.anchors)
         elif line.rstrip() == END_OF_FILE:
             at_end = True
         elif _MOVE.fullmatch(line):
@@ -179,10 +179,10 @@ def _hunks(lines: Sequence[str]) -> list[PatchHunk]:
     return hunks
 
 
-# A call asks three times: for what it touches, for its risk, and for the plan.
+# Parsed three times per call: for the footprint, the risk and the plan.
 @lru_cache(maxsize=8)
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
-    """The files a patch is about, in order; raises `invalid_arguments` with what is wrong."""
+    """Return the files of a patch, in order; raises `invalid_arguments`."""
     lines = split_patch(text)
     if not any(line.strip() for line in lines):
         raise malformed_problem("the patch is empty")

@@ -1,7 +1,7 @@
-"""What a patch says, whichever format it was written in: file names, hunks, and the files it targets.
+"""A patch independent of its format: file names, hunks, and the files that it targets.
 
-Every name goes through `Files.locate`, so none leaves the workspace. A diff tool's `a/` and `b/` are
-removed; where that is not certain, the file that exists decides.
+Every name goes through `Files.locate`, so that none leaves the workspace. The prefixes `a/` and
+`b/` of diff tools are removed; where that is ambiguous, the file that exists decides.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Sign = Literal[" ", "-", "+"]
 
 
 class PatchLine(NamedTuple):
-    """One line of a hunk without its ending, which is CRLF, a line feed, or (None) missing.
+    """One line of a hunk without its ending. `crlf` is None if the ending is missing.
 
-    `bare` if it stood there without the blank that marks context.
+    `bare`: the line lacked the blank that marks context.
     """
 
     sign: Sign
@@ -34,15 +34,14 @@ class PatchLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PatchHunk:
-    """One change and what was said about where it belongs.
+    """One change, and what the patch states about its place.
 
-    `number` counts hunks within their file from 1. `line` is the first line in the old
-    file. `anchors` must be found above the hunk; `heading` (what diff tools print after the
-    second `@@`) only helps to choose. `old_ends` and `new_ends` say that the old or new
-    file ends here without a newline; `at_end` that the old file ends here. `counted`: it
-    has as many lines as its `@@` line says, so that no mark was lost or added. `numbered`: it
-    only adds lines, has no context, and its counts say so (`-9,0 +10,2`): its lines follow
-    line `line`, which is all that tells where they belong.
+    `number` counts hunks within their file from 1. `line` is the first line in the old file.
+    `anchors` must be found above the hunk; `heading` (the text that diff tools print after the
+    second `@@`) only helps to choose. `old_ends` and `new_ends`: the old or new file ends here
+    without a newline; `at_end`: the old file ends here. `counted`: the hunk has as many lines as
+    its `@@` line states, so no mark was lost or added. `numbered`: the hunk only adds lines, has no
+    context, and its counts agree (`-9,0 +10,2`): only `line` tells where they belong.
     """
 
     lines: tuple[PatchLine, ...]
@@ -68,16 +67,16 @@ class PatchHunk:
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether the hunk changes anything."""
         return self.old != self.new or self.old_ends != self.new_ends or self.changes_endings
 
     @property
     def changes_endings(self) -> bool:
-        """Whether a line goes and comes back with another ending and nothing else."""
-        ended = [line for line in self.lines if line.crlf is not None]
-        gone = {line.text: line.crlf for line in ended if line.sign == "-"}
-        new = [line for line in ended if line.sign == "+"]
-        return any(line.crlf != gone.get(line.text, line.crlf) for line in new)
+        """Whether a line is replaced by the same text with another ending."""
+        with_ending = [line for line in self.lines if line.crlf is not None]
+        deleted = {line.text: line.crlf for line in with_ending if line.sign == "-"}
+        new = [line for line in with_ending if line.sign == "+"]
+        return any(line.crlf != deleted.get(line.text, line.crlf) for line in new)
 
 
 class Action(StrEnum):
@@ -94,8 +93,8 @@ class Action(StrEnum):
 class FilePatch:
     """The part of a patch about one file; `old` and `new` are the names as written.
 
-    `prefixed`: a diff tool may have put `a/` and `b/` before them. A name is empty if the
-    patch gives none. `executable` is what the mode becomes, None if the patch leaves it.
+    `prefixed`: a diff tool may have added `a/` and `b/`. A name is empty if the patch gives none.
+    `executable` is the new mode, None if the patch does not change it.
     """
 
     action: Action
@@ -112,7 +111,7 @@ class FilePatch:
 
 
 def malformed_problem(message: str, hint: str | None = None) -> ProblemRaised:
-    """The patch cannot be understood."""
+    """Return the problem of a patch that cannot be parsed."""
     return ProblemRaised(
         "invalid_arguments",
         message,
@@ -122,28 +121,28 @@ def malformed_problem(message: str, hint: str | None = None) -> ProblemRaised:
 
 
 def numbered_hunks(hunks: Iterable[PatchHunk]) -> tuple[PatchHunk, ...]:
-    """The hunks that change something, counted from 1 over all of them."""
+    """Return the hunks that change something, numbered from 1 over all hunks."""
     counted = [replace(hunk, number=number) for number, hunk in enumerate(hunks, 1)]
     return tuple([hunk for hunk in counted if hunk.changes])
 
 
 def join_added_lines(hunks: Sequence[PatchHunk]) -> str:
-    """The text of a file that only additions make."""
+    """Return the text of a file that only has added lines."""
     lines = [line for hunk in hunks for line in hunk.lines if line.sign != "-"]
     if not lines:
         return ""
-    ended = [line.text + ("\r\n" if line.crlf else "\n") for line in lines[:-1]]
+    texts = [line.text + ("\r\n" if line.crlf else "\n") for line in lines[:-1]]
     last = lines[-1].text
     if not hunks[-1].new_ends:
         last += "\r\n" if lines[-1].crlf else "\n"
-    return "".join([*ended, last])
+    return "".join([*texts, last])
 
 
 _TIME: Final = re.compile(
     r"\s+(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} .*"
     r"|\((?:revision \d+|working copy|nonexistent)\))$"
 )
-# How `diff -N` says that there was no file.
+# How `diff -N` marks a missing file.
 _EPOCH: Final = re.compile(r"\t(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE: Final = re.compile(rb'\\([0-7]{1,3}|[abtnvfr"\\])')
@@ -159,7 +158,7 @@ class FileNames(NamedTuple):
 
 
 def parse_file_name(text: str) -> str:
-    """The name in a header line, after its first word."""
+    """Return the name in a header line, after its first word."""
     if _EPOCH.search(text):
         return "/dev/null"
     quoted = _QUOTED.match(text.strip())
@@ -172,12 +171,12 @@ def parse_file_name(text: str) -> str:
 
 
 def is_null_name(name: str) -> bool:
-    """Whether the name says that there is no file."""
+    """Return whether the name means that there is no file."""
     return name in _NOTHING
 
 
 def is_same_file(old: str, new: str) -> bool:
-    """Whether `---` and `+++` name one file, or a new or deleted one."""
+    """Return whether `---` and `+++` name one file, or a new or deleted one."""
     before, after = parse_file_name(old), parse_file_name(new)
     if is_null_name(before) or is_null_name(after):
         return before != after
@@ -185,12 +184,12 @@ def is_same_file(old: str, new: str) -> bool:
 
 
 def git_names(text: str) -> FileNames | None:
-    """Both names of a `diff --git` line; None if the start of the second one is ambiguous."""
-    found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|\S+', text))
-    if len(found) == 2 or '"' in text:
+    """Return both names of a `diff --git` line; None if the start of the second one is ambiguous."""
+    parts = list(re.finditer(r'"(?:[^"\\]|\\.)*"|\S+', text))
+    if len(parts) == 2 or '"' in text:
         return (
-            FileNames(parse_file_name(found[0][0]), parse_file_name(found[1][0]))
-            if len(found) == 2
+            FileNames(parse_file_name(parts[0][0]), parse_file_name(parts[1][0]))
+            if len(parts) == 2
             else None
         )
     for blank in re.finditer(" ", text):
@@ -201,7 +200,7 @@ def git_names(text: str) -> FileNames | None:
 
 
 def shared_name(names: FileNames) -> str | None:
-    """The name without the prefixes that a diff tool put before it, if the two have some."""
+    """Return the name without the prefixes of a diff tool, if both names have some."""
     old, new = names.old.partition("/"), names.new.partition("/")
     prefixed = len(old[0]) == len(new[0]) == 1 and old[0] != new[0]
     return new[2] if prefixed and old[2] == new[2] != "" else None
@@ -216,15 +215,17 @@ def _unquoted(text: str) -> str:
     return _ESCAPE.sub(plain, data).decode("utf-8", "surrogateescape")
 
 
-# What git puts before the two names of one file; the second row only with `mnemonicPrefix`,
-# so it counts only where the two names differ in nothing else.
+# Prefixes of git before the two names of a file; the second row only with `mnemonicPrefix`, so it
+# counts only if the names are otherwise equal.
 _PREFIXES: Final = ("a/", "b/", "./")
 _MNEMONIC: Final = ("i/", "w/", "c/", "o/", *_PREFIXES)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One file of a patch: what is read (None: it is new) and what is written (None: it goes)."""
+    """A file of a patch: `source` is read (None: it is new), `target` is written (None: it is
+    deleted).
+    """
 
     action: Action
     patch: FilePatch
@@ -233,26 +234,26 @@ class Target:
 
     @property
     def path(self) -> str:
-        """How the file is shown."""
+        """The path for display."""
         place = self.target or self.source
         return place.path if place is not None else self.patch.name
 
 
 def resolve_targets(files: Files, patch: Sequence[FilePatch], only: Place | None) -> list[Target]:
-    """Where every file of a patch is; raises `outside_workspace`, `invalid_arguments`.
+    """Resolve every file of a patch; raises `outside_workspace` or `invalid_arguments`.
 
     With `only`, the patch must be about that file, and need not name it.
     """
-    found = [_target(files, part, only) for part in patch]
+    targets = [_target(files, part, only) for part in patch]
     if only is not None:
-        for one in found:
-            for place in (one.source, one.target):
+        for resolved in targets:
+            for place in (resolved.source, resolved.target):
                 if place is not None and place.absolute != only.absolute:
                     raise malformed_problem(
                         f"the patch is about {place.path!r}, but path is {only.path!r}",
                         "a call with a path changes only that file: give the file that the patch names",
                     )
-    return found
+    return targets
 
 
 def _target(files: Files, part: FilePatch, only: Place | None) -> Target:
@@ -269,7 +270,7 @@ def _target(files: Files, part: FilePatch, only: Place | None) -> Target:
 
 
 def _updated(part: FilePatch, place: Place) -> Target:
-    # `@@ -0,0` over additions only: the diff of a new file that lost its /dev/null.
+    # `@@ -0,0` with additions only: the diff of a new file without its /dev/null.
     new = bool(part.hunks) and all(hunk.line == 0 and not hunk.old for hunk in part.hunks)
     if new and place.kind is Kind.MISSING:
         return Target(Action.CREATE, part, None, place)
@@ -291,18 +292,18 @@ def _one_file(files: Files, part: FilePatch, only: Place | None) -> Place:
     if not old and not new:
         if only is None:
             headers = "put '--- a/path' and '+++ b/path' above the first @@ line"
-            ways = headers if (word := shown_arg("path")) is None else f"{headers}, or give {word}"
-            raise malformed_problem("the patch names no file", ways)
+            hint = headers if (word := shown_arg("path")) is None else f"{headers}, or give {word}"
+            raise malformed_problem("the patch names no file", hint)
         return only
     if old == new:
         return _existing(files, part, new)
     if _without(old, _MNEMONIC) == _without(new, _MNEMONIC):
         return files.locate(_without(new, _MNEMONIC))
-    return _chosen(files, part)
+    return _choose_existing(files, part)
 
 
-def _chosen(files: Files, part: FilePatch) -> Place:
-    """The file of two different names: of `x.orig` and `x`, the one that exists."""
+def _choose_existing(files: Files, part: FilePatch) -> Place:
+    """Return the file of two different names: of `x.orig` and `x`, the one that exists."""
     before = files.locate(_without(part.old, _PREFIXES))
     after = files.locate(_without(part.new, _PREFIXES))
     top_old, _, rest_old = part.old.partition("/")
@@ -320,15 +321,17 @@ def _chosen(files: Files, part: FilePatch) -> Place:
 
 
 def _existing(files: Files, part: FilePatch, name: str) -> Place:
-    """The place of a name that may carry a prefix: the more likely one of those that exist."""
+    """Return the place of a name that may have a prefix: the likelier one of those that exist."""
     shorter = _without(name, _PREFIXES)
     if shorter == name:
         return files.locate(name)
-    # A deletion has only one name, and a diff tool's prefix is the rule there.
+    # A deletion has only one name, which usually has the prefix of a diff tool.
     likely = [shorter, name] if part.prefixed and part.action is Action.DELETE else [name, shorter]
-    places = [files.locate(one) for one in likely]
+    places = [files.locate(candidate) for candidate in likely]
     # If neither exists, the reported problem names the path without prefix.
-    return next((one for one in places if one.kind is not Kind.MISSING), files.locate(shorter))
+    return next(
+        (place for place in places if place.kind is not Kind.MISSING), files.locate(shorter)
+    )
 
 
 def _without(name: str, prefixes: tuple[str, ...]) -> str:

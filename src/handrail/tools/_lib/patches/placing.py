@@ -1,7 +1,7 @@
-"""Where one hunk belongs in a file, and the splices that carry it out there.
+"""Finds the place of one hunk in a file, and makes its splices.
 
-The lines decide. A stated line number or heading only chooses between places that fit equally; an
-anchor or the end of the file limits which places count.
+The lines decide. A stated line number or heading only chooses between equal places; an anchor or
+the end of the file limits which places count.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from handrail.tools._lib.patches.model import PatchHunk, PatchLine, malformed_pr
 
 
 def hunk_block(hunk: PatchHunk) -> LineBlock:
-    """The hunk's operations; a line that is taken out and put back in is kept."""
+    """Return the operations of a hunk; a line that is deleted and added again is kept."""
     ops: list[LineOp] = []
     for context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
         lines = list(run)
-        # The last line goes and comes back if only the newline behind it changes.
+        # The last line is replaced if only the newline after it changes.
         if context or (lines[-1] is hunk.lines[-1] and hunk.old_ends != hunk.new_ends):
             ops += [_op(line) for line in lines]
         else:
@@ -65,60 +65,73 @@ def _op(line: PatchLine) -> LineOp:
 
 
 def without_wide_marks(hunks: Sequence[PatchHunk], file: FileLines) -> list[PatchHunk]:
-    """The hunks without a blank after each `-` and `+`, if all have one that is no indentation:
-    the file has no line that is to go with it, and all of them without.
+    """Return the hunks without the blank after each `-` and `+`, if all have one that is not
+    indentation: the file has none of the deleted lines with it, and all of them without.
     """
-    there = file.trimmed
+    file_lines = file.trimmed
     marked = [line for hunk in hunks for line in hunk.lines if line.sign != " " and line.text]
-    gone = [line.text.rstrip() for line in marked if line.sign == "-"]
+    deleted = [line.text.rstrip() for line in marked if line.sign == "-"]
     wide = all(line.text.startswith(" ") for line in marked)
-    if not gone or not wide or any(text in there or text[1:] not in there for text in gone):
+    if (
+        not deleted
+        or not wide
+        or any(text in file_lines or text[1:] not in file_lines for text in deleted)
+    ):
         return list(hunks)
     return [
-        replace(hunk, lines=tuple([_narrow(line, there) for line in hunk.lines])) for hunk in hunks
+        replace(hunk, lines=tuple([_narrow(line, file_lines) for line in hunk.lines]))
+        for hunk in hunks
     ]
 
 
-def _narrow(line: PatchLine, there: frozenset[str]) -> PatchLine:
-    if line.sign == " " and (line.text.rstrip() in there or line.text[1:].rstrip() not in there):
+def _narrow(line: PatchLine, file_lines: frozenset[str]) -> PatchLine:
+    if line.sign == " " and (
+        line.text.rstrip() in file_lines or line.text[1:].rstrip() not in file_lines
+    ):
         return line
     return line._replace(text=line.text[1:])
 
 
 def with_lost_marks(hunk: PatchHunk, file: FileLines) -> PatchHunk:
-    """The hunk with context lines whole that lost the blank before them.
+    """Return the hunk with context lines completed that lost the blank before them.
 
-    Such a line looks indented by one blank less. It is read anew only if the file has it
-    that way and not the other, and if the rest of the hunk is not indented less as well.
+    Such a line looks indented by one blank less. It is changed only if the file has it with the
+    blank and not without, and if the rest of the hunk is not indented less as well.
     """
-    there = file.trimmed
-    lost = [
-        line.sign == " " and text not in there and " " + text in there
+    file_lines = file.trimmed
+    lost_mark = [
+        line.sign == " " and text not in file_lines and " " + text in file_lines
         for line in hunk.lines
         for text in [line.text.rstrip()]
     ]
     if not hunk.counted:
-        _refuse_doubtful(hunk, there)
-    if not any(lost):
+        _refuse_doubtful(hunk, file_lines)
+    if not any(lost_mark):
         return hunk
     lines = [
-        PatchLine(" ", " " + line.text) if anew else line
-        for line, anew in zip(hunk.lines, lost, strict=True)
+        PatchLine(" ", " " + line.text) if is_lost else line
+        for line, is_lost in zip(hunk.lines, lost_mark, strict=True)
     ]
-    others = [line for line, anew in zip(lines, lost, strict=True) if not anew and line.text]
+    others = [
+        line for line, is_lost in zip(lines, lost_mark, strict=True) if not is_lost and line.text
+    ]
     old = [line for line in others if line.sign != "+"]
     if old:
-        literal = all(line.text.rstrip() in there for line in old)
+        literal = all(line.text.rstrip() in file_lines for line in old)
     else:
-        unit = gcd(*[_depth(line) for line, anew in zip(lines, lost, strict=True) if anew])
+        unit = gcd(
+            *[_depth(line) for line, is_lost in zip(lines, lost_mark, strict=True) if is_lost]
+        )
         literal = all(_depth(line) % unit == 0 for line in others)
     return replace(hunk, lines=tuple(lines)) if literal else hunk
 
 
-def _refuse_doubtful(hunk: PatchHunk, there: frozenset[str]) -> None:
-    """A `+` may be the mark of a new line, or the first character of one that lost its mark."""
+def _refuse_doubtful(hunk: PatchHunk, file_lines: frozenset[str]) -> None:
+    """Raise `no_match` for a `+` that may be the mark of a new line, or the first character of a
+    line without its mark.
+    """
     for line in hunk.lines:
-        if line.sign == "+" and line.text.strip() and "+" + line.text.rstrip() in there:
+        if line.sign == "+" and line.text.strip() and "+" + line.text.rstrip() in file_lines:
             raise ProblemRaised(
                 "no_match",
                 f"{'+' + line.text!r} may be a new line, or the file's own line without a mark",
@@ -130,13 +143,13 @@ def _depth(line: PatchLine) -> int:
     return len(line.text) - len(line.text.lstrip())
 
 
-# Fewer letters than this are found in any file by chance.
+# Fewer letters than this are in any file by chance.
 _LEAST_EVIDENCE: Final = 3
 _FAR: Final = 8
 
 
 class PlacedHunk(NamedTuple):
-    """What to do to the file's bytes, and a remark if the hunk did not agree literally.
+    """The splices of a hunk, and a note if it did not agree exactly.
 
     `shift` is how many lines below its stated line the hunk was found.
     """
@@ -147,24 +160,24 @@ class PlacedHunk(NamedTuple):
 
 
 def place_hunk(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
-    """A hunk carried out; `no_match`, `ambiguous` or `already_applied`."""
+    """Return a hunk with its splices; raises `no_match`, `ambiguous` or `already_applied`."""
     if hunk.changes_endings:
         raise malformed_problem("it changes only how lines end, which a patch cannot do here")
     hunk = with_lost_marks(hunk, file)
-    # Blank lines alone are no evidence; then only the exact line is.
+    # Blank lines alone are no evidence; then only the exact line counts.
     blank = hunk.old and not any(text.strip() for text in hunk.old)
     hints = PlacementHints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
     if hunk.numbered and hunk.line is not None and not hunk.anchors:
         hints = PlacementHints(hunk.line + 1)
     block = hunk_block(hunk)
-    found = _at_stated_line(file, hunk, block) or _decided(
+    placement = _at_stated_line(file, hunk, block) or _choose_place(
         partial(find_block, file, block), hunk, hints
     )
-    if found is not None:
-        _refuse_by_chance(hunk, found)
-        _refuse_other_line(file, hunk, block, found)
-        _refuse_twin(file, hunk, found)
-        return _replayed(file, hunk, block, found)
+    if placement is not None:
+        _refuse_by_chance(hunk, placement)
+        _refuse_other_line(file, hunk, block, placement)
+        _refuse_twin(file, hunk, placement)
+        return _replayed(file, hunk, block, placement)
     return (
         _repaired(file, hunk, hints)
         or _elided(file, hunk)
@@ -173,99 +186,99 @@ def place_hunk(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
 
 
 def _at_stated_line(file: FileLines, hunk: PatchHunk, block: LineBlock) -> Placement | None:
-    """The place at exactly the stated line, if all lines are there literally: no other place
-    can fit better, so none is looked for.
+    """Return the place at exactly the stated line, if all lines are there literally; no other place
+    can fit better, so none is searched.
     """
     if hunk.line is None or hunk.anchors or hunk.at_end or hunk.numbered:
         return None
-    one = find_candidate_at(file, block, hunk.line - 1)
-    if one is None or one.tier is not Tier.EXACT:
+    candidate = find_candidate_at(file, block, hunk.line - 1)
+    if candidate is None or candidate.tier is not Tier.EXACT:
         return None
-    return Placement(one.first, one.end, one.tier, one.lines)
+    return Placement(candidate.first, candidate.end, candidate.tier, candidate.lines)
 
 
-def _refuse_by_chance(hunk: PatchHunk, found: Placement) -> None:
-    """Refuse a place far from the stated line that only blanks and brackets match."""
+def _refuse_by_chance(hunk: PatchHunk, placement: Placement) -> None:
+    """Raise `no_match` for a place far from the stated line that only blanks and brackets match."""
     letters = sum(char.isalnum() for text in hunk.old for char in text)
     if hunk.line is None or hunk.heading or letters >= _LEAST_EVIDENCE:
         return
-    if abs(found.first + 1 - hunk.line) > _FAR:
+    if abs(placement.first + 1 - hunk.line) > _FAR:
         raise ProblemRaised(
             "no_match",
-            f"its lines hold no words, and fit at line {found.first + 1} instead of {hunk.line}",
+            f"its lines hold no words, and fit at line {placement.first + 1} instead of {hunk.line}",
             hint="include lines around the change that occur only once",
         )
 
 
 def _refuse_other_line(
-    file: FileLines, hunk: PatchHunk, block: LineBlock, found: Placement
+    file: FileLines, hunk: PatchHunk, block: LineBlock, placement: Placement
 ) -> None:
-    """Refuse if the lines fit literally here, and but for blanks at exactly the stated line."""
+    """Raise `ambiguous` if the lines fit exactly here, and except for blanks at the stated line."""
     if hunk.line is None or hunk.numbered or hunk.anchors:
         return
     other = find_candidate_at(file, block, hunk.line - 1)
-    if other is not None and other.first != found.first and other.tier <= Tier.TYPOGRAPHY:
-        raise ambiguous_problem(file, block, sorted((found.first, other.first)))
+    if other is not None and other.first != placement.first and other.tier <= Tier.TYPOGRAPHY:
+        raise ambiguous_problem(file, block, sorted((placement.first, other.first)))
 
 
-def _refuse_twin(file: FileLines, hunk: PatchHunk, found: Placement) -> None:
-    """Refuse if most lines stand at exactly the stated line, and all of them elsewhere: the
-    lines meant have changed since, and these are others that look like them.
+def _refuse_twin(file: FileLines, hunk: PatchHunk, placement: Placement) -> None:
+    """Raise `ambiguous` if most lines are at exactly the stated line and all of them elsewhere: the
+    intended lines have changed, and the others only resemble them.
     """
     first = (hunk.line or 0) - 1
-    if first < 0 or abs(found.first - first) <= _FAR:
+    if first < 0 or abs(placement.first - first) <= _FAR:
         return
-    here = file.texts[first : first + len(hunk.old)]
-    pairs = [pair for pair in zip(hunk.old, here, strict=False) if pair[0].strip()]
-    equal = [old for old, own in pairs if old.strip() == own.strip()]
+    file_lines = file.texts[first : first + len(hunk.old)]
+    pairs = [pair for pair in zip(hunk.old, file_lines, strict=False) if pair[0].strip()]
+    equal = [old for old, actual in pairs if old.strip() == actual.strip()]
     if len(equal) > 1 and 3 * len(equal) >= 2 * len(pairs):
         raise ProblemRaised(
             "ambiguous",
             f"line {first + 1}, which it names, has almost the same lines as line "
-            f"{found.first + 1}, where all of them are",
+            f"{placement.first + 1}, where all of them are",
             hint="read both places; give more surrounding lines, or the right line number",
         )
 
 
 def _replayed(
-    file: FileLines, hunk: PatchHunk, block: LineBlock, found: Placement, undone: str = ""
+    file: FileLines, hunk: PatchHunk, block: LineBlock, placement: Placement, undone: str = ""
 ) -> PlacedHunk:
-    if is_applied_at(file, block.old, block.new, found):
-        raise already_applied_problem(file.path, found.first + 1)
+    if is_applied_at(file, block.old, block.new, placement):
+        raise already_applied_problem(file.path, placement.first + 1)
     newline = None if hunk.old_ends == hunk.new_ends else not hunk.new_ends
-    splices = replay_block(file, block, found, final_newline=newline)
-    ignored = "" if found.tier is Tier.EXACT else f"{found.tier.words} ignored"
+    splices = replay_block(file, block, placement, final_newline=newline)
+    ignored = "" if placement.tier is Tier.EXACT else f"{placement.tier.words} ignored"
     how = ", ".join([words for words in (undone and f"{undone} undone", ignored) if words])
-    note = f"hunk {hunk.number} fits at line {found.first + 1} with {how}" if how else ""
-    shift = 0 if hunk.line is None or hunk.numbered else found.first + 1 - hunk.line
+    note = f"hunk {hunk.number} fits at line {placement.first + 1} with {how}" if how else ""
+    shift = 0 if hunk.line is None or hunk.numbered else placement.first + 1 - hunk.line
     return PlacedHunk(splices, note, shift)
 
 
 _Find = Callable[[PlacementHints], Placement | None]
 
 
-def _decided(look: _Find, hunk: PatchHunk, hints: PlacementHints) -> Placement | None:
-    """What a search finds; of several places the one at exactly the stated line, or the one
-    that a line nearby or the heading names, unless those two disagree.
+def _choose_place(search: _Find, hunk: PatchHunk, hints: PlacementHints) -> Placement | None:
+    """Return the result of a search; of several places the one at exactly the stated line, or the
+    one that a nearby line number or the heading indicates, unless these two disagree.
     """
     try:
-        return look(hints)
+        return search(hints)
     except ProblemRaised as raised:
         if raised.problem.code != "ambiguous":
             raise
-        several = raised
-    found: list[Placement] = []
+        ambiguous = raised
+    placements: list[Placement] = []
     for hint in _tie_breakers(hunk, hints):
         try:
-            one = look(hint)
+            placement = search(hint)
         except ProblemRaised:
             continue
-        if one is not None and hint.line is not None and one.lines[0] == hint.line - 1:
-            return one
-        found += [one] if one is not None else []
-    if not found or any(one.first != found[0].first for one in found):
-        raise several
-    return found[0]
+        if placement is not None and hint.line is not None and placement.lines[0] == hint.line - 1:
+            return placement
+        placements += [placement] if placement is not None else []
+    if not placements or any(placement.first != placements[0].first for placement in placements):
+        raise ambiguous
+    return placements[0]
 
 
 def _tie_breakers(hunk: PatchHunk, hints: PlacementHints) -> Iterator[PlacementHints]:
@@ -276,40 +289,42 @@ def _tie_breakers(hunk: PatchHunk, hints: PlacementHints) -> Iterator[PlacementH
 
 
 def _repaired(file: FileLines, hunk: PatchHunk, hints: PlacementHints) -> PlacedHunk | None:
-    """The hunk with a slip of handing it over undone, if it then fits literally."""
-    for several in find_repairs("\n".join(hunk.old), "\n".join(hunk.new)):
+    """Return the hunk with a transcription error undone, if it then fits exactly."""
+    for alternatives in find_repairs("\n".join(hunk.old), "\n".join(hunk.new)):
         fitting: list[tuple[LineBlock, Placement, str]] = []
-        for repair in several:
+        for repair in alternatives:
             block = diff_texts(repair.old, repair.new)
             look = partial(find_block, file, block, loosest=Tier.WHITESPACE)
-            found = _decided(look, hunk, hints) if block.changes else None
-            fitting += [(block, found, repair.how)] if found is not None else []
-        places = sorted({found.first for _, found, _ in fitting})
+            placement = _choose_place(look, hunk, hints) if block.changes else None
+            fitting += [(block, placement, repair.how)] if placement is not None else []
+        places = sorted({placement.first for _, placement, _ in fitting})
         if len(places) > 1:
             raise ambiguous_problem(file, fitting[0][0], places)
         if fitting:
-            block, found, how = min(fitting, key=lambda one: one[1].tier)
-            return _replayed(file, hunk, block, found, how)
+            block, placement, how = min(fitting, key=lambda fit: fit[1].tier)
+            return _replayed(file, hunk, block, placement, how)
     return None
 
 
 def _elided(file: FileLines, hunk: PatchHunk) -> PlacedHunk | None:
-    """The hunk piece by piece, if a line of dots replaces omitted lines."""
+    """Return the hunk placed piece by piece, if a line of dots replaces omitted lines."""
     if hunk.anchors or hunk.at_end:
         return None
     pieces = find_elided(file, PairLines(hunk.old, hunk.new))
     if not pieces:
         return None
-    if any(is_applied_at(file, block.old, block.new, found) for block, found in pieces):
+    if any(is_applied_at(file, block.old, block.new, placement) for block, placement in pieces):
         raise already_applied_problem(file.path, pieces[0][1].first + 1)
-    splices = [splice for block, found in pieces for splice in replay_block(file, block, found)]
+    splices = [
+        splice for block, placement in pieces for splice in replay_block(file, block, placement)
+    ]
     return PlacedHunk(tuple(splices), f"hunk {hunk.number} fits around what it leaves out")
 
 
 def _drifted(
     file: FileLines, block: LineBlock, hunk: PatchHunk, hints: PlacementHints
 ) -> Placement:
-    found = _decided(partial(place_block, file, block), hunk, hints)
-    if found is None:
+    placement = _choose_place(partial(place_block, file, block), hunk, hints)
+    if placement is None:
         raise LookupError("a search that must find or refuse did neither")
-    return found
+    return placement

@@ -1,7 +1,7 @@
-"""The lines of a patch: wrappings and decoration that models add removed, then read as hunk bodies.
+"""The lines of a patch, without fences and decoration that models add, parsed into hunk bodies.
 
-Only what cannot be part of the patch is removed. The counts of an `@@` line are used only if they fit
-what is there; otherwise the hunk goes on until something begins that cannot be part of it.
+Only text that cannot be part of the patch is removed. The counts of an `@@` line are used only if
+they fit the lines; otherwise the hunk ends at the first line that cannot be part of it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from handrail.tools._lib.patches.model import PatchHunk, PatchLine, is_same_file, malformed_problem
 
-# Stars, then the words; what may stand before them is a quote mark, a heading, a comment, the
-# sign of a list, or the beginning of code or bold text.
+# Stars, then the words; before them may be a quote mark, a heading, a comment, a list marker, or
+# the start of code or bold text.
 _MARK: Final = re.compile(
     r"(?P<lead>[ \t]*(?:(?:>|#{1,6}|//|[*•]|\d{1,3}\.)[ \t]+)*[`_*]*?)"
     r"\*{3}[ \t]*"
@@ -36,25 +36,26 @@ _QUOTE: Final = re.compile(r"[ \t]*>[ ]?")
 
 
 def remove_decoration(lines: Sequence[str]) -> list[str]:
-    """The lines with every `***` line in its plain spelling; a unified diff as it is."""
-    found = [_MARK.fullmatch(line) for line in lines]
-    at = next((at for at, mark in enumerate(found) if mark and _opens_patch(mark)), len(lines))
-    first = found[at] if at < len(lines) else None
+    """Return the lines with every `***` line in its plain spelling; a unified diff is unchanged."""
+    marks = [_MARK.fullmatch(line) for line in lines]
+    at = next((at for at, mark in enumerate(marks) if mark and _opens_patch(mark)), len(lines))
+    first = marks[at] if at < len(lines) else None
     if first is None or any(_UNIFIED.match(line) for line in lines[:at]):
         return list(lines)
     allowed = ("", first["lead"])
     return [
         _plain(mark) if mark is not None and mark["lead"] in allowed else line
-        for line, mark in zip(lines, found, strict=True)
+        for line, mark in zip(lines, marks, strict=True)
     ]
 
 
 def remove_quote_marks(
     lines: Sequence[str], starts: Callable[[Sequence[str], int], bool]
 ) -> list[str]:
-    """The lines without the `>` before each, if a patch begins behind one and all go on so.
+    """Return the lines without the `>` before each, if a patch begins behind one and all lines have
+    it.
 
-    `starts` tells whether a patch begins at a line.
+    `starts` returns whether a patch begins at a line.
     """
     bare = [_QUOTE.sub("", line, count=1) for line in lines]
     quoted = [_QUOTE.match(line) is not None for line in lines]
@@ -78,7 +79,7 @@ def _plain(mark: re.Match[str]) -> str:
     if verb not in _VERBS and not mark["colon"]:
         return mark[0]
     words = "Move to" if verb == "move to" else f"{verb.split()[0].title()} File"
-    # A star or a quote mark that only stands on one side belongs to the name.
+    # A star or quote mark on one side only belongs to the name.
     opening = "" if mark["close"].strip() else mark["open"]
     return f"*** {words}: {opening}{mark['name']}"
 
@@ -91,10 +92,10 @@ _HEADER: Final = re.compile(
 
 
 def split_patch(text: str) -> list[str]:
-    """The lines of a patch without fences, prose round them, or a common indentation.
+    """Return the lines of a patch without fences, surrounding prose or a common indentation.
 
-    Carriage returns that end every line end the patch's lines; where only some lines have
-    one, it is theirs, because a diff of a CRLF file looks like that.
+    Carriage returns at the end of every line belong to the patch; if only some lines have one, it
+    belongs to those lines, as in the diff of a CRLF file.
     """
     text = _unescaped(text.removeprefix("\ufeff"))
     lines = text.split("\n")
@@ -107,21 +108,21 @@ def split_patch(text: str) -> list[str]:
 
 
 def starts_file(lines: Sequence[str], at: int) -> bool:
-    """Whether a unified diff of a file begins with its two name lines here."""
+    """Return whether the two name lines of a unified diff begin here."""
     return lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
 
 
 def names_one_file(lines: Sequence[str], at: int) -> bool:
-    """Whether the two name lines of a unified diff are here, and name one file.
+    """Return whether the two name lines of a unified diff are here and name one file.
 
-    A deleted line `-- x` above an added line `++ y` looks like name lines too, but hardly with
-    the same name in both.
+    A deleted line `-- x` above an added line `++ y` looks like name lines, but rarely has the same
+    name twice.
     """
     return starts_file(lines, at) and is_same_file(lines[at][4:], lines[at + 1][4:])
 
 
 def _unescaped(text: str) -> str:
-    # A patch has several lines. If there is only one, with `\n` in it, it was escaped twice.
+    # A patch has several lines. A single line with `\n` in it was escaped twice.
     if "\n" in text or "\\n" not in text:
         return text
     try:
@@ -140,17 +141,17 @@ def _unfenced(lines: list[str]) -> list[str]:
     opening = [at for at in fences if _opens(lines, at)]
     if not opening or any(_starts(lines, at) for at in range(opening[0])):
         return lines
-    kept: list[str] = []
+    body: list[str] = []
     for start, stop in _between(opening, len(lines)):
-        # The last one: a fence further up is a line of the patched file.
+        # The last one: an earlier fence is a line of the patched file.
         end = max([at for at in fences if start < at < stop], default=stop)
-        kept += lines[start + 1 : end]
+        body += lines[start + 1 : end]
         if any(_starts(lines, at) for at in range(end, stop)):
             raise malformed_problem(
                 "a part of the patch stands outside of the code fence",
                 "send the patch alone, without fences and without text around it",
             )
-    return kept
+    return body
 
 
 def _opens(lines: Sequence[str], fence: int) -> bool:
@@ -177,7 +178,7 @@ _RANGES: Final = re.compile(
     r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*(?:@@(?P<heading>.*))?$"
 )
 _ONE_LINE: Final = re.compile(r"(?:lines?\s*)?[-+]?(\d{1,9})(?:\s*[-,]\s*\d{1,9})?", re.IGNORECASE)
-# `...`, `… existing code …`, or signs only: a place is left open, not named.
+# `...`, `… existing code …`, or signs only: a placeholder, not a place.
 _PLACEHOLDER: Final = re.compile(r"[\W_]*|(?:\.{3}|…).*(?:\.{3}|…)")
 
 # Not inside a word: `@@total` is a name in some languages.
@@ -185,7 +186,7 @@ _SEPARATOR: Final = re.compile(r"(?:^|\s)@@(?:\s|$)")
 
 
 class HunkLocation(NamedTuple):
-    """Line and counts as written, None where there are none; see `Hunk` for the words."""
+    """Line and counts as written, None if missing; `PatchHunk` explains the fields."""
 
     line: int | None = None
     old_count: int | None = None
@@ -195,7 +196,7 @@ class HunkLocation(NamedTuple):
 
 
 def parse_location(text: str) -> HunkLocation:
-    """Read an `@@` line."""
+    """Parse an `@@` line."""
     if text.startswith("@@@"):
         raise malformed_problem(
             "the patch is a combined diff of a merge, which says nothing about one old file",
@@ -207,11 +208,11 @@ def parse_location(text: str) -> HunkLocation:
         heading = (ranges["heading"] or "").strip()
         return HunkLocation(int(line), _count(old), _count(new), heading=heading)
     inner = text[2:].strip().removesuffix("@@")
-    words = [part.strip() for part in _SEPARATOR.split(inner)]
-    named = tuple([word for word in words if not _PLACEHOLDER.fullmatch(word)])
-    if len(named) == 1 and (number := _ONE_LINE.fullmatch(named[0])):
+    parts = [part.strip() for part in _SEPARATOR.split(inner)]
+    anchors = tuple([word for word in parts if not _PLACEHOLDER.fullmatch(word)])
+    if len(anchors) == 1 and (number := _ONE_LINE.fullmatch(anchors[0])):
         return HunkLocation(int(number[1]))
-    return HunkLocation(anchors=named)
+    return HunkLocation(anchors=anchors)
 
 
 def _count(text: str | None) -> int:
@@ -224,7 +225,7 @@ Ends = Callable[[Sequence[str], int], bool]
 
 @dataclass(slots=True)
 class HunkBody:
-    """A hunk while it is read; `end` is the first line after it."""
+    """A hunk while it is parsed; `end` is the first line after it."""
 
     lines: list[PatchLine] = field(default_factory=list)
     end: int = 0
@@ -233,7 +234,7 @@ class HunkBody:
     counted: bool = False
 
     def hunk(self, where: HunkLocation, *, at_end: bool = False) -> PatchHunk:
-        """The finished hunk."""
+        """Return the finished hunk."""
         added = len(self.lines) if all(line.sign == "+" for line in self.lines) else None
         return PatchHunk(
             tuple(self.lines),
@@ -270,7 +271,7 @@ class HunkBody:
 
 
 def read_line(text: str) -> PatchLine:
-    """A line by its first character; one without a known mark is context that lost it."""
+    """Parse a line by its first character; a line without a known mark is context that lost it."""
     crlf = text.endswith("\r")
     text = text.removesuffix("\r")
     match text[:1]:
@@ -285,12 +286,14 @@ def read_line(text: str) -> PatchLine:
 
 
 def is_no_newline(text: str) -> bool:
-    """Whether this is diff's mark, in any language, for a last line without newline."""
+    """Return whether this is diff's mark, in any language, for a last line without newline."""
     return text.startswith("\\ ") and (len(text) > 10 or "newline" in text.lower())
 
 
 def read_body(lines: Sequence[str], at: int, where: HunkLocation, ends: Ends) -> HunkBody:
-    """The body that begins at line `at`; `ends` returns whether another part begins at a line."""
+    """Parse the body that begins at line `at`; `ends` returns whether another part begins at a
+    line.
+    """
     counted = _by_counts(lines, at, where, ends)
     if counted is not None:
         return counted
@@ -324,7 +327,7 @@ def _by_counts(lines: Sequence[str], at: int, where: HunkLocation, ends: Ends) -
 
 
 def _is_over(lines: Sequence[str], at: int, ends: Ends) -> bool:
-    """Whether no line before the next part of the patch could belong to a hunk."""
+    """Return whether no line before the next part of the patch can belong to a hunk."""
     while at < len(lines) and not ends(lines, at) and not _is_signature(lines, at):
         if lines[at].strip() and not lines[at][0].isalnum():
             return False
@@ -333,7 +336,7 @@ def _is_over(lines: Sequence[str], at: int, ends: Ends) -> bool:
 
 
 def _is_signature(lines: Sequence[str], at: int) -> bool:
-    """Whether a mail's signature begins here, as `git format-patch` adds it."""
+    """Return whether a mail signature begins here, as `git format-patch` adds it."""
     return (
         lines[at] in ("-- ", "--")
         and at + 1 < len(lines)

@@ -32,7 +32,7 @@ _EXTENDED: Final = re.compile(
     r"|rename from|rename to|copy from|copy to) (?P<value>.*)"
 )
 _OPENING: Final = ("old mode", "new file mode", "deleted file mode", "rename from", "copy from")
-# Two lines that begin a part of a patch together; one alone may be a line of a file.
+# Pairs of lines that begin a part of a patch; one of them alone may be a line of a file.
 _PAIRS: Final = (
     ("Index: ", "====="),
     ("diff ", "--- "),
@@ -47,7 +47,7 @@ _EXECUTABLE: Final = {"100755": True, "100644": False, "100664": False}
 
 
 def parse_unified(lines: Sequence[str]) -> list[FilePatch]:
-    """The files a diff is about; hunks before any header belong to a file without name."""
+    """Return the files of a diff; hunks before any header belong to a file without name."""
     reader = _DiffReader(lines)
     while reader.at < len(lines):
         reader.step()
@@ -56,7 +56,7 @@ def parse_unified(lines: Sequence[str]) -> list[FilePatch]:
 
 @dataclass(slots=True)
 class _DiffSection:
-    """What has been read about one file."""
+    """What has been parsed about one file."""
 
     git: FileNames | None = None
     old: str = ""
@@ -124,7 +124,7 @@ class _DiffSection:
 
 
 class _DiffReader:
-    """Walks over the lines and files what they say under the right section."""
+    """Reads the lines in order and adds them to the current section."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -132,7 +132,7 @@ class _DiffReader:
         self.sections: list[_DiffSection] = []
 
     def step(self) -> None:
-        """Read one header line or one hunk."""
+        """Parse one header line or one hunk."""
         line = self.lines[self.at]
         if line.startswith("diff --git "):
             self._open(_DiffSection(git_names(line[11:])))
@@ -181,7 +181,7 @@ class _DiffReader:
         return True
 
     def _starts_bare(self, line: str) -> bool:
-        """Whether a hunk begins here although no `@@` line announces it."""
+        """Return whether a hunk begins here without an `@@` line."""
         if not self.sections:
             return self.at == 0 and _only_hunk_lines(self.lines)
         last = self.sections[-1]
@@ -209,7 +209,7 @@ def _begins(lines: Sequence[str], at: int) -> bool:
         return True
     if names_one_file(lines, at):
         return True
-    # Else a deleted line `-- x` above an added line `++ y`.
+    # Otherwise it is a deleted line `-- x` above an added line `++ y`.
     return starts_file(lines, at) and (at + 2 >= len(lines) or lines[at + 2].startswith("@@"))
 
 

@@ -1,8 +1,8 @@
-"""The files of one patch while it is worked out in memory; nothing is written.
+"""Applies a patch to copies of its files in memory; nothing is written.
 
-Each part of the patch sees what the parts before it did, so a file may be named twice. The hunks of
-a part are placed on the file as it is, because that is what a diff describes; only if one of them
-builds on another are they applied one after the other.
+Each part of the patch sees the results of earlier parts, so a file may occur twice. The hunks of a
+part are placed in the file as it is, because that is what a diff describes; only if one builds on
+another are they applied one after the other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from handrail.tools._lib.tool_base import format_count, require_file, size_to_ch
 
 
 class PatchedBytes(NamedTuple):
-    """The new bytes, the changed lines, and a note on each hunk that did not match literally."""
+    """The new bytes, the changed lines, and a note on each hunk that did not match exactly."""
 
     data: bytes
     shown: Sequence[diff.DiffHunk]
@@ -50,72 +50,73 @@ class PatchedBytes(NamedTuple):
 
 
 def patch_bytes(data: bytes, hunks: Sequence[PatchHunk], path: str) -> PatchedBytes:
-    """The file with all hunks applied; raises `no_match`, `ambiguous` or `already_applied`."""
-    done = _apply_hunks(data, hunks, path)
-    after = apply_splices(data, done.splices).tobytes()
-    if not done.splices:
-        return PatchedBytes(after, (), done.notes)
+    """Return the file with all hunks applied; raises `no_match`, `ambiguous` or `already_applied`."""
+    applied = _apply_hunks(data, hunks, path)
+    after = apply_splices(data, applied.splices).tobytes()
+    if not applied.splices:
+        return PatchedBytes(after, (), applied.notes)
     file = _byte_text(data, hunks)
-    line = file.lines_between(0, done.splices[0].start) + 1
-    return PatchedBytes(after, make_hunks(file, done.splices, line), done.notes)
+    line = file.lines_between(0, applied.splices[0].start) + 1
+    return PatchedBytes(after, make_hunks(file, applied.splices, line), applied.notes)
 
 
 class AppliedHunks(NamedTuple):
-    """The splices of some hunks, and notes on those that did not match literally."""
+    """The splices of some hunks, and notes on those that did not match exactly."""
 
     splices: Sequence[Splice]
     notes: Sequence[str]
 
 
 def _apply_hunks(data: bytes, hunks: Sequence[PatchHunk], path: str) -> AppliedHunks:
-    """Apply all hunks in as few rounds as they need: in each, all that fit the file as it is then.
+    """Apply all hunks in as few rounds as possible; each round applies the hunks that fit the
+    current file.
 
-    The first hunk that does not fit, or that changes what another one changes, begins the next
+    The first hunk that does not fit, or that changes the same bytes as another one, begins the next
     round; a round whose first hunk does not fit raises.
     """
     file = _file(data, hunks, path)
     hunks = without_wide_marks(hunks, file)
-    done = AppliedHunks((), ())
+    applied = AppliedHunks((), ())
     grown = 0
     rest = list(hunks)
     while rest:
         placed_now = _one_round(file, rest, grown, raises=len(hunks) == 1)
-        splices = sorted([splice for one in placed_now for splice in one.splices])
-        notes = [one.note for one in placed_now if one.note]
-        done = AppliedHunks(
-            compose_splices(done.splices, splices) if done.splices else splices,
-            [*done.notes, *notes],
+        splices = sorted([splice for placed in placed_now for splice in placed.splices])
+        notes = [placed.note for placed in placed_now if placed.note]
+        applied = AppliedHunks(
+            compose_splices(applied.splices, splices) if applied.splices else splices,
+            [*applied.notes, *notes],
         )
         now, rest = rest[: len(placed_now)], rest[len(placed_now) :]
         grown += sum(len(hunk.new) - len(hunk.old) for hunk in now)
         if rest:
-            file = _file(apply_splices(data, done.splices).tobytes(), hunks, path)
-    return done
+            file = _file(apply_splices(data, applied.splices).tobytes(), hunks, path)
+    return applied
 
 
 def _one_round(
     file: FileLines, hunks: Sequence[PatchHunk], grown: int, *, raises: bool
 ) -> list[PlacedHunk]:
-    """The first hunks that fit the file together; raises if not even the first one does.
+    """Return the first hunks that fit the file together; raises if the first one does not fit.
 
-    `grown` is by how many lines earlier rounds made the file longer.
+    `grown` is the number of lines that earlier rounds added.
     """
-    done: list[PlacedHunk] = []
-    taken: list[Splice] = []
+    placed_hunks: list[PlacedHunk] = []
+    splices: list[Splice] = []
     for hunk in hunks:
         try:
-            one = _placed(file, _moved(hunk, grown))
+            placed = _placed(file, _moved(hunk, grown))
         except ProblemRaised as raised:
-            if raises or not done or raised.problem.code != "no_match":
+            if raises or not placed_hunks or raised.problem.code != "no_match":
                 raise
             break
-        if any(_collides(taken, splice) for splice in one.splices):
+        if any(_collides(splices, splice) for splice in placed.splices):
             break
-        for splice in one.splices:
-            insort(taken, splice)
-        done.append(one)
-    _refuse_doubtful_numbers(hunks[: len(done)], done)
-    return done
+        for splice in placed.splices:
+            insort(splices, splice)
+        placed_hunks.append(placed)
+    _refuse_doubtful_numbers(hunks[: len(placed_hunks)], placed_hunks)
+    return placed_hunks
 
 
 def _moved(hunk: PatchHunk, grown: int) -> PatchHunk:
@@ -124,16 +125,20 @@ def _moved(hunk: PatchHunk, grown: int) -> PatchHunk:
     return replace(hunk, line=max(hunk.line + grown, 0 if hunk.numbered else 1))
 
 
-def _collides(taken: Sequence[Splice], splice: Splice) -> bool:
-    """Whether a splice changes what one of these, which are in order, changes."""
-    at = bisect_left(taken, splice)
-    return any(_collide(*sorted((splice, one))) for one in taken[max(at - 1, 0) : at + 1])
+def _collides(splices: Sequence[Splice], splice: Splice) -> bool:
+    """Return whether a splice changes the same bytes as one of `splices`, which are in order."""
+    at = bisect_left(splices, splice)
+    return any(_collide(*sorted((splice, other))) for other in splices[max(at - 1, 0) : at + 1])
 
 
-def _refuse_doubtful_numbers(hunks: Sequence[PatchHunk], done: Sequence[PlacedHunk]) -> None:
-    """Refuse a hunk that only its line number places if other hunks show numbers to be wrong."""
+def _refuse_doubtful_numbers(
+    hunks: Sequence[PatchHunk], placed_hunks: Sequence[PlacedHunk]
+) -> None:
+    """Raise `no_match` for a hunk placed by its line number alone, if other hunks show that the
+    numbers are wrong.
+    """
     numbered = next((hunk for hunk in hunks if hunk.numbered), None)
-    shifted = next((one for one in done if one.shift), None)
+    shifted = next((placed for placed in placed_hunks if placed.shift), None)
     if numbered is not None and shifted is not None:
         raise ProblemRaised(
             "no_match",
@@ -144,8 +149,8 @@ def _refuse_doubtful_numbers(hunks: Sequence[PatchHunk], done: Sequence[PlacedHu
         )
 
 
-def _collide(one: Splice, two: Splice) -> bool:
-    return two.start < one.end or (one.start, one.end) == (two.start, two.end)
+def _collide(first: Splice, second: Splice) -> bool:
+    return second.start < first.end or (first.start, first.end) == (second.start, second.end)
 
 
 def _file(data: bytes, hunks: Sequence[PatchHunk], path: str) -> FileLines:
@@ -167,7 +172,7 @@ def _placed(file: FileLines, hunk: PatchHunk) -> PlacedHunk:
 
 @dataclass(slots=True)
 class FileDraft:
-    """A file before and now; `data` None: it does not exist (any more)."""
+    """A file before the patch and now; `data` is None if it does not exist (any more)."""
 
     place: Place
     seen: FileContent | None
@@ -176,11 +181,11 @@ class FileDraft:
 
     @property
     def before(self) -> bytes | None:
-        """Its bytes before the patch."""
+        """The bytes before the patch."""
         return None if self.seen is None else self.seen.content.tobytes()
 
     def change(self) -> Change | None:
-        """What has to be written, None if nothing."""
+        """Return the change to write, None if there is none."""
         if self.data == self.before and self.mode is None:
             return None
         before, stat = self.seen if self.seen is not None else (None, None)
@@ -189,7 +194,7 @@ class FileDraft:
 
 
 class PatchStep(NamedTuple):
-    """What one part of the patch did, in words, and as a diff."""
+    """The description of one part of the patch, and its diff."""
 
     target: Target
     words: str
@@ -198,14 +203,14 @@ class PatchStep(NamedTuple):
 
 
 class PatchWorkspace:
-    """Carries out the parts of a patch on copies."""
+    """Applies the parts of a patch to copies."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self.sheets: dict[str, FileDraft] = {}
 
     def carry_out(self, target: Target) -> PatchStep:
-        """One part; raises the problem that stops the whole patch."""
+        """Apply one part; raises the problem that stops the whole patch."""
         match target.action:
             case Action.CREATE:
                 return self._create(target)
@@ -217,17 +222,17 @@ class PatchWorkspace:
                 return self._move(target)
 
     def changes(self) -> tuple[Change, ...]:
-        """All changes, deletions last: no content is ever in no file."""
-        changes = [change for sheet in self.sheets.values() if (change := sheet.change())]
+        """Return all changes, deletions last, so that content that moves is never in no file."""
+        changes = [change for draft in self.sheets.values() if (change := draft.change())]
         return tuple(sorted(changes, key=lambda change: change.after is None))
 
     def _create(self, target: Target) -> PatchStep:
-        sheet = self._sheet(target.target)
+        draft = self._draft(target.target)
         hunks = [_only_added(hunk, target.path) for hunk in target.patch.hunks]
         data = UTF8.encode(join_added_lines(hunks))
-        _require_free(sheet, data)
-        sheet.data = data
-        sheet.mode = 0o755 if target.patch.executable else None
+        _require_free(draft, data)
+        draft.data = data
+        draft.mode = 0o755 if target.patch.executable else None
         lines = split_lines(UTF8.decode(data))
         preview = render_diff(target.path, [diff.DiffHunk((), lines)], created=True)
         return PatchStep(
@@ -235,8 +240,8 @@ class PatchWorkspace:
         )
 
     def _delete(self, target: Target) -> PatchStep:
-        sheet = self._sheet(target.source)
-        data = self._content(sheet)
+        draft = self._draft(target.source)
+        data = self._content(draft)
         if target.patch.hunks:
             rest = patch_bytes(data, target.patch.hunks, target.path).data
             if detect_form(data).decode(rest).strip():
@@ -247,23 +252,23 @@ class PatchWorkspace:
                     hint="read the file and give all of its lines, or use *** Delete File:",
                     field="patch",
                 )
-        sheet.data, sheet.mode = None, None
+        draft.data, draft.mode = None, None
         size = format_count(len(data), "byte")
         return PatchStep(
             target, f"deleted {target.path} ({size})", f"delete {target.path} ({size})"
         )
 
     def _update(self, target: Target) -> PatchStep:
-        sheet = self._sheet(target.source)
-        result = self._patch(sheet, target)
+        draft = self._draft(target.source)
+        result = self._patch(draft, target)
         how = format_count(len(target.patch.hunks), "hunk") if target.patch.hunks else "mode"
         return PatchStep(
-            target, f"updated {target.path} ({how})", _preview(target, sheet, result), result.notes
+            target, f"updated {target.path} ({how})", _preview(target, draft, result), result.notes
         )
 
     def _move(self, target: Target) -> PatchStep:
-        source, goal = self._sheet(target.source), self._sheet(target.target)
-        # A copy is of the file as it was; other parts of the patch may change that file.
+        source, goal = self._draft(target.source), self._draft(target.target)
+        # A copy has the original content; other parts of the patch may change that file.
         old = source.before if target.action is Action.COPY else None
         copied = replace(source, data=self._content(source) if old is None else old)
         result = self._patch(copied, target)
@@ -277,53 +282,53 @@ class PatchWorkspace:
         preview = "\n".join([line for line in (words, _preview(target, copied, result)) if line])
         return PatchStep(target, words, preview, result.notes)
 
-    def _patch(self, sheet: FileDraft, target: Target) -> PatchedBytes:
-        data, hunks = self._content(sheet), target.patch.hunks
+    def _patch(self, draft: FileDraft, target: Target) -> PatchedBytes:
+        data, hunks = self._content(draft), target.patch.hunks
         if data or any(hunk.old for hunk in hunks):
-            result = patch_bytes(data, hunks, sheet.place.path)
+            result = patch_bytes(data, hunks, draft.place.path)
         else:
             result = _filled(hunks)
-        sheet.data = result.data
+        draft.data = result.data
         if target.patch.executable is not None:
-            old = _permissions(sheet)
+            old = _permissions(draft)
             new = _executable(old, on=target.patch.executable)
-            sheet.mode = new if new != old or sheet.mode is not None else None
+            draft.mode = new if new != old or draft.mode is not None else None
         return result
 
-    def _sheet(self, place: Place | None) -> FileDraft:
+    def _draft(self, place: Place | None) -> FileDraft:
         if place is None:
             raise LookupError("this part of a patch has no such file")
-        sheet = self.sheets.get(place.absolute)
-        if sheet is None:
-            sheet = self.sheets[place.absolute] = self._opened(place)
-        return sheet
+        draft = self.sheets.get(place.absolute)
+        if draft is None:
+            draft = self.sheets[place.absolute] = self._opened(place)
+        return draft
 
     def _opened(self, place: Place) -> FileDraft:
         require_file(place, "a patch changes files; name a file")
         if place.kind is Kind.MISSING:
             return FileDraft(place, None, None)
         size_to_change(place, self._files.stat(place))
-        seen = self._files.read(place)
-        return FileDraft(place, seen, seen.content.tobytes())
+        content = self._files.read(place)
+        return FileDraft(place, content, content.content.tobytes())
 
-    def _content(self, sheet: FileDraft) -> bytes:
-        if sheet.data is None and sheet.seen is None:
-            # Raises what there is to say about a file that is not there.
-            return self._files.read(sheet.place).content.tobytes()
-        if sheet.data is None:
-            raise malformed_problem(f"{sheet.place.path!r} is used after the patch has removed it")
-        return sheet.data
+    def _content(self, draft: FileDraft) -> bytes:
+        if draft.data is None and draft.seen is None:
+            # Raises the problem of a missing file.
+            return self._files.read(draft.place).content.tobytes()
+        if draft.data is None:
+            raise malformed_problem(f"{draft.place.path!r} is used after the patch has removed it")
+        return draft.data
 
 
 def _filled(hunks: Sequence[PatchHunk]) -> PatchedBytes:
-    """An empty file with its first lines."""
+    """Return an empty file with its first lines added."""
     text = join_added_lines(hunks)
     shown = [diff.DiffHunk((), split_lines(text))] if text else []
     return PatchedBytes(UTF8.encode(text), shown, ())
 
 
-def _preview(target: Target, sheet: FileDraft, result: PatchedBytes) -> str:
-    mode = "" if sheet.mode is None else f"mode {sheet.mode:04o} {target.path}"
+def _preview(target: Target, draft: FileDraft, result: PatchedBytes) -> str:
+    mode = "" if draft.mode is None else f"mode {draft.mode:04o} {target.path}"
     diffed = render_diff(target.path, result.shown)
     return "\n".join([part for part in (mode, diffed) if part])
 
@@ -332,11 +337,11 @@ def _only_added(hunk: PatchHunk, path: str) -> PatchHunk:
     return replace(hunk, lines=added_lines(hunk.lines, path))
 
 
-def _require_free(sheet: FileDraft, data: bytes | None) -> None:
-    if sheet.data is None:
+def _require_free(draft: FileDraft, data: bytes | None) -> None:
+    if draft.data is None:
         return
-    path = sheet.place.path
-    if data is not None and sheet.data == data:
+    path = draft.place.path
+    if data is not None and draft.data == data:
         raise ProblemRaised(
             "already_applied",
             f"{path!r} exists already, with exactly this content",
@@ -351,20 +356,20 @@ def _require_free(sheet: FileDraft, data: bytes | None) -> None:
     )
 
 
-def _permissions(sheet: FileDraft) -> int | None:
-    if sheet.mode is not None:
-        return sheet.mode
-    return S_IMODE(sheet.seen.stat.mode) if sheet.seen is not None else None
+def _permissions(draft: FileDraft) -> int | None:
+    if draft.mode is not None:
+        return draft.mode
+    return S_IMODE(draft.seen.stat.mode) if draft.seen is not None else None
 
 
 def _executable(mode: int | None, *, on: bool) -> int:
     if mode is None:
         return 0o755 if on else 0o644
-    # Who may read may execute, or nobody; that is all that git knows of modes.
+    # Everyone who may read may execute, or no one; git knows no other modes.
     return mode | (mode & 0o444) >> 2 if on else mode & ~0o111
 
 
 def total_size(files: Files, targets: Sequence[Target]) -> int:
-    """How many bytes the files of a patch have."""
-    stats = [files.stat(one.source) for one in targets if one.source is not None]
+    """Return the total size of the files of a patch."""
+    stats = [files.stat(target.source) for target in targets if target.source is not None]
     return sum(stat.size for stat in stats if isinstance(stat, Stat))
