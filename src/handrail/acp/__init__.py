@@ -1,1 +1,1 @@
-"""The agent behind `handrail acp`: sessions of an editor that speaks the Agent Client Protocol."""
+"""The agent behind `handrail acp`: sessions of an editor that uses the Agent Client Protocol."""

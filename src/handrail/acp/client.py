@@ -54,7 +54,7 @@ class EditorClient:
         self, call: ToolCallUpdate, options: Sequence[PermissionOption]
     ) -> RequestPermissionResponse:
         """Let the user choose. Raises OSError if the editor has disconnected, `RequestError` if it
-        refuses, ValidationError for an answer that is none.
+        refuses, ValidationError for an invalid answer.
         """
         sent = RequestPermissionRequest(
             session_id=self._session, tool_call=call, options=list(options)
@@ -65,7 +65,7 @@ class EditorClient:
 
 
 def text_block(text: str) -> TextContentBlock:
-    """Text with every character visible."""
+    """Return text with every character visible."""
     return TextContentBlock(type="text", text=safe_text(text))
 
 

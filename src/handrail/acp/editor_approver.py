@@ -32,7 +32,7 @@ from handrail.core.ports.questions import ModelQuestion, QuestionReply, Question
 from handrail.core.text.safe_text import safe_text
 
 VIA: Final = "editor"
-# Where an editor may put why the user refuses, in `_meta` of its answer.
+# The field of `_meta` in which an editor may send the reason of a refusal.
 REASON: Final = "handrail/reason"
 _MAX_REASON: Final = 1_000
 _DECLINE: Final = "decline"
@@ -58,7 +58,7 @@ class EditorApprover:
         self._before = before
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """The user's answer; raises OSError if the editor has disconnected."""
+        """Return the user's answer; raises OSError if the editor has disconnected."""
         await self._before()
         call = ToolCallUpdate(
             tool_call_id=request.call_id,
@@ -82,18 +82,18 @@ class EditorApprover:
         return reply
 
     def _read_reply(self, request: ApprovalRequest, answer: RequestPermissionResponse) -> Reply:
-        """A yes only for an option that was offered; everything else refuses."""
+        """Return yes only for an option that was offered; everything else is a refusal."""
         chosen = answer.outcome.option_id if isinstance(answer.outcome, AllowedOutcome) else None
         if chosen == Answer.YES.value:
             return Reply(Answer.YES, VIA, self._who)
         if chosen == Answer.ALWAYS.value and request.always is not None:
             return Reply(Answer.ALWAYS, VIA, self._who)
         reason = (answer.field_meta or {}).get(REASON)
-        told = reason[:_MAX_REASON] if isinstance(reason, str) and reason.strip() else None
-        return Reply(Answer.NO, VIA, self._who, told)
+        shown_reason = reason[:_MAX_REASON] if isinstance(reason, str) and reason.strip() else None
+        return Reply(Answer.NO, VIA, self._who, shown_reason)
 
     async def ask_questions(self, request: QuestionRequest) -> QuestionReply:
-        """The chosen options, one question after the other; the user may decline."""
+        """Return the chosen options, one question after the other; the user may decline."""
         await self._before()
         answers: dict[str, str | list[str]] = {}
         for question in request.questions:
@@ -123,25 +123,25 @@ def _describe_request(request: ApprovalRequest, root: Path) -> list[CardContent]
         lines.append(f"Asked for the agent {safe_text(request.agent, one_line=True)}.")
     if request.model_says:
         lines.append(f"The model says: {safe_text(request.model_says, one_line=True)}")
-    found: list[CardContent] = [text_content("\n\n".join(lines))]
+    content: list[CardContent] = [text_content("\n\n".join(lines))]
     if card_title(request.action) != request.action:
-        found.append(text_content(fence(truncate(request.action))))
+        content.append(text_content(fence(truncate(request.action))))
     diffs = _planned_diffs(request, root)
     if diffs:
-        found += diffs
+        content += diffs
     elif request.preview:
-        found.append(text_content(fence(truncate(request.preview), "diff")))
-    return found
+        content.append(text_content(fence(truncate(request.preview), "diff")))
+    return content
 
 
 def _planned_diffs(request: ApprovalRequest, root: Path) -> list[CardContent]:
-    """All that the call would change, as diffs; empty if diffs do not show all of it."""
+    """Return all changes of the call as diffs; empty if diffs do not show all of them."""
     plain = [
-        one
-        for one in request.changes
-        if one.mode is None and one.before_form is one.after_form is Form.FILE
+        change
+        for change in request.changes
+        if change.mode is None and change.before_form is change.after_form is Form.FILE
     ]
-    shown = (diff_content(one.path, one.before, one.after, root) for one in plain)
+    shown = (diff_content(change.path, change.before, change.after, root) for change in plain)
     diffs: list[CardContent] = [diff for diff in shown if diff is not None]
     return diffs if len(diffs) == len(request.changes) else []
 
@@ -164,17 +164,17 @@ def _options(request: ApprovalRequest) -> list[PermissionOption]:
 def _describe_question(question: ModelQuestion) -> list[CardContent]:
     lines = [safe_text(question.question), "", _ALLOWS_NOTHING, ""]
     lines += [
-        f"- {safe_text(one.label, one_line=True)}: {safe_text(one.description, one_line=True)}"
-        for one in question.options
-        if one.description
+        f"- {safe_text(option.label, one_line=True)}: {safe_text(option.description, one_line=True)}"
+        for option in question.options
+        if option.description
     ]
     return [text_content("\n".join(lines))]
 
 
 def _answer_options(question: ModelQuestion) -> list[PermissionOption]:
     options = [
-        PermissionOption(option_id=f"answer-{n}", name=card_title(one.label), kind="allow_once")
-        for n, one in enumerate(question.options)
+        PermissionOption(option_id=f"answer-{n}", name=card_title(option.label), kind="allow_once")
+        for n, option in enumerate(question.options)
     ]
     refuse = PermissionOption(option_id=_DECLINE, name="Do not answer", kind="reject_once")
     return [*options, refuse]
@@ -183,5 +183,5 @@ def _answer_options(question: ModelQuestion) -> list[PermissionOption]:
 def _chosen_label(question: ModelQuestion, answer: RequestPermissionResponse) -> str | None:
     if not isinstance(answer.outcome, AllowedOutcome):
         return None
-    labels = {f"answer-{n}": one.label for n, one in enumerate(question.options)}
+    labels = {f"answer-{n}": option.label for n, option in enumerate(question.options)}
     return labels.get(answer.outcome.option_id)

@@ -49,8 +49,8 @@ class RuntimeRequest(NamedTuple):
 
 
 class EditorServices(NamedTuple):
-    """How sessions are opened. `read_task` adds the files that a prompt mentions; `find_mode` gives
-    the mode of new sessions in a directory; `modes` has a description of each mode.
+    """How sessions are opened. `read_task` adds the files that a prompt mentions; `find_mode`
+    returns the mode of new sessions in a directory; `modes` has a description of each mode.
     """
 
     open_runtime: Callable[[RuntimeRequest], RuntimeOpener]
@@ -62,8 +62,9 @@ class EditorServices(NamedTuple):
 
 
 class EditorSession:
-    """A runtime is opened by the first prompt and kept, because grants last as long as it. It is
-    opened anew for another mode, and after the user has aborted the run.
+    """A session of an editor. The first prompt opens a runtime, which is kept because grants last
+    as long as it. Another runtime is opened for another mode, and after the user has aborted the
+    run.
     """
 
     def __init__(
@@ -104,11 +105,11 @@ class EditorSession:
     @property
     def modes(self) -> SessionModeState:
         """The mode, and those that can be chosen."""
-        known = [
+        available = [
             SessionMode(id=name, name=name, description=meaning)
             for name, meaning in self._services.modes.items()
         ]
-        return SessionModeState(current_mode_id=self._mode_in_force, available_modes=known)
+        return SessionModeState(current_mode_id=self._mode_in_force, available_modes=available)
 
     @property
     def _mode_in_force(self) -> str:
@@ -137,9 +138,9 @@ class EditorSession:
         return PromptResponse(stop_reason=_STOPS.get(result.status, "end_turn"))
 
     def cancel(self) -> None:
-        """End the prompt that runs, if there is one; what was done stays recorded."""
+        """End the running prompt, if any; what was done stays recorded."""
         if self._work is not None and not self._cancelled:
-            # Once: a second cancellation would interrupt the recording of the first.
+            # Only once: a second cancellation would interrupt the recording of the first.
             self._cancelled = True
             self._work.cancel()
 
@@ -149,8 +150,8 @@ class EditorSession:
             raise messages.BUSY.error(session=self.id)
 
     async def set_mode(self, mode: str) -> None:
-        """Use another mode from the next prompt on. Raises `conflict` while a prompt runs: it would go
-        on in the old mode.
+        """Use another mode from the next prompt on. Raises `conflict` while a prompt runs, which
+        would continue in the old mode.
         """
         if mode not in self._services.modes:
             known = ", ".join(self._services.modes)
@@ -164,12 +165,12 @@ class EditorSession:
 
     async def replay(self) -> None:
         """Send the recorded conversation; raises `not_found` if there is none."""
-        kept = await self.record.load_conversation(self.id)
-        for update in replay_conversation(kept.entries):
+        conversation = await self.record.load_conversation(self.id)
+        for update in replay_conversation(conversation.entries):
             await self._client.update(update)
 
     async def fork(self) -> str:
-        """Make a session with the conversation so far; returns its id."""
+        """Create a session with the conversation so far and return its id."""
         self.check_idle()
         _, agent = await self._attach()
         return (await agent.fork()).session
@@ -181,7 +182,7 @@ class EditorSession:
             await closing.aclose()
 
     async def aclose(self) -> None:
-        """End the prompt that runs, and close the runtime."""
+        """End the running prompt, and close the runtime."""
         work = self._work
         self.cancel()
         if work is not None:
@@ -190,15 +191,15 @@ class EditorSession:
 
     async def _run(self, task: str) -> AgentResult:
         rt, agent = await self._attach()
-        whole = await self._services.read_task(rt, task)
-        result = await agent.run(whole, on_event=self._updates.publish)
+        prompt = await self._services.read_task(rt, task)
+        result = await agent.run(prompt, on_event=self._updates.publish)
         if result.problem is not None and result.status in _STOPS:
-            # The protocol has a reason to stop, and no field for its explanation.
+            # The protocol has a stop reason, but no field for an explanation.
             self._updates.publish(Notification(result.problem.code, result.problem.message))
         return result
 
     async def _attach(self) -> tuple[Runtime, Agent]:
-        """A runtime that can be used, and its agent."""
+        """Return a usable runtime and its agent."""
         async with self._opening:
             if self._runtime is not None and self._runtime.aborted:
                 await self.close_runtime()
@@ -211,15 +212,17 @@ class EditorSession:
         return rt, agent
 
     async def _open_runtime(self) -> Runtime:
-        asked = RuntimeRequest(self.root, self.id, self._mode, self._approver())
-        rt = await self._services.open_runtime(asked)
+        request = RuntimeRequest(self.root, self.id, self._mode, self._approver())
+        rt = await self._services.open_runtime(request)
         if self._mode_chosen and rt.planning.active and self._mode != Mode.PLAN:
-            # The session was left while it planned; the user has chosen another mode since.
+            # The session was closed in plan mode; the user has chosen another mode since.
             rt.planning.end()
         return rt
 
     def _approver(self) -> Approver:
-        """The editor, and the queue of `handrail approvals`: the first answer counts."""
+        """Return an approver that asks the editor and the queue of `handrail approvals`; the first
+        answer counts.
+        """
         editor = EditorApprover(self._client, self.root, user_name(), self._updates.drain)
         return SharedApprover([editor, QueueApprover(self.root, time.time_ns)])
 
@@ -229,12 +232,12 @@ class EditorSession:
             return []
         with suppress(ProblemRaised):
             await rt.store.flush()
-            ended = await self.record.load_ended(rt.session.id, call_id)
-            return [] if ended is None else ended_content(ended, self.root)
+            call = await self.record.load_ended(rt.session.id, call_id)
+            return [] if call is None else ended_content(call, self.root)
         return []
 
     def _context_tokens(self) -> int:
-        """The size of the context of the model that has just answered."""
+        """Return the context size of the model that has just answered."""
         if self._runtime is None:
             return 0
         return self._runtime.agent_services.resolve_model(None).model.limits.context_tokens

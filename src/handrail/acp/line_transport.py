@@ -1,4 +1,6 @@
-"""JSON-RPC messages as lines. What is not a message is answered with an error, and reading goes on."""
+"""JSON-RPC messages as lines. A line that is not a message is answered with an error, and reading
+continues.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class LineTransport:
             await self._pipe.write(data)
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end of the stream."""
+        """Return the next message; None at the end of the stream."""
         async for line in self._lines:
             try:
                 return _read_message(line)
@@ -47,14 +49,14 @@ class LineTransport:
         return None
 
     async def close(self) -> None:
-        """The pipe is closed with the process."""
+        """Do nothing: the pipe is closed with the process."""
 
     async def _refuse(self, error: _NotAMessage) -> None:
-        told = {"code": error.code, "message": str(error)}
+        details = {"code": error.code, "message": str(error)}
         try:
-            await self.send({"jsonrpc": "2.0", "id": None, "error": told})
+            await self.send({"jsonrpc": "2.0", "id": None, "error": details})
         except OSError:
-            # The editor no longer reads; the end of the input shows that too.
+            # The editor no longer reads; the end of the input also shows that.
             return
 
 
@@ -76,14 +78,14 @@ def _read_message(line: bytes | None) -> dict[str, Any]:
     elif "id" not in value or not (("result" in value) ^ ("error" in value)):
         raise _NotAMessage(INVALID_REQUEST, "Invalid Request: neither a request nor a response")
     elif "error" in value and not _is_error(value["error"]):
-        # Somebody waits for this response: it fails instead of never coming.
+        # A request waits for this response: it fails instead of waiting for ever.
         return {**value, "error": {"code": INVALID_REQUEST, "message": "an invalid response"}}
     return value
 
 
 def _has_valid_id(value: dict[str, Any]) -> bool:
-    given = value.get("id")
-    return isinstance(given, str | int | None) and not isinstance(given, bool)
+    id_ = value.get("id")
+    return isinstance(id_, str | int | None) and not isinstance(id_, bool)
 
 
 def _is_error(value: Any) -> bool:

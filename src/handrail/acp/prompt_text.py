@@ -28,8 +28,8 @@ PromptBlock = (
 
 
 def read_prompt(blocks: Sequence[PromptBlock], root: Path) -> str:
-    """The text; a link to a file of the workspace becomes a mention such as @a.py, which is read under
-    the rules. Raises `invalid_arguments` for pictures and sound.
+    """Return the text of the prompt; a link to a file of the workspace becomes a mention such as
+    @a.py, which is read under the rules. Raises `invalid_arguments` for pictures and sound.
     """
     texts: list[str] = []
     resources: list[str] = []
@@ -49,7 +49,7 @@ def read_prompt(blocks: Sequence[PromptBlock], root: Path) -> str:
     text = "".join(texts).strip()
     if not text and not resources:
         raise messages.EMPTY_PROMPT.error(field="prompt")
-    return "\n\n".join(one for one in (text, *resources) if one)
+    return "\n\n".join(part for part in (text, *resources) if part)
 
 
 def link_path(uri: str, root: Path) -> str | None:

@@ -26,16 +26,16 @@ from handrail.core.ports.models import (
 
 
 def replay_conversation(entries: Sequence[ConversationEntry]) -> Iterator[SessionUpdate]:
-    """The updates, oldest first. A call without a result failed."""
-    # The ids under which the calls of the last message are recorded, by those of the provider.
+    """Yield the updates, oldest first. A call without a result counts as failed."""
+    # The recorded ids of the last message's calls, by the ids of the provider.
     ids: dict[str, str] = {}
     for entry in entries:
         if entry.message.role == "assistant":
-            yield from _unanswered(ids)
+            yield from _failed_cards(ids)
             ids = dict(entry.call_ids)
         for block in entry.message.blocks:
             yield from _replay_block(block, entry.message.role == "user", ids)
-    yield from _unanswered(ids)
+    yield from _failed_cards(ids)
 
 
 def _replay_block(block: Block, by_user: bool, ids: dict[str, str]) -> Iterator[SessionUpdate]:
@@ -55,22 +55,22 @@ def _replay_block(block: Block, by_user: bool, ids: dict[str, str]) -> Iterator[
                 status="pending",
             )
         case ResultBlock(id):
-            yield _ended(ids.pop(id, id), _result_content(block), failed=block.is_error)
+            yield _ended_card(ids.pop(id, id), _result_content(block), failed=block.is_error)
         case Picture():
             pass
 
 
 def _result_content(block: ResultBlock) -> list[CardContent]:
-    texts = (one.text for one in block.blocks if isinstance(one, TextBlock))
+    texts = (part.text for part in block.blocks if isinstance(part, TextBlock))
     return [verbatim_content(text) for text in texts if text]
 
 
-def _unanswered(ids: dict[str, str]) -> Iterator[SessionUpdate]:
+def _failed_cards(ids: dict[str, str]) -> Iterator[SessionUpdate]:
     for call_id in ids.values():
-        yield _ended(call_id, [], failed=True)
+        yield _ended_card(call_id, [], failed=True)
 
 
-def _ended(call_id: str, content: list[CardContent], *, failed: bool) -> ToolCallProgress:
+def _ended_card(call_id: str, content: list[CardContent], *, failed: bool) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call_id,

@@ -1,4 +1,4 @@
-"""Serves one editor over standard input and output until it disconnects or a signal comes."""
+"""Serves one editor over standard input and output until it disconnects or a signal arrives."""
 
 from __future__ import annotations
 
@@ -109,15 +109,15 @@ def _parse(model: type[BaseModel], params: Any) -> BaseModel:
     try:
         return model.model_validate(params or {})
     except ValidationError as error:
-        found = [
-            {"field": ".".join(map(str, one["loc"])), "message": one["msg"]}
-            for one in error.errors(include_input=False, include_url=False)
+        errors = [
+            {"field": ".".join(map(str, item["loc"])), "message": item["msg"]}
+            for item in error.errors(include_input=False, include_url=False)
         ]
-        raise RequestError.invalid_params({"errors": found[:20]}) from error
+        raise RequestError.invalid_params({"errors": errors[:20]}) from error
 
 
 def _request_error(problem: Problem) -> RequestError:
-    """The error of the protocol; its message is for the user, its data has the problem."""
+    """Return the error of the protocol; its message is for the user, its data has the problem."""
     text = problem.message if problem.hint is None else f"{problem.message} ({problem.hint})"
     return RequestError(_CODES.get(problem.code, _INTERNAL), safe_text(text), problem.to_dict())
 

@@ -50,7 +50,8 @@ from handrail.agent.conversation import new_conversation_id
 from handrail.core.text.safe_text import safe_text
 
 _log = logging.getLogger("handrail")
-# Sessions with a runtime; an idle one beyond these is closed, and opened again by its next prompt.
+# The maximum of sessions with a runtime; a further idle one is closed, and its next prompt opens it
+# again.
 _MAX_OPEN: Final = 8
 _MAX_LISTED: Final = 200
 
@@ -61,11 +62,11 @@ class SessionMethods:
     def __init__(self, services: EditorServices, connection: Connection) -> None:
         self._services = services
         self._connection = connection
-        # Those used last come last.
+        # The most recently used session is last.
         self._sessions: dict[str, EditorSession] = {}
 
     async def initialize(self, request: InitializeRequest) -> InitializeResponse:
-        """What this agent can do."""
+        """Return what this agent can do."""
         capabilities = AgentCapabilities(
             load_session=True,
             prompt_capabilities=PromptCapabilities(embedded_context=True),
@@ -107,20 +108,20 @@ class SessionMethods:
 
     async def list(self, request: ListSessionsRequest) -> ListSessionsResponse:
         """The recorded sessions of a directory, else those of the directories of open sessions."""
-        known = {one.root: one.record for one in self._sessions.values()}
+        records = {session.root: session.record for session in self._sessions.values()}
         if request.cwd is not None:
             root = find_root(request.cwd)
-            known = {root: self._services.open_record(root)}
-        found = [
-            (one.at_ns, _session_info(one, root))
-            for root, record in known.items()
-            for one in (await record.list_conversations())[:_MAX_LISTED]
+            records = {root: self._services.open_record(root)}
+        listed = [
+            (session.at_ns, _session_info(session, root))
+            for root, record in records.items()
+            for session in (await record.list_conversations())[:_MAX_LISTED]
         ]
-        newest = sorted(found, key=lambda one: one[0], reverse=True)[:_MAX_LISTED]
+        newest = sorted(listed, key=lambda session: session[0], reverse=True)[:_MAX_LISTED]
         return ListSessionsResponse(sessions=[info for _, info in newest])
 
     async def close(self, request: CloseSessionRequest) -> CloseSessionResponse:
-        """Cancel what runs in a session and forget it; its record stays."""
+        """Cancel the work of a session and forget it; its record stays."""
         session = self._find(request.session_id)
         del self._sessions[session.id]
         await session.aclose()
@@ -140,7 +141,7 @@ class SessionMethods:
         return await session.prompt(task)
 
     async def cancel(self, request: CancelNotification) -> None:
-        """End the prompt that runs in a session."""
+        """End the running prompt of a session."""
         self._find(request.session_id).cancel()
 
     async def aclose(self) -> None:
@@ -157,7 +158,7 @@ class SessionMethods:
 
     def _add(self, id: str, root: Path, servers: Sequence[Any] | None) -> EditorSession:
         if servers:
-            names = ", ".join(str(one.name) for one in servers)
+            names = ", ".join(str(server.name) for server in servers)
             _log.warning(
                 "MCP servers of the editor are not started: %s; add them with `handrail mcp add`",
                 safe_text(names[:500], one_line=True),
@@ -170,7 +171,7 @@ class SessionMethods:
     async def _open(
         self, request: LoadSessionRequest | ResumeSessionRequest | ForkSessionRequest
     ) -> EditorSession:
-        """A session of this process, or one of the record; raises `not_found`."""
+        """Return a session of this process, or one of the record; raises `not_found`."""
         id, root = request.session_id, find_root(request.cwd)
         session = self._sessions.get(id)
         if session is None:
@@ -181,20 +182,22 @@ class SessionMethods:
             raise messages.OTHER_WORKSPACE.error(session=id, path=str(root), field="cwd")
         return session
 
-    async def _make_room(self, wanted: EditorSession) -> None:
-        """Close runtimes of idle sessions, those first that were not used for longest."""
-        others = [one for one in self._sessions.values() if one.is_open and one is not wanted]
-        for one in others[: max(0, len(others) + 1 - _MAX_OPEN)]:
-            if not one.busy:
-                await one.close_runtime()
+    async def _make_room(self, session: EditorSession) -> None:
+        """Close runtimes of idle sessions, the least recently used first."""
+        others = [
+            other for other in self._sessions.values() if other.is_open and other is not session
+        ]
+        for other in others[: max(0, len(others) + 1 - _MAX_OPEN)]:
+            if not other.busy:
+                await other.close_runtime()
 
 
 def find_root(cwd: str) -> Path:
-    """The directory of a session; raises `invalid_arguments` if it cannot be a workspace."""
-    given = Path(cwd)
+    """Return the directory of a session; raises `invalid_arguments` if it cannot be a workspace."""
+    directory = Path(cwd)
     try:
-        root = given.resolve(strict=True)
-        if given.is_absolute() and root.is_dir():
+        root = directory.resolve(strict=True)
+        if directory.is_absolute() and root.is_dir():
             return root
     except (OSError, RuntimeError, ValueError):
         pass

@@ -60,55 +60,57 @@ _KINDS: Final[Mapping[str, ToolKind]] = {
 
 
 def tool_kind(tool: str) -> ToolKind:
-    """What kind of call the editor shows; "other" for tools that are not built in."""
+    """Return the kind of call that the editor shows; "other" for tools that are not built in."""
     return _KINDS.get(tool, "other")
 
 
 def card_title(text: str) -> str:
-    """A title on one line."""
+    """Return a title on one line."""
     shown = safe_text(text, one_line=True)
     return shown if len(shown) <= _MAX_TITLE else f"{shown[:_MAX_TITLE]}…"
 
 
 def find_locations(footprint: Iterable[str]) -> list[ToolCallLocation]:
-    """The files of a footprint such as ("write file:/project/a.py",)."""
+    """Return the files of a footprint such as ("write file:/project/a.py",)."""
     paths = [key.partition("file:")[2] for key in footprint if " file:" in key]
     return [ToolCallLocation(path=safe_text(path, one_line=True)) for path in dict.fromkeys(paths)]
 
 
 def text_content(text: str) -> ContentToolCallContent:
-    """Text that the editor may render as Markdown."""
+    """Return text that the editor may render as Markdown."""
     block = TextContentBlock(type="text", text=safe_text(text))
     return ContentToolCallContent(type="content", content=block)
 
 
 def verbatim_content(text: str) -> ContentToolCallContent:
-    """Text of programs and files, in a fence that it cannot end."""
+    """Return text of programs and files, in a fence that it cannot end."""
     return text_content(fence(truncate(text.strip("\n"))))
 
 
 def fence(text: str, language: str = "") -> str:
-    """The text as a block of code in Markdown."""
+    """Return the text as a block of code in Markdown."""
     longest = max(map(len, _FENCES.findall(text)), default=2)
     marks = "`" * (longest + 1)
     return f"{marks}{language}\n{text}\n{marks}"
 
 
 def truncate(text: str) -> str:
-    """The beginning and the end of a text."""
+    """Return the beginning and the end of a text."""
     if len(text) <= _MAX_TEXT:
         return text
     half = _MAX_TEXT // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
-def ended_content(ended: EndedCall, root: Path) -> list[CardContent]:
-    """What the card of an ended call contains: its diffs, else the text of its result."""
-    shown = (diff_content(one.path, one.before, one.after, root) for one in ended.contents)
+def ended_content(call: EndedCall, root: Path) -> list[CardContent]:
+    """Return the content of the card of an ended call: its diffs, else the text of its result."""
+    shown = (
+        diff_content(content.path, content.before, content.after, root) for content in call.contents
+    )
     diffs = [diff for diff in shown if diff is not None]
-    done: Mapping[str, Any] = ended.call.completed or {}
-    text = str(done.get("text") or "")
-    if diffs and not done.get("is_error"):
+    completed: Mapping[str, Any] = call.call.completed or {}
+    text = str(completed.get("text") or "")
+    if diffs and not completed.get("is_error"):
         return list(diffs)
     return [*diffs, verbatim_content(text)] if text else list(diffs)
 
@@ -116,7 +118,7 @@ def ended_content(ended: EndedCall, root: Path) -> list[CardContent]:
 def diff_content(
     path: str, before: Content | None, after: Content | None, root: Path
 ) -> FileEditToolCallContent | None:
-    """A file before and after; None if a content is not text, or too large to be shown."""
+    """Return a file before and after; None if a content is not text, or too large to be shown."""
     try:
         old, new = _diff_text(before), _diff_text(after)
     except ValueError:
@@ -126,7 +128,7 @@ def diff_content(
 
 
 def _diff_text(content: Content | None) -> str | None:
-    """Raises ValueError for what is not shown."""
+    """Return the text of a content; raises ValueError for content that is not shown."""
     if content is None:
         return None
     if content.size > _MAX_DIFF_BYTES:

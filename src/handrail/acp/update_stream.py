@@ -40,7 +40,7 @@ _PLAN_STATES: Final = ("pending", "in_progress", "completed")
 
 
 class SessionFacts(NamedTuple):
-    """What updates need of a session: the content of an ended call, the mode, and the size of the
+    """What updates need from a session: the content of an ended call, the mode, and the size of the
     model's context.
     """
 
@@ -50,7 +50,7 @@ class SessionFacts(NamedTuple):
 
 
 class UpdateStream:
-    """Sends updates as fast as the editor reads. Text that waits is joined."""
+    """Sends updates as fast as the editor reads. Queued text is joined."""
 
     def __init__(self, client: EditorClient, facts: SessionFacts) -> None:
         self._client = client
@@ -58,7 +58,7 @@ class UpdateStream:
         self._waiting: deque[Event] = deque()
         self._pump: asyncio.Task[None] | None = None
         self._mode = facts.mode()
-        # The output of calls that run, and whose cards they are.
+        # The output of running calls, and the agents of their cards.
         self._tails: dict[str, str] = {}
         self._open: dict[str, None] = {}
 
@@ -74,12 +74,12 @@ class UpdateStream:
             self._pump = asyncio.create_task(self._send_waiting())
 
     async def drain(self) -> None:
-        """Return once everything queued so far was sent."""
+        """Return when everything queued so far was sent."""
         while self._pump is not None and not self._pump.done():
             await asyncio.wait([self._pump])
 
     async def finish(self) -> None:
-        """Send what waits, and end the cards of calls that were cancelled without an end."""
+        """Send what is queued, and end the cards of cancelled calls."""
         await self.drain()
         for call_id in list(self._open):
             del self._open[call_id]
@@ -87,7 +87,7 @@ class UpdateStream:
         await self.report_mode()
 
     async def report_mode(self) -> None:
-        """Send the mode if it has changed since the editor last knew it."""
+        """Send the mode if it has changed since the last report."""
         mode = self._facts.mode()
         if mode != self._mode:
             self._mode = mode
@@ -96,7 +96,7 @@ class UpdateStream:
             )
 
     def set_mode(self, mode: str) -> None:
-        """Note a mode that the editor itself has chosen."""
+        """Record a mode that the editor has chosen."""
         self._mode = mode
 
     async def _send(self, update: SessionUpdate) -> None:
@@ -152,12 +152,12 @@ class UpdateStream:
     async def _on_todos_changed(self, facts: Mapping[str, Any]) -> None:
         entries = [
             PlanEntry(
-                content=safe_text(str(one["content"]), one_line=True),
+                content=safe_text(str(fact["content"]), one_line=True),
                 priority="medium",
-                status=one["status"],
+                status=fact["status"],
             )
-            for one in facts["todos"]
-            if one["status"] in _PLAN_STATES
+            for fact in facts["todos"]
+            if fact["status"] in _PLAN_STATES
         ]
         await self._send(AgentPlanUpdate(session_update="plan", entries=entries))
 
@@ -203,19 +203,19 @@ def _progress(
     status: str = "in_progress",
     footprint: tuple[str, ...] = (),
 ) -> ToolCallProgress:
-    known = {"content": content, "locations": find_locations(footprint) or None}
+    fields = {"content": content, "locations": find_locations(footprint) or None}
     return ToolCallProgress.model_validate(
         {
             "session_update": "tool_call_update",
             "tool_call_id": call_id,
             "status": status,
-            **{name: value for name, value in known.items() if value},
+            **{name: value for name, value in fields.items() if value},
         }
     )
 
 
 def _join(last: Event, event: Event) -> Event | None:
-    """Both events as one, if they are pieces of one text; else None."""
+    """Return both events as one, if they are pieces of one text; else None."""
     match last, event:
         case ModelText(agent=of, text=before), ModelText(agent=agent, text=after) if of == agent:
             return replace(last, text=before + after)

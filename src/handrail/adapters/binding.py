@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @runtime_checkable
 class BlockingRuntime(Protocol):
-    """A runtime with an event loop of its own, as `handrail.sync.open` returns it."""
+    """A runtime with its own event loop, as `handrail.sync.open` returns it."""
 
     @property
     def runtime(self) -> Runtime:

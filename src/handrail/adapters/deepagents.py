@@ -76,7 +76,7 @@ class HandrailBackend(SandboxBackendProtocol):
         return ExecuteResponse(output=output, exit_code=code, truncated=not ended.complete)
 
     def ls(self, path: str) -> LsResult:
-        """The entries of a directory."""
+        """Return the entries of a directory."""
         try:
             _check_absolute(path)
             found = self._wait(self._workspace.list_directory(path))
@@ -169,7 +169,7 @@ class HandrailBackend(SandboxBackendProtocol):
         *,
         max_count: int | None = None,
     ) -> GrepResult:
-        """Lines that contain a text; ignored files are not searched."""
+        """Return lines that contain a text; ignored files are not searched."""
         arguments: dict[str, Any] = {
             "pattern": pattern,
             "path": path or self._workspace.root,

@@ -96,7 +96,7 @@ def _returned(made: AdapterCall) -> tuple[Any, ToolResult]:
     if not result.images:
         return result.text, result
     pictures = [
-        {"type": "image", "mime_type": one.media_type, "base64": b64encode(one.data).decode()}
-        for one in result.images
+        {"type": "image", "mime_type": image.media_type, "base64": b64encode(image.data).decode()}
+        for image in result.images
     ]
     return [{"type": "text", "text": result.text}, *pictures], result

@@ -37,7 +37,7 @@ OTHER_THAN_SHOWN: Final = ProblemTemplate(
 )
 CONTENT_GONE: Final = ProblemTemplate(
     "unavailable",
-    "the content of this call was handed over beside its arguments and is no longer there",
+    "the content of this call was passed separately from its arguments and is no longer available",
     hint="make the call again from the program that made it",
 )
 NOT_A_DIRECTORY: Final = ProblemTemplate("invalid_arguments", "{path!r} is not a directory")

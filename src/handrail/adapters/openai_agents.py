@@ -92,7 +92,9 @@ def _returned(result: ToolResult) -> Any:
     if not result.images:
         return f"Error: {result.text}" if result.is_error else result.text
     pictures = [
-        ToolOutputImage(image_url=f"data:{one.media_type};base64,{b64encode(one.data).decode()}")
-        for one in result.images
+        ToolOutputImage(
+            image_url=f"data:{image.media_type};base64,{b64encode(image.data).decode()}"
+        )
+        for image in result.images
     ]
     return [ToolOutputText(text=result.text), *pictures]

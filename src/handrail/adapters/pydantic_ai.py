@@ -59,7 +59,7 @@ class HandrailToolset(AbstractToolset[Any]):
         self._binding = RuntimeBinding(runtime, agent)
         self._tools = tools
         self._id = id
-        # What the user was shown, for each question.
+        # The fingerprint of each question that the user was shown.
         self._shown: dict[str, str] = {}
 
     @property
@@ -68,7 +68,7 @@ class HandrailToolset(AbstractToolset[Any]):
         return self._id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The tools as the runtime declares them now."""
+        """Return the tools as the runtime declares them now."""
         del ctx
         return {
             one.name: ToolsetTool(
@@ -170,7 +170,7 @@ class HandrailWorkspace:
         return CommandResult(exit_code=ended.exit_code, stdout=ended.stdout, stderr=ended.stderr)
 
     async def read_bytes(self, path: str) -> bytes:
-        """The content of a file."""
+        """Return the content of a file."""
         try:
             return await self._workspace.read_bytes(_absolute(path))
         except WorkspaceProblem as raised:
@@ -184,14 +184,14 @@ class HandrailWorkspace:
             raise await self._translate(raised, path, exists=IsADirectoryError) from raised
 
     async def stat(self, path: str) -> FileEntry:
-        """What is at a path."""
+        """Return the entry at a path."""
         found = await self._inspect(path)
         if found.kind == "missing":
             raise FileNotFoundError(path)
         return _entry(found._replace(absolute=path))
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
-        """The entries of a directory."""
+        """Return the entries of a directory."""
         try:
             return [_entry(one) for one in await self._workspace.list_directory(_absolute(path))]
         except WorkspaceProblem as raised:
@@ -216,7 +216,7 @@ class HandrailWorkspace:
             raise await self._translate(raised, path) from raised
 
     async def exists(self, path: str) -> bool:
-        """Whether there is anything at a path."""
+        """Return whether there is anything at a path."""
         try:
             return (await self._inspect(path)).kind != "missing"
         except (FileNotFoundError, NotADirectoryError):
@@ -253,7 +253,7 @@ class HandrailWorkspace:
         return error
 
     async def _below_file(self, path: str) -> bool:
-        """Whether a directory above the path is a file."""
+        """Return whether a directory above the path is a file."""
         above = posixpath.dirname(posixpath.normpath(path))
         while above.startswith(f"{self._workspace.root}/"):
             try:
@@ -266,7 +266,7 @@ class HandrailWorkspace:
         return False
 
 
-# The errors for what is found instead of a file to read or a directory to list.
+# The errors for a path that is not a file to read or a directory to list.
 _WRONG_KINDS: Final = {
     ("not_text", "directory"): IsADirectoryError,
     ("invalid_arguments", "file"): NotADirectoryError,
@@ -289,14 +289,16 @@ def _absolute(path: str) -> str:
     return path
 
 
-def _entry(found: WorkspaceEntry) -> FileEntry:
-    is_dir = found.kind == "directory"
-    return FileEntry(name=found.name, path=found.absolute, is_dir=is_dir, size=found.size)
+def _entry(entry: WorkspaceEntry) -> FileEntry:
+    is_dir = entry.kind == "directory"
+    return FileEntry(name=entry.name, path=entry.absolute, is_dir=is_dir, size=entry.size)
 
 
 def _returned(result: ToolResult) -> Any:
     """Return the text for the model, with the pictures for a model that accepts them."""
     if not result.images:
         return result.text
-    pictures = [BinaryContent(data=one.data, media_type=one.media_type) for one in result.images]
+    pictures = [
+        BinaryContent(data=image.data, media_type=image.media_type) for image in result.images
+    ]
     return ToolReturn(return_value=result.text, content=[result.text, *pictures])

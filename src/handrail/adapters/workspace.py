@@ -23,7 +23,7 @@ _SIGNALS: Final = 128
 
 
 class WorkspaceProblem(ProblemRaised):
-    """A failed operation, with what its result says about the path."""
+    """A failed operation, with what its result reports about the path."""
 
     kind: str | None = None
 
@@ -38,7 +38,7 @@ class WorkspaceEntry(NamedTuple):
 
 
 class WorkspaceCommandOutput(NamedTuple):
-    """What a command has written, decoded with replacements. `complete`: nothing is left out."""
+    """The output of a command, decoded with replacements. `complete`: nothing is missing."""
 
     exit_code: int
     stdout: str
@@ -72,7 +72,7 @@ class BoundWorkspace:
         return self.binding.runtime.session.id
 
     async def read_bytes(self, path: str) -> bytes:
-        """The content of a file."""
+        """Return the content of a file."""
         contents: list[bytes] = []
         token = collected_contents.set(contents)
         try:
@@ -151,16 +151,16 @@ class BoundWorkspace:
             raise _raised(result)
         return result
 
-    def _command_output(self, ended: ProcessResult) -> WorkspaceCommandOutput:
-        streams = [self._load(one) for one in (ended.stdout, ended.stderr)]
+    def _command_output(self, result: ProcessResult) -> WorkspaceCommandOutput:
+        streams = [self._load(one) for one in (result.stdout, result.stderr)]
         stdout, stderr = (data.decode("utf-8", "replace") for data, _ in streams)
-        code = ended.exit_code
+        code = result.exit_code
         return WorkspaceCommandOutput(
             _SIGNALS - code if code < 0 else code,
             stdout,
             stderr,
             complete=all(complete for _, complete in streams),
-            timed_out=ended.timed_out,
+            timed_out=result.timed_out,
         )
 
     def _load(self, captured: CapturedStream) -> tuple[bytes, bool]:

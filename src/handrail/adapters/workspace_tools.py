@@ -54,7 +54,7 @@ collected_contents: ContextVar[list[bytes] | None] = ContextVar(
 
 
 class HandedContents:
-    """Contents that are about to be written, by their hashes."""
+    """Contents that will be written, by their hashes."""
 
     def __init__(self) -> None:
         self._contents: dict[str, tuple[bytes, int]] = {}
@@ -105,7 +105,7 @@ class WorkspaceRead(WorkspaceTool[ReadParams]):
     idempotent = True
 
     async def run(self, args: ReadParams, ctx: ToolContext) -> Output:
-        """Return size and hash; the content is passed separately. `not_found`, `not_text`."""
+        """Return size and hash; the content is passed separately. Raises `not_found` or `not_text`."""
         del args
         place = ctx.places["path"]
         stat = self.files.stat(place)
@@ -138,7 +138,7 @@ class WorkspaceInspect(WorkspaceTool[InspectParams]):
     idempotent = True
 
     async def run(self, args: InspectParams, ctx: ToolContext) -> Output:
-        """Return what is at the path; nothing is a valid answer."""
+        """Return the entry at the path; a missing one is a valid result."""
         del args
         place = ctx.places["path"]
         stat = self.files.stat(place)
@@ -161,7 +161,7 @@ class WorkspaceList(WorkspaceTool[ListParams]):
     idempotent = True
 
     async def run(self, args: ListParams, ctx: ToolContext) -> Output:
-        """Every entry with its type; `not_found`, `invalid_arguments` for a file."""
+        """Return every entry with its type; raises `not_found`, or `invalid_arguments` for a file."""
         del args
         place = ctx.places["path"]
         if place.kind is Kind.MISSING:
@@ -195,7 +195,7 @@ class WorkspaceWrite(WorkspaceTool[WriteParams]):
     traits = _WRITES._replace(writes_whole_files=True)
 
     async def plan(self, args: WriteParams, ctx: ToolContext) -> Plan:
-        """Return the write as a plan, byte by byte; `exists` for anything but a regular file."""
+        """The write as a plan, byte by byte; raises `exists` unless the path is a regular file."""
         place = ctx.places["path"]
         if place.kind not in (Kind.FILE, Kind.MISSING):
             raise messages.SOMETHING_THERE.error(path=place.path, wanted="file", field="path")
@@ -229,7 +229,7 @@ class WorkspaceMakeDirectory(WorkspaceTool[MakeParams]):
     traits = _WRITES
 
     async def plan(self, args: MakeParams, ctx: ToolContext) -> Plan:
-        """Return the missing directories as a plan; `exists` for anything but a directory."""
+        """Return the missing directories as a plan; raises `exists` unless the path is a directory."""
         del args
         place = ctx.places["path"]
         if place.kind is Kind.DIRECTORY:
@@ -263,12 +263,14 @@ class WorkspaceRemove(WorkspaceTool[RemoveParams]):
         self._deletes = deletes
 
     def risk(self, args: RemoveParams) -> Risk:
-        """Return dangerous in every case, as for `delete_file`."""
+        """Return DANGEROUS, as for `delete_file`."""
         del args
         return Risk.DANGEROUS
 
     async def plan(self, args: RemoveParams, ctx: ToolContext) -> Plan:
-        """Plan the removal, of a link itself; `denied` unless deleting is allowed, `not_found`."""
+        """Plan the removal, of a link itself; raises `denied` unless deleting is allowed, or
+        `not_found`.
+        """
         if self._deletes is None or not self._deletes.shown(ctx.session):
             raise messages.REMOVAL_OFF.error()
         top = self.files.named(args.path)
@@ -276,7 +278,7 @@ class WorkspaceRemove(WorkspaceTool[RemoveParams]):
             raise messages.NOTHING_THERE.error(path=args.path, field="path")
         changes = await run_sized(1 << 30, self._changes, top)
         text = f"removed {top.place.shown} ({len(changes):,} files and folders)"
-        preview = "\n".join(f"delete {one.place.shown}" for one in changes)
+        preview = "\n".join(f"delete {change.place.shown}" for change in changes)
         return Plan(changes, text, preview, {"removed": len(changes)}, "nothing")
 
     def _changes(self, top: PathEntry) -> tuple[Change, ...]:
@@ -317,7 +319,7 @@ def register_workspace_tools(runtime: Runtime) -> HandedContents:
 
 
 def _failed(template: ProblemTemplate, place: Place) -> Output:
-    """Return a failure that says what is there instead."""
+    """Return a failure that reports what is at the path instead."""
     problem = template.fill(path=place.path, field="path")
     return Output(problem.message, data={"kind": place.kind.value}, problem=problem)
 

@@ -20,7 +20,7 @@ _OTHER_PATTERNS: Final = frozenset("?[]")
 
 _ANSWER: Final = (
     "You are a subagent: another agent gave you one part of its task. You see nothing of its "
-    "conversation, and nobody answers questions in text. Your last message is all that it reads: "
+    "conversation, and no one answers questions in text. Your last message is all that it reads: "
     "make it complete and short, name files with their paths and lines, and say what you could "
     "not find out or do."
 )
@@ -54,28 +54,30 @@ def narrow_tools(*lists: Collection[str] | None) -> tuple[str, ...] | None:
     """The intersection of lists of names; None if all lists are None (no limit). A pattern with `*`
     matches names and patterns of the other lists and never adds to them; other patterns are ignored.
     """
-    found: tuple[str, ...] | None = None
+    common: tuple[str, ...] | None = None
     for names in lists:
         if names is None:
             continue
-        usable = tuple(one for one in names if not _OTHER_PATTERNS & set(one))
-        if found is None:
-            found = usable
+        usable = tuple(name for name in names if not _OTHER_PATTERNS & set(name))
+        if common is None:
+            common = usable
             continue
-        kept = [one for one in found if _is_within(one, usable)]
-        found = tuple(dict.fromkeys([*kept, *(one for one in usable if _is_within(one, found))]))
-    return found
+        narrower = [name for name in common if _is_within(name, usable)]
+        common = tuple(
+            dict.fromkeys([*narrower, *(name for name in usable if _is_within(name, common))])
+        )
+    return common
 
 
 def _is_within(name: str, patterns: Collection[str]) -> bool:
     """Whether everything that a name or pattern matches is also matched by one of the patterns."""
     # A `*` in the name is a character that only a `*` of a pattern can match.
-    return any(fnmatchcase(name, one) for one in patterns)
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def reachable_tools(shown: Collection[str] | None) -> Collection[str] | None:
-    """The shown tools, and all tools of MCP servers if the tool that calls them is shown: they are not
-    listed before they have been looked up.
+    """Return the shown tools, and all tools of MCP servers if the tool that calls them is shown:
+    they are not listed before they have been looked up.
     """
     return shown if shown is None or _MCP_CALL not in shown else {*shown, f"{REMOTE_PREFIX}*"}
 

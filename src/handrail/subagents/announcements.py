@@ -10,31 +10,31 @@ from handrail.subagents.child import Subagent
 
 
 def ended_agents(children: Iterable[Subagent]) -> list[str]:
-    """A line for each background subagent that has ended, once. It contains no text of the subagent,
-    which is untrusted.
+    """Return a line for each background subagent that has ended, once. It contains no text of the
+    subagent, which is untrusted.
     """
-    found = []
+    lines = []
     for child in children:
         if child.background and not child.running and not child.announced:
             child.announced = True
-            found.append(
+            lines.append(
                 f"[handrail: the background agent {child.id} has ended: {child.status}. "
                 "Its answer can be read by its id.]"
             )
-    return found
+    return lines
 
 
 async def ended_jobs(rt: Runtime, jobs: set[str]) -> list[str]:
-    """A line for each of these jobs that has ended; it is removed from the set."""
+    """Return a line for each of these jobs that has ended; it is removed from the set."""
     if not jobs:
         return []
-    found = []
+    lines = []
     for job in await rt.jobs.list():
         if job.id in jobs and job.session == rt.session.id and job.state is not JobState.RUNNING:
             jobs.discard(job.id)
             end = "" if job.exit_code is None else f", exit code {job.exit_code}"
-            found.append(
+            lines.append(
                 f"[handrail: the background job {job.id} has ended: {job.state.value}{end}. "
                 "Its output can be read by its number.]"
             )
-    return found
+    return lines

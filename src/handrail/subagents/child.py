@@ -48,13 +48,13 @@ class ChildAgent(Agent):
 
     @property
     def open_jobs(self) -> tuple[str, ...]:
-        """The background jobs of the agent whose end it has not been told."""
+        """The background jobs of the agent whose end was not reported to it."""
         return tuple(self._jobs)
 
     async def has_unfinished_task(self) -> bool:
-        """Whether its conversation has an unfinished task."""
-        kept = await load_conversation(self.session, self._rt.store)
-        return bool(kept.state.get("unfinished"))
+        """Return whether its conversation has an unfinished task."""
+        conversation = await load_conversation(self.session, self._rt.store)
+        return bool(conversation.state.get("unfinished"))
 
     def _meter(self, resolved: ResolvedModel) -> BudgetMeter:
         clock, calls = self._rt.agent_services.clock, self._rt.model_calls
@@ -101,12 +101,12 @@ class Subagent:
     work: asyncio.Task[None] | None = None
     # Its slot for work; None before its first step in this process.
     place: WorkingPlace | None = None
-    # Whether its parent has been told that it has ended, and whether it has got its report.
+    # Whether its parent was informed of its end, and whether it has got the report.
     announced: bool = False
     reported: bool = False
     # Whether it continues an earlier conversation.
     resumed: bool = False
-    # What the parent told it in addition to the task.
+    # The context that the parent gave in addition to the task.
     context: str | None = None
     # The session in which it is stored; empty: the session of this process.
     session: str = ""
@@ -122,7 +122,7 @@ class Subagent:
         return self.work is not None and not self.work.done()
 
     def belongs_to(self, agent: str, conversation: str) -> bool:
-        """Whether the agent started it in this conversation."""
+        """Return whether the agent started it in this conversation."""
         return self.parent == agent and self.parent_conversation in (conversation, "")
 
     @contextmanager
@@ -157,7 +157,7 @@ class Subagent:
         self.problem = result.problem
 
     def state(self) -> SubagentState:
-        """The public state of the subagent."""
+        """Return the public state of the subagent."""
         used = None if self.agent is None else self.agent.meter
         return SubagentState(
             self.id,
@@ -176,7 +176,7 @@ class Subagent:
         )
 
     def result(self) -> AgentResult:
-        """The result of the subagent for the Python API."""
+        """Return the result of the subagent for the Python API."""
         status: AgentStatus = "aborted"
         if self.status != "running" and self.status != "interrupted":
             status = self.status
@@ -191,7 +191,7 @@ class Subagent:
         )
 
     def to_record(self) -> dict[str, Any]:
-        """The JSON form in the store."""
+        """Return the JSON form in the store."""
         return {
             "type": self.lineage.agent_type,
             "chain": list(self.lineage.chain),
@@ -210,27 +210,27 @@ class Subagent:
         }
 
     @classmethod
-    def from_record(cls, key: str, session: str, kept: Mapping[str, Any]) -> Subagent:
+    def from_record(cls, key: str, session: str, record: Mapping[str, Any]) -> Subagent:
         """Parse a subagent of another process from the store; one that was running counts as interrupted."""
-        problem = kept["problem"]
-        status = kept["status"]
+        problem = record["problem"]
+        status = record["status"]
         return cls(
             key.removeprefix(SUBAGENT_PREFIX),
-            AgentLineage(kept["type"], tuple(kept["chain"])),
-            kept["task"],
-            kept["conversation"],
-            kept["parent_conversation"],
-            kept["call_id"],
-            kept["background"],
-            None if kept["tools"] is None else tuple(kept["tools"]),
+            AgentLineage(record["type"], tuple(record["chain"])),
+            record["task"],
+            record["conversation"],
+            record["parent_conversation"],
+            record["call_id"],
+            record["background"],
+            None if record["tools"] is None else tuple(record["tools"]),
             "interrupted" if status == "running" else status,
-            text=kept["text"],
-            turns=kept["turns"],
-            usage=Usage.from_dict(kept["usage"]),
+            text=record["text"],
+            turns=record["turns"],
+            usage=Usage.from_dict(record["usage"]),
             problem=None if problem is None else Problem(**problem),
             announced=True,
             reported=True,
-            context=kept.get("context"),
+            context=record.get("context"),
             session=session,
         )
 
@@ -247,18 +247,18 @@ class Subagent:
         conversation.update(unfinished=False)
         await conversation.flush()
         owner = conversation.prefixes[-1][1] if conversation.prefixes else conversation.id
-        said = [one.text for one in conversation.messages if one.role == "assistant"]
+        answers = [message.text for message in conversation.messages if message.role == "assistant"]
         self.call_id = call_of_prefix(owner, self.id)
         self.task, self.context = (conversation.user_texts or (self.task,))[-1], None
-        self.text, self.turns = (said or [""])[-1], conversation.turn_count
+        self.text, self.turns = (answers or [""])[-1], conversation.turn_count
         self.status, self.problem = "done", None
         return True
 
 
-def select_started(found: Iterable[Subagent], conversation: str) -> list[Subagent]:
-    """The subagents that a conversation has started, and all subagents below them."""
+def select_started(subagents: Iterable[Subagent], conversation: str) -> list[Subagent]:
+    """Return the subagents that a conversation has started, and all subagents below them."""
     conversations, selected = {conversation}, []
-    for child in sorted(found, key=lambda one: one.lineage.depth):
+    for child in sorted(subagents, key=lambda one: one.lineage.depth):
         if child.parent_conversation in conversations:
             conversations.add(child.conversation)
             selected.append(child)
@@ -268,21 +268,21 @@ def select_started(found: Iterable[Subagent], conversation: str) -> list[Subagen
 async def end_jobs(rt: Runtime, agent: str, followed: Collection[str]) -> None:
     """End the running jobs that the calls of an agent have started, and the jobs `followed`."""
     # An agent that is ended during a step does not follow the jobs of that step yet.
-    made = await rt.store.calls(session=rt.session.id, agent=agent, limit=_MOST_CALLS)
-    calls = {record.call_id for record in made}
+    records = await rt.store.calls(session=rt.session.id, agent=agent, limit=_MOST_CALLS)
+    calls = {record.call_id for record in records}
     if not calls and not followed:
         return
     for job in await rt.jobs.list():
-        own = job.session == rt.session.id and (job.call_id in calls or job.id in followed)
-        if own and job.state is JobState.RUNNING:
+        started_here = job.session == rt.session.id and (job.call_id in calls or job.id in followed)
+        if started_here and job.state is JobState.RUNNING:
             # The job may have ended in the meantime.
             with suppress(ProblemRaised):
                 await rt.jobs.kill(job.id)
 
 
 async def report_agent(store: Store, agent: str, children: Iterable[AgentReport]) -> AgentReport:
-    """The report of an agent and its subagents, from the record of its calls in all sessions. A call
-    without a result is listed as unfinished.
+    """Return the report of an agent and its subagents, from the record of its calls in all
+    sessions. A call without a result is listed as unfinished.
     """
     builder = ReportBuilder()
     for record in reversed(await store.calls(agent=agent, limit=_MOST_CALLS)):

@@ -88,12 +88,18 @@ class AgentDefinition:
     @property
     def base(self) -> str | None:
         """The built-in type that the agent is based on."""
-        named = (self.access or {}).get("type")
-        return named if named is not None else self.name if self.name in BUILT_IN_TYPES else None
+        base_type = (self.access or {}).get("type")
+        return (
+            base_type
+            if base_type is not None
+            else self.name
+            if self.name in BUILT_IN_TYPES
+            else None
+        )
 
     def make_type(self, source: str) -> AgentType:
-        """The type of agent that this defines; a definition with the name of a built-in type changes that
-        type.
+        """Return the type of agent that this defines; a definition with the name of a built-in type
+        changes that type.
         """
         base = None if self.base is None else BUILT_IN_TYPES[self.base]
         shown = safe_text(self.description, one_line=True)[:_SHOWN]
@@ -104,7 +110,7 @@ class AgentDefinition:
             base,
             name=self.name,
             description=shown or base.description,
-            instructions="\n\n".join(one for one in texts if one) or base.instructions,
+            instructions="\n\n".join(text for text in texts if text) or base.instructions,
             profile=self.name,
             max_steps=base.max_steps if self.max_steps is None else self.max_steps,
             model=self.model,
@@ -122,7 +128,7 @@ def check_name(name: Any) -> str:
             f"a name has at most {MAX_NAME} lowercase letters, digits and single hyphens between them"
         )
     folded = name.replace("-", "")
-    if folded in {one.replace("-", "").replace("_", "") for one in _RESERVED}:
+    if folded in {reserved.replace("-", "").replace("_", "") for reserved in _RESERVED}:
         raise InvalidDefinition(f"the name {name!r} is reserved")
     if _LIKE_AN_ID.fullmatch(name):
         raise InvalidDefinition("the name ends like the id of a running agent")
@@ -130,16 +136,16 @@ def check_name(name: Any) -> str:
 
 
 def read_file(file: DefinitionFile) -> AgentDefinition:
-    """The agent that a file defines; raises `InvalidDefinition`."""
+    """Return the agent that a file defines; raises `InvalidDefinition`."""
     if file.problem is not None:
         raise InvalidDefinition(file.problem)
     values = dict(file.values)
     name = check_name(values.pop("name", None))
     if name != file.stem:
         raise InvalidDefinition(f"the file is named {file.stem[:MAX_NAME]!r}, the agent {name!r}")
-    for theirs, ours in _SAME_MEANING.items():
-        if theirs in values and ours not in values:
-            values[ours] = values.pop(theirs)
+    for foreign_key, own_key in _SAME_MEANING.items():
+        if foreign_key in values and own_key not in values:
+            values[own_key] = values.pop(foreign_key)
     ignored = tuple(sorted(set(values) & _IGNORED))
     table = {key: value for key, value in values.items() if key not in _IGNORED}
     unknown = sorted(set(table) - _OWN_KEYS)
@@ -159,17 +165,17 @@ def read_file(file: DefinitionFile) -> AgentDefinition:
 def read_definition(
     name: str, table: Mapping[str, Any], read_prompt: Callable[[str], str] | None = None
 ) -> AgentDefinition:
-    """The agent that a table defines; raises `InvalidDefinition`. `read_prompt` reads the file that
-    `prompt_file` names.
+    """Return the agent that a table defines; raises `InvalidDefinition`. `read_prompt` reads the
+    file that `prompt_file` names.
     """
     prompt, file = table.get("prompt"), table.get("prompt_file")
     if prompt is not None and file is not None:
         raise InvalidDefinition("prompt and prompt_file are given; write one")
     if file is not None:
-        named = _text(file, "prompt_file", 4_096)
+        path = _text(file, "prompt_file", 4_096)
         if read_prompt is None:
             raise InvalidDefinition("prompt_file is not possible here")
-        prompt = read_prompt(named)
+        prompt = read_prompt(path)
     steps = table.get("max_steps")
     if steps is not None and (type(steps) is not int or not 1 <= steps <= MAX_STEPS):
         raise InvalidDefinition(f"max_steps is not a number from 1 to {MAX_STEPS:,}")
@@ -189,22 +195,22 @@ _ACCESS_KEYS: Final = ("tools", "allowed_tools", "policy", "mode", "type")
 _LIMITS: Final = tuple(one.name for one in fields(Budget))
 
 
-def _budget(given: Any) -> Mapping[str, Any] | None:
-    if given is None:
+def _budget(table: Any) -> Mapping[str, Any] | None:
+    if table is None:
         return None
-    if not isinstance(given, Mapping) or not set(given) <= set(_LIMITS):
+    if not isinstance(table, Mapping) or not set(table) <= set(_LIMITS):
         raise InvalidDefinition(f"budget is not a table with {', '.join(_LIMITS)}")
-    for name, value in given.items():
-        whole = name in ("tokens", "steps", "calls")
-        fits = type(value) is int or (not whole and isinstance(value, float))
+    for name, value in table.items():
+        integral = name in ("tokens", "steps", "calls")
+        fits = type(value) is int or (not integral and isinstance(value, float))
         if not fits or value < 0:
             raise InvalidDefinition(f"budget.{name} is not a number that fits")
-    return dict(given)
+    return dict(table)
 
 
-def _text(given: Any, field: str, limit: int) -> str:
-    if not isinstance(given, str):
+def _text(value: Any, field: str, limit: int) -> str:
+    if not isinstance(value, str):
         raise InvalidDefinition(f"{field} is not text")
-    if len(given) > limit:
+    if len(value) > limit:
         raise InvalidDefinition(f"{field} has more than {limit:,} characters")
-    return given
+    return value

@@ -15,9 +15,9 @@ _MAX_NAME: Final = 24
 _CALL_SUFFIX: Final = 40
 
 
-def new_agent_id(type_name: str, named: str) -> str:
-    """The id of a new subagent; `named` identifies the call that starts it."""
-    return f"{type_name[:_MAX_NAME].rstrip('-')}-{sha256(named.encode()).hexdigest()[:_HASH_CHARS]}"
+def new_agent_id(type_name: str, call: str) -> str:
+    """Return the id of a new subagent; `call` identifies the call that starts it."""
+    return f"{type_name[:_MAX_NAME].rstrip('-')}-{sha256(call.encode()).hexdigest()[:_HASH_CHARS]}"
 
 
 def call_prefix(call: ToolCall, agent_id: str) -> str:

@@ -61,35 +61,37 @@ class AgentLibrary:
 
     def list(self) -> Sequence[AgentSummary]:
         """All types in a fixed order: built-in ones, tables, files of the user, files of the project."""
-        return [one.summary for one in self._entries()]
+        return [entry.summary for entry in self._entries()]
 
     def types(self) -> Mapping[str, AgentType]:
-        """The types that can be used now."""
+        """Return the types that can be used now."""
         return {
-            one.summary.name: one.kind
-            for one in self._entries()
-            if one.summary.usable and one.kind is not None
+            entry.summary.name: entry.kind
+            for entry in self._entries()
+            if entry.summary.usable and entry.kind is not None
         }
 
     def find(self, name: str) -> AgentSummary | None:
         """The first definition of this name, even if it cannot be used; None if there is none."""
-        return next((one for one in self.list() if one.name == name), None)
+        return next((summary for summary in self.list() if summary.name == name), None)
 
     def show(self, name: str) -> Sequence[tuple[AgentSummary, str]]:
-        """The definitions of this name, each with the text of which it has the hash."""
-        return [(one.summary, one.text) for one in self._entries() if one.summary.name == name]
+        """Return the definitions of this name, each with the text of which it has the hash."""
+        return [
+            (entry.summary, entry.text) for entry in self._entries() if entry.summary.name == name
+        ]
 
     def _entries(self) -> Sequence[_LibraryEntry]:
-        tables = {one.name: _entry(one.make_type(SETTINGS)) for one in self._options.tables}
+        tables = {table.name: _entry(table.make_type(SETTINGS)) for table in self._options.tables}
         built_in = [tables.pop(name, _entry(kind)) for name, kind in BUILT_IN_TYPES.items()]
-        found = [*built_in, *(tables[name] for name in sorted(tables))]
+        entries = [*built_in, *(tables[name] for name in sorted(tables))]
         for file in self._options.read_files():
-            found.append(self._resolve_clash(self._read(file), found))
-        return found
+            entries.append(self._resolve_clash(self._read(file), entries))
+        return entries
 
-    def _resolve_clash(self, new: _LibraryEntry, found: Sequence[_LibraryEntry]) -> _LibraryEntry:
-        """The entry, marked as unusable if an earlier definition has its name."""
-        for summary, _, _ in found:
+    def _resolve_clash(self, new: _LibraryEntry, earlier: Sequence[_LibraryEntry]) -> _LibraryEntry:
+        """Return the entry, marked as unusable if an earlier definition has its name."""
+        for summary, _, _ in earlier:
             same = summary.name == new.summary.name
             if same and summary.problem is None and new.summary.problem is None:
                 place = summary.path or f"the {summary.source}"
@@ -121,7 +123,7 @@ class AgentLibrary:
         return _LibraryEntry(summary, kind, file.text)
 
     def _access(self, defined: AgentDefinition, path: str) -> AgentAccess:
-        """The access of a defined agent; raises `InvalidDefinition`."""
+        """Return the access of a defined agent; raises `InvalidDefinition`."""
         table = dict(defined.access or {}) or {"tools": ["*"]}
         try:
             return read_access(defined.name, table, self._options.canonical, lambda key: path)
@@ -130,6 +132,6 @@ class AgentLibrary:
 
 
 def _entry(kind: AgentType) -> _LibraryEntry:
-    """The entry of a built-in type or of a table of the settings."""
+    """Return the entry of a built-in type or of a table of the settings."""
     summary = AgentSummary(kind.name, kind.description, kind.source)
     return _LibraryEntry(summary, kind, kind.instructions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from handrail.agent.budget import Budget, current_meter
@@ -27,6 +28,10 @@ from handrail.subagents.child import ChildAgent, Subagent
 from handrail.subagents.library import AgentLibrary
 
 _SHOWN: Final = 64
+_DUPLICATE_S: Final = 60.0
+_SIMILAR: Final = 0.75
+# Longer texts are compared by their beginnings.
+_MAX_COMPARED: Final = 2_000
 
 
 class AgentMaker:
@@ -41,8 +46,8 @@ class AgentMaker:
         return self._library.list()
 
     def find(self, name: str, field: str) -> AgentType:
-        """The type with this name or alias; raises `invalid_arguments`, or `untrusted` if the user does not
-        trust its file.
+        """Return the type with this name or alias; raises `invalid_arguments`, or `untrusted` if
+        the user does not trust its file.
         """
         types = self._library.types()
         kind = find_type(name, types)
@@ -50,7 +55,7 @@ class AgentMaker:
             return kind
         self._check_usable(name, field)
         shown = safe_text(name, one_line=True)[:_SHOWN]
-        known = ", ".join(arg_value("agent", one) for one in types)
+        known = ", ".join(arg_value("agent", agent_type) for agent_type in types)
         raise messages.NO_SUCH_TYPE.error(agent=shown, known=known, field=field)
 
     def _named_tools(self, request: SubagentRequest) -> Sequence[str] | None:
@@ -59,13 +64,13 @@ class AgentMaker:
         """
         if request.tools is None:
             return None
-        named = [self._library.canonical(name) or name for name in request.tools]
-        for name, given in zip(named, request.tools, strict=True):
+        canonical = [self._library.canonical(name) or name for name in request.tools]
+        for name, requested in zip(canonical, request.tools, strict=True):
             later = "*" in name or name.startswith(REMOTE_PREFIX)
             if not later and not self._rt.has_tool(name):
-                shown = safe_text(given, one_line=True)[:_SHOWN]
+                shown = safe_text(requested, one_line=True)[:_SHOWN]
                 raise messages.NO_SUCH_TOOL.error(tool=shown, field="tools")
-        return named
+        return canonical
 
     def equip(self, child: Subagent, kind: AgentType, request: SubagentRequest) -> None:
         """Give a subagent its permissions and its agent; raises `invalid_arguments`."""
@@ -92,7 +97,7 @@ class AgentMaker:
             instructions=kind.prompt,
             allowed=None if tools is not None else offered_tools(rt, child.id),
             budget=None if kind.budget is None else Budget(**kind.budget),
-            max_steps=_least(request.max_steps, kind.max_steps, most),
+            max_steps=_lowest_limit(request.max_steps, kind.max_steps, most),
             session=child.conversation,
         )
 
@@ -113,28 +118,28 @@ class AgentMaker:
         return DefinedAgent(
             kind.instructions,
             kind.model,
-            _smaller(defaults.budget, kind.budget),
-            _least(kind.max_steps, defaults.max_steps),
+            _merge_limits(defaults.budget, kind.budget),
+            _lowest_limit(kind.max_steps, defaults.max_steps),
         )
 
     def _check_usable(self, name: str, field: str) -> None:
         """Raise if there is a definition of this name that cannot be used."""
-        found = self._library.find(name)
-        if found is None or found.usable:
+        definition = self._library.find(name)
+        if definition is None or definition.usable:
             return
-        if found.problem is not None:
-            raise messages.UNUSABLE_TYPE.error(agent=name, reason=found.problem, field=field)
+        if definition.problem is not None:
+            raise messages.UNUSABLE_TYPE.error(agent=name, reason=definition.problem, field=field)
         raise messages.UNTRUSTED_TYPE.error(agent=name, field=field)
 
 
-def _least(*limits: int | None) -> int | None:
-    return min((one for one in limits if one is not None), default=None)
+def _lowest_limit(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _smaller(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The lower of two limits, for each kind of limit."""
-    merged = dict(one)
-    for kind, limit in (other or {}).items():
+def _merge_limits(limits: Mapping[str, Any], others: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the lower of two limits, for each kind of limit."""
+    merged = dict(limits)
+    for kind, limit in (others or {}).items():
         merged[kind] = limit if merged.get(kind) is None else min(limit, merged[kind])
     return merged
 
@@ -142,7 +147,7 @@ def _smaller(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> Mapping
 def choose_model(
     services: AgentServices, request: SubagentRequest, kind: AgentType
 ) -> str | Model | None:
-    """The model of a subagent: that of the call, of its type, or the default (None). Raises
+    """Return the model of a subagent: that of the call, of its type, or the default (None). Raises
     `invalid_arguments` for a name that is not in the user's settings.
     """
     name = request.model or kind.model
@@ -161,3 +166,31 @@ def check_model(services: AgentServices, name: str | None) -> None:
     if name is not None and name not in known:
         listed = ", ".join(known) or "none"
         raise messages.MODEL_NOT_LISTED.error(model=name[:100], names=listed, field="model")
+
+
+def find_duplicate(
+    request: SubagentRequest, kind: str, siblings: Sequence[Subagent], now: float
+) -> Subagent | None:
+    """Return the subagent of the same type with the same task that started less than 60 seconds ago
+    and has not failed; with `refuse_similar` also one with a similar task.
+    """
+    task = _normalized(request.task)
+    for sibling in siblings:
+        counts = sibling.status in ("running", "done")
+        # The start of a subagent of an earlier process is unknown (0).
+        recent = sibling.started > 0 and now - sibling.started < _DUPLICATE_S
+        if not (counts and recent and sibling.lineage.agent_type == kind):
+            continue
+        other = _normalized(sibling.task)
+        if task == other or (request.refuse_similar and _similarity(task, other) > _SIMILAR):
+            return sibling
+    return None
+
+
+def _normalized(task: str) -> str:
+    return " ".join(task.casefold().split())
+
+
+def _similarity(first: str, second: str) -> float:
+    start, other = first[:_MAX_COMPARED], second[:_MAX_COMPARED]
+    return SequenceMatcher(None, start, other, autojunk=False).ratio()

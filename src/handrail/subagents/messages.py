@@ -44,7 +44,7 @@ NO_SUCH_TYPE: Final = ProblemTemplate(
 NOT_RUNNING: Final = ProblemTemplate(
     "conflict",
     "the agent {agent_id!r} has ended: {status}",
-    hint="its output can still be read; resume goes on with it",
+    hint="its output can still be read; resume continues it",
 )
 OTHER_CHAIN: Final = ProblemTemplate(
     "denied",
@@ -59,7 +59,7 @@ STILL_RUNNING: Final = ProblemTemplate(
 STOPPED: Final = ProblemTemplate(
     "cancelled",
     "the agent was ended before its task was done",
-    hint="resume goes on with it",
+    hint="resume continues it",
 )
 TOO_DEEP: Final = ProblemTemplate(
     "denied",
@@ -67,7 +67,7 @@ TOO_DEEP: Final = ProblemTemplate(
     hint="do this part of the task yourself",
 )
 FAILED: Final = ProblemTemplate(
-    "internal", "the agent failed because of a defect: {error}", hint="resume goes on with it"
+    "internal", "the agent failed because of a defect: {error}", hint="resume continues it"
 )
 UNTRUSTED_TYPE: Final = ProblemTemplate(
     "untrusted",

@@ -44,16 +44,16 @@ class WorkingPlace:
             raise
         except BaseException:
             self._waits -= 1
-            await self._take_back()
+            await self._reacquire()
             raise
         self._waits -= 1
-        await self._take_back()
+        await self._reacquire()
 
     async def regain(self) -> None:
         """Wait for a slot if a cancelled wait has left the agent without one."""
-        await self._take_back()
+        await self._reacquire()
 
-    async def _take_back(self) -> None:
+    async def _reacquire(self) -> None:
         async with self._taking:
             if not self._is_due():
                 return

@@ -37,9 +37,8 @@ from handrail.subagents.announcements import ended_agents, ended_jobs
 from handrail.subagents.child import ChildAgent, Subagent, end_jobs, report_agent, select_started
 from handrail.subagents.ids import call_prefix, new_agent_id
 from handrail.subagents.library import AgentLibrary
-from handrail.subagents.maker import AgentMaker
+from handrail.subagents.maker import AgentMaker, find_duplicate
 from handrail.subagents.places import WorkingPlace
-from handrail.subagents.similar_tasks import find_duplicate
 
 # How long a cancelled subagent may take to end its calls.
 _END_S: Final = 30.0
@@ -74,7 +73,7 @@ class SessionSubagents:
         await self.load()
         resumed = self._find_resumed(request, call)
         child = resumed or self._create(request, call)
-        goes_on = resumed is not None and self._goes_on(child, request)
+        goes_on = resumed is not None and self._continues_task(child, request)
         if not goes_on:
             child.task, child.context = request.task, request.context
         child.background, child.resumed = request.background, resumed is not None
@@ -95,7 +94,7 @@ class SessionSubagents:
         return child.state()
 
     def knows(self, agent_id: str) -> bool:
-        """Whether a subagent of this session has the id."""
+        """Return whether a subagent of this session has the id."""
         return agent_id in self._known
 
     async def output(self, agent_id: str, call: ToolCall, wait_s: float) -> SubagentState:
@@ -117,7 +116,7 @@ class SessionSubagents:
         return child.state()
 
     def states(self) -> Sequence[SubagentState]:
-        """The subagents of this session, oldest first."""
+        """Return the subagents of this session, oldest first."""
         return [child.state() for child in self._known.values()]
 
     async def result(self, agent_id: str) -> AgentResult:
@@ -129,24 +128,26 @@ class SessionSubagents:
 
     async def announcements(self, agent: str, conversation: str, jobs: set[str]) -> list[str]:
         """Messages for the agent about subagents and jobs that have ended; called before each step."""
-        own = self._known.get(agent)
-        if own is not None and own.place is not None:
-            await own.place.regain()
-        mine = [child for child in self._known.values() if child.belongs_to(agent, conversation)]
-        return [*ended_agents(mine), *await ended_jobs(self._rt, jobs)]
+        caller = self._known.get(agent)
+        if caller is not None and caller.place is not None:
+            await caller.place.regain()
+        children = [
+            child for child in self._known.values() if child.belongs_to(agent, conversation)
+        ]
+        return [*ended_agents(children), *await ended_jobs(self._rt, jobs)]
 
     def take_reports(self, agent: str, conversation: str) -> list[AgentReport]:
         """The reports of a conversation's subagents that have ended; each is returned once."""
-        found = []
+        reports = []
         for child in self._known.values():
             ended = not child.running and not child.reported
             if ended and child.belongs_to(agent, conversation):
                 child.reported = True
-                found.append(child.report)
-        return found
+                reports.append(child.report)
+        return reports
 
     async def find_interrupted(self, conversation: str) -> Sequence[SubagentState]:
-        """The subagents of a conversation whose process ended before they did."""
+        """Return the subagents of a conversation whose process ended before they did."""
         await self.load()
         return [
             child.state()
@@ -189,7 +190,7 @@ class SessionSubagents:
         """Create a subagent of the caller; raises if it may not start."""
         above, now = self._lineage(call.agent), self._rt.agent_services.clock.monotonic()
         kind = self._check_type(request.agent, call, above)
-        siblings = [one for one in self._known.values() if one.parent == call.agent]
+        siblings = [sibling for sibling in self._known.values() if sibling.parent == call.agent]
         similar = find_duplicate(request, kind.name, siblings, now)
         if similar is not None:
             raise messages.DUPLICATE.error(agent_id=similar.id, seconds=60, field="task")
@@ -208,8 +209,8 @@ class SessionSubagents:
         chain = " → ".join(above.chain)
         if above.depth >= self._limits.depth:
             raise messages.TOO_DEEP.error(limit=self._limits.depth, chain=chain)
-        working = [self._known[one] for one in above.chain if one in self._known]
-        if kind.name in [one.lineage.agent_type for one in working]:
+        working = [self._known[agent] for agent in above.chain if agent in self._known]
+        if kind.name in [agent.lineage.agent_type for agent in working]:
             raise messages.CYCLE.error(agent=kind.name, chain=chain, field="agent")
         return kind
 
@@ -225,8 +226,8 @@ class SessionSubagents:
         self._maker.equip(child, self._maker.find(child.lineage.agent_type, "resume"), request)
         return child
 
-    def _goes_on(self, child: Subagent, request: SubagentRequest) -> bool:
-        """Whether a subagent continues its unfinished task instead of getting a new one."""
+    def _continues_task(self, child: Subagent, request: SubagentRequest) -> bool:
+        """Return whether a subagent continues its unfinished task instead of getting a new one."""
         same = " ".join(request.task.split()) == " ".join(child.task.split())
         return same and (child.problem is not None or child.status == "interrupted")
 
@@ -260,10 +261,10 @@ class SessionSubagents:
 
     async def _finish(self, child: Subagent, agent: ChildAgent, result: AgentResult | None) -> None:
         """End the subagents, jobs and hooks of a subagent, and store its report."""
-        below = [one for one in self._known.values() if one.parent == child.id]
-        for one in below:
-            if one.running:
-                await self._end(one)
+        below = [descendant for descendant in self._known.values() if descendant.parent == child.id]
+        for descendant in below:
+            if descendant.running:
+                await self._end(descendant)
         await end_jobs(self._rt, child.id, agent.open_jobs)
         await self._rt.agent_services.end_hooks(child.id)
         await self._rt.child_calls.release_leases(child.id)
@@ -304,10 +305,10 @@ class SessionSubagents:
         clock, calls = self._rt.agent_services.clock, self._rt.model_calls
         end = clock.monotonic() - calls.user_wait_s + wait_s
         while child.running and child.work is not None:
-            left = end - (clock.monotonic() - calls.user_wait_s)
-            if left <= 0:
+            remaining_s = end - (clock.monotonic() - calls.user_wait_s)
+            if remaining_s <= 0:
                 return
-            await asyncio.wait({child.work}, timeout=min(left, _LOOK_S))
+            await asyncio.wait({child.work}, timeout=min(remaining_s, _LOOK_S))
 
     async def _end(self, child: Subagent) -> None:
         if child.work is not None:
@@ -326,8 +327,8 @@ class SessionSubagents:
                 await self._save(child)
 
     def _lineage(self, agent: str) -> AgentLineage:
-        known = self._known.get(agent)
-        return AgentLineage(agent, (agent,)) if known is None else known.lineage
+        child = self._known.get(agent)
+        return AgentLineage(agent, (agent,)) if child is None else child.lineage
 
     def _find(self, agent_id: str, field: str = "job") -> Subagent:
         child = self._known.get(agent_id)
@@ -337,7 +338,7 @@ class SessionSubagents:
         return child
 
     def _find_own(self, agent_id: str, call: ToolCall, field: str = "job") -> Subagent:
-        """A subagent below the caller; raises `not_found`, or `denied` for any other."""
+        """Return a subagent below the caller; raises `not_found`, or `denied` for any other."""
         child = self._find(agent_id, field)
         below = call.agent in child.lineage.chain[:-1]
         same = child.parent != call.agent or child.parent_conversation == call.conversation
@@ -346,21 +347,21 @@ class SessionSubagents:
         return child
 
     async def current(self, agent_id: str) -> SubagentState:
-        """The state of a subagent, with its report so far if it is working."""
+        """Return the state of a subagent, with its report so far if it is working."""
         child = self._find(agent_id)
         if child.running or child.work is None:
             child.report = await self._recorded_report(child)
         return child.state()
 
     async def find_reported(self, calls: Collection[str]) -> Sequence[AgentReport]:
-        """The reports that `take_reports` has returned to this or an earlier process."""
+        """Return the reports that `take_reports` has returned to this or an earlier process."""
         started = [child for child in self._known.values() if child.call_id in calls]
-        ended = [one for one in started if one.reported and one.status != "interrupted"]
-        return [(await self.current(one.id)).report for one in ended]
+        ended = [child for child in started if child.reported and child.status != "interrupted"]
+        return [(await self.current(child.id)).report for child in ended]
 
     async def _recorded_report(self, child: Subagent) -> AgentReport:
-        below = [one.id for one in self._known.values() if one.parent == child.id]
-        children = [(await self.current(one)).report for one in below]
+        below = [other.id for other in self._known.values() if other.parent == child.id]
+        children = [(await self.current(agent_id)).report for agent_id in below]
         report = await report_agent(self._rt.store, child.id, children)
         return replace(report, agent=child.id, status=child.status, answer=child.text)
 
@@ -383,9 +384,9 @@ class SessionSubagents:
                         self._known[child.id] = child
 
     async def _read(self, session: str) -> list[Subagent]:
-        kept = await self._rt.store.load_state(session)
-        found = [(key, value) for key, value in kept.items() if key.startswith(SUBAGENT_PREFIX)]
-        decoded = [(key, json.loads(value)) for key, value in found]
+        state = await self._rt.store.load_state(session)
+        stored = [(key, value) for key, value in state.items() if key.startswith(SUBAGENT_PREFIX)]
+        decoded = [(key, json.loads(value)) for key, value in stored]
         # A deleted subagent is stored as null.
         return [
             Subagent.from_record(key, session, value) for key, value in decoded if value is not None

@@ -1,8 +1,8 @@
-"""Checks every request of a browser before it is handled, and sets headers that keep the page alone.
+"""Checks every request of a browser before it is handled, and sets headers that isolate the page.
 
-The token printed at the start is exchanged once for a cookie. Host must be ours, a name that no other
-server has, because browsers send cookies to all ports of a host. A change needs an Origin of ours
-and the token that our own pages carry.
+The token printed at the start is exchanged once for a cookie. The Host must be that of this server,
+a name that no other server has, because browsers send cookies to all ports of a host. A change
+needs the Origin of this server and the token in its pages.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class BrowserAccess:
     def __init__(self, app: ASGIApp, host: str) -> None:
         self._app = app
         self._host = host
-        # Exchanged for the cookie by the first browser that shows it.
+        # Exchanged for the cookie by the first browser that sends it.
         self._token: str | None = secrets.token_urlsafe(32)
         self._cookie = secrets.token_urlsafe(32)
         self._csrf = secrets.token_urlsafe(32)
 
     @property
     def login_path(self) -> str:
-        """The path to open first; it works once."""
+        """Return the path to open first; it works once."""
         return f"{LOGIN}?token={self._token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +71,7 @@ class BrowserAccess:
         if len(host) != 1 or host[0].lower() != self._host:
             return _refuse(421, "this server does not answer to that Host")
         origin = headers.getlist("origin")
-        if len(origin) > 1 or any(one.lower() != f"http://{self._host}" for one in origin):
+        if len(origin) > 1 or any(value.lower() != f"http://{self._host}" for value in origin):
             return _refuse(403, "requests from that Origin are not allowed")
         return None
 
@@ -88,8 +88,8 @@ class BrowserAccess:
             return _refuse(405, "there is nothing here for that method")
         return await self._read_form(scope, headers, receive)
 
-    def _log_in(self, given: str | None) -> Response:
-        if self._token is None or not _equal(given, self._token):
+    def _log_in(self, token: str | None) -> Response:
+        if self._token is None or not _equal(token, self._token):
             return _refuse(401, "this address was used already; start `handrail ui` again")
         self._token = None
         answer = RedirectResponse("/", status_code=303)
@@ -120,7 +120,7 @@ class BrowserAccess:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """The body; None if it is too long or incomplete."""
+    """Return the body; None if it is too long or incomplete."""
     body = bytearray()
     while True:
         message = await receive()
@@ -142,9 +142,9 @@ def _with_headers(send: Send) -> Send:
     return wrapped
 
 
-def _equal(given: str | None, expected: str) -> bool:
-    return given is not None and secrets.compare_digest(
-        given.encode("utf-8", "replace"), expected.encode("ascii")
+def _equal(value: str | None, expected: str) -> bool:
+    return value is not None and secrets.compare_digest(
+        value.encode("utf-8", "replace"), expected.encode("ascii")
     )
 
 

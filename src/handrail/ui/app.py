@@ -38,7 +38,7 @@ from handrail.ui.pages.timeline import render_timeline
 _STATIC: Final = Path(__file__).parent / "static"
 _JOB_BYTES: Final = 100_000
 _MAX_NOTICES: Final = 100
-# What a column of the record can hold.
+# The largest number of a column of the record.
 _MAX_NUMBER: Final = 1 << 63
 _STATUS: Final = {"not_found": 404, "invalid_arguments": 400, "conflict": 409}
 
@@ -71,11 +71,11 @@ class PageApp:
         self._actions = actions
         self._hub = hub
         self._reports = reports
-        # Shown once, by a name that only the redirect knows.
+        # Shown once, under a name that only the redirect knows.
         self._notices: dict[str, str] = {}
 
     def build(self) -> Starlette:
-        """The routes."""
+        """Return the application with its routes."""
         pages: dict[str, Handler] = {
             "/": self._sessions,
             "/session": self._session,
@@ -99,8 +99,8 @@ class PageApp:
         }
         return Starlette(
             routes=[
-                *(Route(path, one) for path, one in pages.items()),
-                *(Route(path, one, methods=["POST"]) for path, one in changes.items()),
+                *(Route(path, handler) for path, handler in pages.items()),
+                *(Route(path, handler, methods=["POST"]) for path, handler in changes.items()),
                 Route("/events", self._events),
                 Mount("/static", StaticFiles(directory=_STATIC)),
             ],
@@ -108,10 +108,10 @@ class PageApp:
         )
 
     async def _sessions(self, request: Request) -> Response:
-        running = {one.session for one in self._conversations.running}
-        found = await self._record.list_sessions()
+        running = {task.session for task in self._conversations.running}
+        sessions = await self._record.list_sessions()
         return await self._show(
-            request, "Sessions", *render_sessions(found, running, _csrf(request)), live=""
+            request, "Sessions", *render_sessions(sessions, running, _csrf(request)), live=""
         )
 
     async def _session(self, request: Request) -> Response:
@@ -126,13 +126,14 @@ class PageApp:
             return await self._show(request, session, *_beginning(task.problem), live=session)
         waiting = await self._actions.questions()
         shown = {(call.session, call.call_id) for call in view.calls}
-        mine = [
-            one
-            for one in waiting
-            if one.request.session == session or (one.request.session, one.request.call_id) in shown
+        own_questions = [
+            approval
+            for approval in waiting
+            if approval.request.session == session
+            or (approval.request.session, approval.request.call_id) in shown
         ]
         csrf = _csrf(request)
-        questions = [render_question(one, csrf, session) for one in mine]
+        questions = [render_question(approval, csrf, session) for approval in own_questions]
         content = render_timeline(view, task, questions, csrf)
         return await self._show(request, session, *content, live=session)
 
@@ -149,9 +150,9 @@ class PageApp:
 
     async def _question(self, request: Request) -> Response:
         name = request.path_params["question"]
-        for one in await self._actions.questions():
-            if one.id == name:
-                return await self._show(request, "Question", *render_full_preview(one))
+        for approval in await self._actions.questions():
+            if approval.id == name:
+                return await self._show(request, "Question", *render_full_preview(approval))
         raise messages.NO_SUCH_QUESTION.error(id=name)
 
     async def _jobs(self, request: Request) -> Response:
@@ -166,9 +167,9 @@ class PageApp:
 
     async def _job(self, request: Request) -> Response:
         job, offset = request.path_params["job"], _number(request, "offset")
-        found = await self._actions.processes.output(job, offset, 0, _JOB_BYTES)
-        content = render_job(found, offset, _csrf(request))
-        return await self._show(request, job, *content, live="", polls=_is_running(found.job))
+        job_output = await self._actions.processes.output(job, offset, 0, _JOB_BYTES)
+        content = render_job(job_output, offset, _csrf(request))
+        return await self._show(request, job, *content, live="", polls=_is_running(job_output.job))
 
     async def _doctor(self, request: Request) -> Response:
         report = await to_thread.run_sync(self._reports.doctor)
@@ -181,8 +182,8 @@ class PageApp:
     async def _events(self, request: Request) -> Response:
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        wanted = request.query_params.get("session") or None
-        return StreamingResponse(self._hub.stream(wanted), media_type="text/event-stream")
+        session = request.query_params.get("session") or None
+        return StreamingResponse(self._hub.stream(session), media_type="text/event-stream")
 
     async def _start(self, request: Request) -> Response:
         return _redirect(session_path(self._conversations.start(_form(request).get("task", ""))))
@@ -193,7 +194,7 @@ class PageApp:
         return _redirect(session_path(session))
 
     async def _known_session(self, request: Request) -> str:
-        """The session that a form names; raises `not_found` if nothing is recorded of it."""
+        """Return the session that a form names; raises `not_found` if nothing is recorded of it."""
         session = _form(request).get("session", "")
         if self._conversations.find(session) is None:
             await self._record.check_session(session)
@@ -201,27 +202,29 @@ class PageApp:
 
     async def _interrupt(self, request: Request) -> Response:
         session = _form(request).get("session", "")
-        ended = self._conversations.interrupt(session)
-        notice = "interrupted; what was done stays recorded" if ended else "no task is running"
+        interrupted = self._conversations.interrupt(session)
+        notice = (
+            "interrupted; what was done stays recorded" if interrupted else "no task is running"
+        )
         return self._after(session_path(session), notice)
 
     async def _rewind(self, request: Request) -> Response:
         session = await self._known_session(request)
-        done = await self._conversations.rewind(session, _turn(_form(request).get("turn", "")))
-        files = ", ".join(done.changes) or "no file"
-        notice = f"back at the end of turn {done.turn}; reverted: {files}"
+        rewound = await self._conversations.rewind(session, _turn(_form(request).get("turn", "")))
+        files = ", ".join(rewound.changes) or "no file"
+        notice = f"back at the end of turn {rewound.turn}; reverted: {files}"
         return self._after(session_path(session), notice)
 
     async def _fork(self, request: Request) -> Response:
         session = await self._known_session(request)
-        made = await self._conversations.fork(session, _turn(_form(request).get("turn", "")))
-        return self._after(session_path(made), f"forked from {session}; files stay as they are")
+        fork = await self._conversations.fork(session, _turn(_form(request).get("turn", "")))
+        return self._after(session_path(fork), f"forked from {session}; files stay as they are")
 
     async def _answer(self, request: Request) -> Response:
-        given = _form(request)
-        notice = await self._actions.answer(request.path_params["question"], given)
+        form = _form(request)
+        notice = await self._actions.answer(request.path_params["question"], form)
         self._hub.notify("questions")
-        session = given.get("session")
+        session = form.get("session")
         return self._after(session_path(session) if session else "/questions", notice)
 
     async def _kill(self, request: Request) -> Response:
@@ -229,9 +232,9 @@ class PageApp:
         return self._after(f"/jobs/{job.id}", f"job {job.id} was ended")
 
     async def _undo(self, request: Request) -> Response:
-        given = _form(request)
-        session, redo = given.get("session", ""), given.get("direction") == "redo"
-        result = await self._actions.undo(session, given.get("call", ""), redo=redo)
+        form = _form(request)
+        session, redo = form.get("session", ""), form.get("direction") == "redo"
+        result = await self._actions.undo(session, form.get("call", ""), redo=redo)
         if result.problem is not None:
             raise ProblemRaised.of(result.problem)
         return self._after(session_path(session), result.text.partition("\n")[0])
@@ -269,9 +272,9 @@ def _csrf(request: Request) -> str:
 
 
 def _form(request: Request) -> dict[str, str]:
-    """The fields of the form, which `BrowserAccess` has checked."""
-    given: dict[str, str] = request.scope[FORM]
-    return given
+    """Return the fields of the form, which `BrowserAccess` has checked."""
+    fields: dict[str, str] = request.scope[FORM]
+    return fields
 
 
 def _redirect(path: str) -> Response:
@@ -279,8 +282,8 @@ def _redirect(path: str) -> Response:
 
 
 def _number(request: Request, name: str) -> int:
-    given = request.query_params.get(name, "0")
-    number = int(given) if given.isdecimal() and len(given) < 20 else 0
+    text = request.query_params.get(name, "0")
+    number = int(text) if text.isdecimal() and len(text) < 20 else 0
     return number if number < _MAX_NUMBER else 0
 
 
@@ -288,14 +291,14 @@ def _is_running(job: Job) -> bool:
     return job.state is JobState.RUNNING
 
 
-def _turn(given: str) -> int:
-    if not given.isdecimal() or len(given) > 9:
-        raise messages.NOT_A_TURN.error(turn=given, field="turn")
-    return int(given)
+def _turn(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise messages.NOT_A_TURN.error(turn=text, field="turn")
+    return int(text)
 
 
 def _beginning(problem: Problem | None) -> list[Html]:
-    """A session of which nothing is recorded yet."""
+    """Return the page of a session without any record yet."""
     heading = element("h1", "The task begins")
     return [heading] if problem is None else [heading, *_problem_text(problem)]
 

@@ -1,4 +1,4 @@
-"""Tasks that are started in the page: each opens its session, works, and closes it again."""
+"""Tasks that are started in the page: each opens its session, works, and closes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _MAX_POINTS: Final = 200
 
 
 class ConversationServices(NamedTuple):
-    """How a session is opened and its agent made; `read_task` adds the files that a task mentions."""
+    """How a session is opened and its agent created; `read_task` adds the files that a task
+    mentions.
+    """
 
     open_runtime: Callable[[str], RuntimeOpener]
     make_agent: Callable[[Runtime, str], Agent]
@@ -49,7 +51,7 @@ class TaskState:
 
     session: str
     text: str
-    # Texts that were sent before the agent could take them.
+    # Texts that were sent before the agent could accept them.
     waiting: deque[str] = field(default_factory=deque)
     agent: Agent | None = None
     ending: bool = False
@@ -57,7 +59,7 @@ class TaskState:
     result: AgentResult | None = None
     problem: Problem | None = None
     points: deque[UsagePoint] = field(default_factory=lambda: deque(maxlen=_MAX_POINTS))
-    # What the user has allowed for the session, for its next task: each has a runtime of its own.
+    # The user's grants for the session, for its next task, which has another runtime.
     granted: tuple[Rule, ...] = ()
 
     @property
@@ -66,7 +68,7 @@ class TaskState:
         return self.work is not None and not self.work.done()
 
     def hand_over(self) -> None:
-        """Give the texts that wait to the agent, if it works already."""
+        """Pass the waiting texts to the agent, if it works already."""
         while self.agent is not None and self.waiting:
             self.agent.steer(self.waiting.popleft())
 
@@ -82,35 +84,35 @@ class PageConversations:
         self._tasks: dict[str, TaskState] = {}
 
     def find(self, session: str) -> TaskState | None:
-        """The last task of a session in this page."""
+        """Return the last task of a session in this page."""
         return self._tasks.get(session)
 
     @property
     def running(self) -> list[TaskState]:
         """The tasks that have not ended."""
-        return [one for one in self._tasks.values() if one.running]
+        return [task for task in self._tasks.values() if task.running]
 
     def start(self, text: str, session: str | None = None) -> str:
-        """Begin a task in a session, None: in a new one; returns the session. While a task runs
+        """Begin a task in a session (None: a new one) and return the session. While a task runs
         there, the text reaches its model before the next step.
         """
         text = text.strip()
         if not text:
             raise messages.EMPTY_TASK.error(field="task")
         name = session or uuid.uuid4().hex[:12]
-        known = self._tasks.get(name)
-        if known is not None and known.running:
-            if known.ending:
+        current = self._tasks.get(name)
+        if current is not None and current.running:
+            if current.ending:
                 raise messages.BUSY.error(session=name)
-            known.waiting.append(text)
-            known.hand_over()
+            current.waiting.append(text)
+            current.hand_over()
             return name
         if len(self.running) >= _MAX_RUNNING:
             raise messages.TOO_MANY_TASKS.error(count=_MAX_RUNNING)
-        state = TaskState(name, text, granted=known.granted if known is not None else ())
-        # Forget the oldest ended ones: the record has them.
+        state = TaskState(name, text, granted=current.granted if current is not None else ())
+        # Forget the oldest ended tasks: the record has them.
         self._tasks.pop(name, None)
-        for ended in [key for key, one in self._tasks.items() if not one.running][:-_MAX_ENDED]:
+        for ended in [key for key, task in self._tasks.items() if not task.running][:-_MAX_ENDED]:
             del self._tasks[ended]
         self._tasks[name] = state
         state.work = asyncio.create_task(self._work(state))
@@ -121,24 +123,24 @@ class PageConversations:
         state = self._tasks.get(session)
         if state is None or state.work is None or not state.running:
             return False
-        # A message that comes now is refused: nobody would read it.
+        # Later messages are refused: the task would not read them.
         state.ending = True
         state.work.cancel()
         return True
 
     async def rewind(self, session: str, turn: int) -> Rewind:
-        """Take conversation and files back to the end of a turn; see `Agent.rewind`."""
+        """Restore conversation and files to the end of a turn; see `Agent.rewind`."""
         async with self._idle_agent(session) as agent:
             return await agent.rewind(turn)
 
     async def fork(self, session: str, turn: int) -> str:
-        """Make a session with the conversation up to the end of a turn; returns its name."""
+        """Create a session with the conversation up to the end of a turn and return its name."""
         async with self._idle_agent(session) as agent:
             return (await agent.fork(turn)).session
 
     async def aclose(self) -> None:
         """End all tasks."""
-        working = [one.work for one in self.running if one.work is not None]
+        working = [task.work for task in self.running if task.work is not None]
         for work in working:
             work.cancel()
         if working:
@@ -146,8 +148,8 @@ class PageConversations:
 
     @asynccontextmanager
     async def _idle_agent(self, session: str) -> AsyncIterator[Agent]:
-        known = self._tasks.get(session)
-        if known is not None and known.running:
+        task = self._tasks.get(session)
+        if task is not None and task.running:
             raise messages.BUSY.error(session=session)
         async with self._services.open_runtime(session) as rt:
             yield self._services.make_agent(rt, session)
@@ -163,7 +165,8 @@ class PageConversations:
             async with self._services.open_runtime(state.session) as rt:
                 agent = self._services.make_agent(rt, state.session)
                 for rule in state.granted:
-                    # The settings may have changed: what cannot be granted any more is asked again.
+                    # The settings may have changed: grants that are no longer possible are asked
+                    # again.
                     with suppress(ProblemRaised):
                         rt.grants.grant(rule.tool, rule.pattern)
                 state.waiting.appendleft(state.text)
@@ -174,7 +177,7 @@ class PageConversations:
                         state.hand_over()
                         state.result = await agent.run(task, on_event=on_event)
                         state.problem, state.agent = state.result.problem, None
-                        # What came too late for the last step is the next task.
+                        # Messages that came too late for the last step are the next task.
                         state.waiting.extend(agent.take_steering())
                 finally:
                     state.granted, state.ending = _session_rules(rt), True
@@ -189,9 +192,11 @@ class PageConversations:
 
 def _session_rules(rt: Runtime) -> tuple[Rule, ...]:
     active = rt.grants.active()
-    return tuple(one.rule for one in active if one.scope is Scope.SESSION and one.until is None)
+    return tuple(
+        grant.rule for grant in active if grant.scope is Scope.SESSION and grant.until is None
+    )
 
 
 def _usage_point(usage: Any) -> UsagePoint:
-    given = usage if isinstance(usage, dict) else {}
-    return UsagePoint(int(given.get("input") or 0), int(given.get("output") or 0))
+    counts = usage if isinstance(usage, dict) else {}
+    return UsagePoint(int(counts.get("input") or 0), int(counts.get("output") or 0))

@@ -1,4 +1,6 @@
-"""Events for open pages: those of tasks that run here at once, changes by other processes soon after."""
+"""Events for open pages: those of tasks that run here immediately, changes by other processes soon
+after.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,17 @@ from anyio import to_thread
 from handrail.core.events import Event
 from handrail.core.text.safe_text import safe_text
 
-# A page that does not read for so many events is asked to load again.
+# A page with this many unread events is asked to reload.
 _MAX_WAITING: Final = 500
 _LOOK_S: Final = 0.4
-# Comments keep a connection open that proxies would take for dead.
+# Comments keep a connection open that proxies would consider dead.
 _KEEP_ALIVE_S: Final = 15.0
 
 Look = Callable[[], Mapping[str, Hashable]]
 
 
 class EventHub:
-    """Hands events to pages. `look` returns a value for each thing that other processes may change;
+    """Sends events to pages. `look` returns a value for each thing that other processes may change;
     it is called in a thread while a page is open.
     """
 
@@ -37,13 +39,13 @@ class EventHub:
         self._send(page_event(event), session)
 
     def notify(self, kind: str) -> None:
-        """Tell every page that something has changed."""
+        """Report to every page that something has changed."""
         self._send({"type": kind}, None)
 
     def _send(self, event: Mapping[str, Any], session: str | None) -> None:
         line = json.dumps(event, ensure_ascii=True)
-        for waiting, wanted in self._pages.items():
-            if session is not None and wanted not in (None, session):
+        for waiting, followed in self._pages.items():
+            if session is not None and followed not in (None, session):
                 continue
             if waiting.qsize() < _MAX_WAITING:
                 waiting.put_nowait(line)
@@ -51,12 +53,12 @@ class EventHub:
                 waiting.put_nowait('{"type": "reload"}')
 
     async def stream(self, session: str | None) -> AsyncIterator[str]:
-        """The events of a session, None: of all, in the format of an event stream."""
+        """Yield the events of a session (None: of all) in the format of an event stream."""
         with self._subscribe(session) as waiting:
             yield "retry: 1000\n\n"
             while True:
                 try:
-                    # Not `wait_for`: before Python 3.12 it starts a task, and the event comes later.
+                    # Not `wait_for`: before Python 3.12 it starts a task, which delays the event.
                     async with asyncio.timeout(_KEEP_ALIVE_S):
                         line = await waiting.get()
                 except TimeoutError:
@@ -78,21 +80,21 @@ class EventHub:
             del self._pages[waiting]
 
     async def _watch_others(self) -> None:
-        """Report what changes, as long as a page is open."""
-        known: Mapping[str, Hashable] | None = None
+        """Report changes of other processes, as long as a page is open."""
+        last_seen: Mapping[str, Hashable] | None = None
         try:
             while self._pages:
-                found = await to_thread.run_sync(self._look)
-                for kind, value in found.items():
-                    if known is not None and value != known.get(kind):
+                current = await to_thread.run_sync(self._look)
+                for kind, value in current.items():
+                    if last_seen is not None and value != last_seen.get(kind):
                         self.notify(kind)
-                known = found
+                last_seen = current
                 await asyncio.sleep(_LOOK_S)
         finally:
             self._watch = None
 
     def end_streams(self) -> None:
-        """Let every page know that the server ends."""
+        """Report to every page that the server ends."""
         for waiting in self._pages:
             waiting.put_nowait(None)
 
@@ -104,9 +106,9 @@ class EventHub:
 
 
 def page_event(event: Event) -> dict[str, Any]:
-    """What a page needs of an event; text of the main agent is safe to show."""
-    found: dict[str, Any] = {"type": event.type}
+    """Return what a page needs of an event; text of the main agent is safe to show."""
+    fields: dict[str, Any] = {"type": event.type}
     if event.type == "model_text":
-        given = event.to_dict()
-        found["text"] = safe_text(str(given["text"])) if given["agent"] == "main" else ""
-    return found
+        details = event.to_dict()
+        fields["text"] = safe_text(str(details["text"])) if details["agent"] == "main" else ""
+    return fields

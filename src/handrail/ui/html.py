@@ -1,4 +1,4 @@
-"""HTML from values. Text is escaped, and characters that could mislead a reader are made visible."""
+"""Builds HTML from values. Text is escaped, and misleading characters are made visible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _VOID: Final = frozenset({"br", "hr", "input", "link", "meta"})
 
 
 class Html(str):
-    """Markup that `element` has made; any other string is text."""
+    """Markup from `element`; any other string is text."""
 
     __slots__ = ()
 
@@ -21,27 +21,27 @@ Attribute = str | int | bool | None
 
 
 def element(tag: str, *children: Child, **attributes: Attribute) -> Html:
-    """An element. None is left out, as child and as attribute; a trailing underscore of an attribute
-    is dropped (`class_`), other underscores become hyphens.
+    """Return an element. None is omitted, as child and as attribute; a trailing underscore of an
+    attribute is removed (`class_`), other underscores become hyphens.
     """
-    named = "".join(_attribute(name, value) for name, value in attributes.items())
+    markup = "".join(_attribute(name, value) for name, value in attributes.items())
     if tag in _VOID:
-        return Html(f"<{tag}{named}>")
-    return Html(f"<{tag}{named}>{join(*children)}</{tag}>")
+        return Html(f"<{tag}{markup}>")
+    return Html(f"<{tag}{markup}>{join(*children)}</{tag}>")
 
 
 def hidden_field(name: str, value: str) -> Html:
-    """A field of a form that nobody sees, with exactly this value."""
+    """Return an invisible field of a form, with exactly this value."""
     return Html(f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">')
 
 
 def join(*children: Child) -> Html:
-    """Several children one after the other."""
-    return Html("".join(_markup(one) for one in children if one is not None))
+    """Return several children one after the other."""
+    return Html("".join(_markup(child) for child in children if child is not None))
 
 
 def rendered_size(text: str) -> int:
-    """How many bytes of a page a text takes."""
+    """Return how many bytes of a page a text takes."""
     return len(_markup(text).encode("utf-8", "replace"))
 
 

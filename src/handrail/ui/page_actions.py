@@ -1,4 +1,4 @@
-"""What the user does in the page: answer questions, undo, kill jobs."""
+"""Actions of the user in the page: answer questions, undo, end jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SESSION: Final = "ui"
 
 
 class PageActions:
-    """Acts for the user, as the commands of the command line do."""
+    """Acts for the user, like the commands of the command line."""
 
     def __init__(
         self, root: Path, open_runtime: Callable[[str], RuntimeOpener], processes: Processes
@@ -46,41 +46,43 @@ class PageActions:
         try:
             return pending_approvals(queue_directory(self._root))
         except ProblemRaised:
-            # No private directory: then nobody can ask either.
+            # Without a private directory no question can be asked.
             return []
 
     async def questions(self) -> list[PendingApproval]:
-        """The open questions."""
+        """Return the open questions."""
         return await to_thread.run_sync(self.list_questions)
 
-    async def answer(self, question: str, given: Mapping[str, str]) -> str:
-        """Answer a question with a submitted form; returns what to tell the user. Raises `not_found`
-        if it is no longer asked, `conflict` if another surface answered first.
+    async def answer(self, question: str, form: Mapping[str, str]) -> str:
+        """Answer a question with a submitted form and return the notice for the user. Raises
+        `not_found` if it is no longer asked, `conflict` if it was answered elsewhere first.
         """
-        return await to_thread.run_sync(self._answer, question, dict(given))
+        return await to_thread.run_sync(self._answer, question, dict(form))
 
-    def _answer(self, question: str, given: dict[str, str]) -> str:
-        # A whole id: a beginning could mean another question than the one shown.
-        waiting = [one for one in self.list_questions() if one.id == question]
-        asked = find_pending(waiting, question, [queue_directory(self._root)])
-        word = given.get("answer", "")
-        if isinstance(asked.request, QuestionRequest) and word == "answer":
-            answers = read_answers(asked.request, given)
-            if len(answers) != len(asked.request.questions):
+    def _answer(self, question: str, form: dict[str, str]) -> str:
+        # A complete id: a prefix could mean another question than the one shown.
+        waiting = [item for item in self.list_questions() if item.id == question]
+        pending = find_pending(waiting, question, [queue_directory(self._root)])
+        word = form.get("answer", "")
+        if isinstance(pending.request, QuestionRequest) and word == "answer":
+            answers = read_answers(pending.request, form)
+            if len(answers) != len(pending.request.questions):
                 raise messages.NO_ANSWERS.error()
-            answer_questions(asked, QuestionReply(answers, VIA))
+            answer_questions(pending, QuestionReply(answers, VIA))
             return "answered"
         try:
             answer = Answer(word)
         except ValueError:
             raise messages.UNKNOWN_ANSWER.error(answer=word) from None
-        reason = given.get("reason", "").strip() if answer is Answer.NO else ""
-        answer_pending(asked, answer, reason or None, VIA)
-        confirm_answer(asked, answer)
+        reason = form.get("reason", "").strip() if answer is Answer.NO else ""
+        answer_pending(pending, answer, reason or None, VIA)
+        confirm_answer(pending, answer)
         return f"answered: {answer.value}"
 
     async def undo(self, session: str, call: str, *, redo: bool) -> ToolResult:
-        """Undo or redo what a call of a session changed; other sessions may have calls of that id."""
+        """Undo or redo the changes of a call of a session; other sessions may have calls with that
+        id.
+        """
         name = f"{session}:{call}"
         async with self._open_runtime(_SESSION) as rt:
             return await (rt.redo(name) if redo else rt.undo(name))

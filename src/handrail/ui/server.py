@@ -32,7 +32,7 @@ class PageSource(NamedTuple):
 
 class PageServer:
     """The page of one workspace as an ASGI application, with the tasks that were started in it.
-    `host` is the value of the Host header that means this server.
+    `host` is the Host header of this server.
     """
 
     def __init__(self, source: PageSource, host: str) -> None:
@@ -40,7 +40,7 @@ class PageServer:
         actions = PageActions(source.root, source.conversations.open_runtime, source.processes)
 
         def look() -> Mapping[str, Hashable]:
-            waiting = tuple(one.id for one in actions.list_questions())
+            waiting = tuple(question.id for question in actions.list_questions())
             return {"record": record.stamp(), "questions": waiting}
 
         self._hub = EventHub(look)
@@ -51,11 +51,11 @@ class PageServer:
         self.access = BrowserAccess(app.build(), host)
 
     def end_streams(self) -> None:
-        """Let open pages know that the server ends."""
+        """Report to open pages that the server ends."""
         self._hub.end_streams()
 
     async def aclose(self) -> None:
-        """End the tasks that run."""
+        """End the running tasks."""
         await self._conversations.aclose()
         await self._hub.aclose()
         self._record.close()
@@ -65,7 +65,7 @@ async def serve_page(
     source: PageSource, listening: socket.socket, announce: Callable[[str], None]
 ) -> None:
     """Serve the page; `announce` gets the address to open, which works once."""
-    # A name of its own: the cookie of 127.0.0.1 would be sent to every server on this machine.
+    # A separate name: the cookie of 127.0.0.1 would be sent to every server on this machine.
     port = listening.getsockname()[1]
     host = f"handrail-{secrets.token_hex(8)}.localhost:{port}"
     server = PageServer(source, host)

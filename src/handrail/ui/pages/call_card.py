@@ -1,4 +1,4 @@
-"""A call as a card of the timeline, and as a page of its own."""
+"""A call as a card of the timeline, and as a page."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ _CARD_ARGUMENTS: Final = 300
 _CARD_OUTPUT: Final = 500
 _CARD_FACT: Final = 300
 _PAGE_CHARS: Final = 20_000
-# Of all diffs of a page together; each is shown with at least a beginning.
+# The limit of all diffs of a page together; each is shown with at least a beginning.
 _DIFFS_BYTES: Final = 30_000
 _LEAST_DIFF: Final = 300
-# Lanes that have a look of their own; further agents share the last one.
+# Lanes with a separate style; further agents share the last one.
 LANES: Final = 6
 
 
 class CallParts(NamedTuple):
-    """The characters at which the shown parts of the arguments and of the output begin."""
+    """The offsets of the shown parts of the arguments and of the output."""
 
     arguments: int = 0
     offset: int = 0
 
 
 def call_path(call: CallRecord) -> str:
-    """Where the page of a call is."""
+    """Return the path of the page of a call."""
     return f"/call?session={quote(call.session, safe='')}&id={quote(call.call_id, safe='')}"
 
 
 def render_card(call: CallRecord, lane: int) -> Html:
-    """The card of a call in the lane of its agent."""
-    done, status = call.completed or {}, call.status
+    """Return the card of a call in the lane of its agent."""
+    completed, status = call.completed or {}, call.status
     head = element(
         "header",
         element("a", call.tool, href=call_path(call), class_="tool"),
         element("span", status, class_="status"),
         element("span", _duration(call), class_="duration"),
     )
-    text = _outcome_text(done)
+    text = _outcome_text(completed)
     parts = [
         head,
         element("p", shorten(_arguments_line(call), _CARD_ARGUMENTS), class_="arguments"),
-        _small("verdict", _verdict(done)),
-        _small("changes", _changes(done)),
-        code_block(shorten(text, _CARD_OUTPUT), _text_kind(done)) if text else None,
+        _small("verdict", _verdict(completed)),
+        _small("changes", _changes(completed)),
+        code_block(shorten(text, _CARD_OUTPUT), _text_kind(completed)) if text else None,
     ]
     kind = f"card {status.strip('()')} lane-{min(lane, LANES - 1)}"
     return element("article", *parts, class_=kind, id=f"call-{call.call_id}")
 
 
 def render_call(view: CallView, parts: CallParts, csrf: str) -> list[Html]:
-    """The page of a call."""
-    call, done = view.call, view.call.completed or {}
+    """Return the page of a call."""
+    call, completed = view.call, view.call.completed or {}
     back = element(
         "a", f"session {call.session}, turn {call.turn}", href=session_path(call.session)
     )
@@ -73,15 +73,19 @@ def render_call(view: CallView, parts: CallParts, csrf: str) -> list[Html]:
             ("requested", time(call.requested_ns)),
             ("took", _duration(call)),
             ("risk", str(call.requested.get("risk", ""))),
-            ("verdict", _verdict(done)),
-            ("changes", _changes(done)),
+            ("verdict", _verdict(completed)),
+            ("changes", _changes(completed)),
         ),
         element("h2", "Arguments"),
         *_text_page(view, "arguments", _all_arguments(call), parts),
     ]
     if view.diffs:
         content += [element("h2", "Changes"), *_diffs(view), _undo_forms(call, csrf)]
-    text = _outcome_text(done) if done.get("problem") else view.full_text or _outcome_text(done)
+    text = (
+        _outcome_text(completed)
+        if completed.get("problem")
+        else view.full_text or _outcome_text(completed)
+    )
     if text:
         content += [element("h2", "Output"), *_text_page(view, "offset", text, parts)]
     return content
@@ -92,10 +96,10 @@ def _all_arguments(call: CallRecord) -> str:
 
 
 def _diffs(view: CallView) -> Iterator[Html]:
-    """The diffs, which share a limit, and how to see the rest."""
+    """Yield the diffs, which share a limit, and how to see the rest."""
     limit = max(_LEAST_DIFF, min(_PAGE_CHARS, _DIFFS_BYTES // len(view.diffs)))
-    cut = any(len(one.diff or "") > limit for one in view.diffs)
-    yield from (_diff(one, limit) for one in view.diffs)
+    cut = any(len(diff.diff or "") > limit for diff in view.diffs)
+    yield from (_diff(diff, limit) for diff in view.diffs)
     more = len((view.call.completed or {}).get("changes") or ()) - len(view.diffs)
     if more > 0 or cut:
         files = f"{more:,} more files" if more > 0 else "the rest"
@@ -103,13 +107,13 @@ def _diffs(view: CallView) -> Iterator[Html]:
         yield element("p", f"{files}: ", element("code", command), class_="small")
 
 
-def _diff(one: FileDiff, limit: int) -> Html:
-    state = "" if one.standing else ", undone since"
-    title = element("h3", f"{one.path} ({one.operation}{state})")
+def _diff(diff: FileDiff, limit: int) -> Html:
+    state = "" if diff.standing else ", undone since"
+    title = element("h3", f"{diff.path} ({diff.operation}{state})")
     body = (
-        element("p", f"No diff: {one.reason}.")
-        if one.diff is None
-        else code_block(shorten(one.diff, limit), "diff")
+        element("p", f"No diff: {diff.reason}.")
+        if diff.diff is None
+        else code_block(shorten(diff.diff, limit), "diff")
     )
     return element("section", title, body)
 
@@ -130,9 +134,9 @@ def _undo_forms(call: CallRecord, csrf: str) -> Html:
 
 
 def _text_page(view: CallView, name: str, text: str, parts: CallParts) -> list[Html]:
-    """A part of a text, and links to those before and after it if it is not all."""
-    given: int = getattr(parts, name)
-    offset = max(0, min(given, len(text)))
+    """Return a part of a text, with links to the previous and next parts if it is not all."""
+    start: int = getattr(parts, name)
+    offset = max(0, min(start, len(text)))
     shown = text[offset : offset + _PAGE_CHARS]
     if len(shown) == len(text):
         return [code_block(text)]
@@ -148,34 +152,34 @@ def _text_page(view: CallView, name: str, text: str, parts: CallParts) -> list[H
     return [code_block(shown), element("p", place, *links, class_="pages")]
 
 
-def _text_kind(done: Mapping[str, Any]) -> str:
-    """The results of edits are diffs."""
-    return "diff" if done.get("changes") and "\n@@ " in str(done.get("text")) else ""
+def _text_kind(completed: Mapping[str, Any]) -> str:
+    """Return "diff" for the results of edits."""
+    return "diff" if completed.get("changes") and "\n@@ " in str(completed.get("text")) else ""
 
 
-def _outcome_text(done: Mapping[str, Any]) -> str:
-    problem, text = done.get("problem"), str(done.get("text") or "")
-    if isinstance(problem, Mapping) and done.get("data") is None:
+def _outcome_text(completed: Mapping[str, Any]) -> str:
+    problem, text = completed.get("problem"), str(completed.get("text") or "")
+    if isinstance(problem, Mapping) and completed.get("data") is None:
         hint = f"\nHint: {problem['hint']}" if problem.get("hint") else ""
         return f"{problem.get('code')}: {problem.get('message')}{hint}"
     return text
 
 
-def _verdict(done: Mapping[str, Any]) -> str:
-    cleared = done.get("cleared")
+def _verdict(completed: Mapping[str, Any]) -> str:
+    cleared = completed.get("cleared")
     if not isinstance(cleared, list) or len(cleared) != 2:
         return ""
-    answered = done.get("answered_by")
+    answered = completed.get("answered_by")
     if not isinstance(answered, Mapping):
         return f"{cleared[0]} by {cleared[1]}"
     who = answered.get("who") or "user"
-    said = f"{answered.get('answer')} by {who} ({answered.get('via')})"
-    return f"{cleared[0]} by {cleared[1]}; answered {said}"
+    answer = f"{answered.get('answer')} by {who} ({answered.get('via')})"
+    return f"{cleared[0]} by {cleared[1]}; answered {answer}"
 
 
-def _changes(done: Mapping[str, Any]) -> str:
-    changes = done.get("changes") or ()
-    shown = ", ".join(f"{one[0]} ({one[1]})" for one in changes[:5])
+def _changes(completed: Mapping[str, Any]) -> str:
+    changes = completed.get("changes") or ()
+    shown = ", ".join(f"{change[0]} ({change[1]})" for change in changes[:5])
     return shown + (f" and {len(changes) - 5} more" if len(changes) > 5 else "")
 
 
@@ -188,7 +192,7 @@ def _arguments_line(call: CallRecord) -> str:
 
 
 def _argument_text(value: object) -> str:
-    """Text as it is, other values as JSON."""
+    """Return text unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -10,7 +10,7 @@ from handrail.ui.pages.layout import button, code_block, facts, form, shorten, t
 
 
 def render_jobs(jobs: Sequence[Job], csrf: str) -> list[Html]:
-    """All jobs, newest first."""
+    """Return all jobs, newest first."""
     content = [element("h1", "Jobs")]
     if not jobs:
         return [*content, element("p", "No command runs or ran in the background.")]
@@ -28,13 +28,13 @@ def render_jobs(jobs: Sequence[Job], csrf: str) -> list[Html]:
     return [*content, table(("job", "state", "session", "command", "started", ""), rows)]
 
 
-def render_job(found: JobOutput, offset: int, csrf: str) -> list[Html]:
-    """One job with some of its output."""
-    job, text = found.job, found.data.decode("utf-8", "replace")
+def render_job(output: JobOutput, offset: int, csrf: str) -> list[Html]:
+    """Return one job with some of its output."""
+    job, text = output.job, output.data.decode("utf-8", "replace")
     links = []
-    if found.data:
-        links.append(element("a", "next part", href=f"/jobs/{job.id}?offset={found.next_offset}"))
-    missing = f"{found.missing:,} bytes of older output were discarded" if found.missing else None
+    if output.data:
+        links.append(element("a", "next part", href=f"/jobs/{job.id}?offset={output.next_offset}"))
+    missing = f"{output.missing:,} bytes of older output were discarded" if output.missing else None
     return [
         element("h1", f"Job {job.id}"),
         facts(
@@ -45,18 +45,18 @@ def render_job(found: JobOutput, offset: int, csrf: str) -> list[Html]:
             ("left out", missing),
         ),
         code_block(text or "(no output here)"),
-        element("p", f"from byte {offset:,} to {found.next_offset:,} ", *links, class_="pages"),
+        element("p", f"from byte {offset:,} to {output.next_offset:,} ", *links, class_="pages"),
         element("section", kill_form(job, csrf)),
     ]
 
 
 def job_state(job: Job) -> str:
-    """The state, with the exit code of an ended job."""
+    """Return the state, with the exit code of an ended job."""
     return job.state.value if job.exit_code is None else f"{job.state.value} {job.exit_code}"
 
 
 def kill_form(job: Job, csrf: str) -> Html | None:
-    """A button that ends a running job."""
+    """Return a button that ends a running job."""
     if job.state is not JobState.RUNNING:
         return None
     return form(f"/jobs/{job.id}/kill", csrf, button("Kill", kind="danger"), class_="inline")

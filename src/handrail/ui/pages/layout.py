@@ -1,4 +1,4 @@
-"""The frame of every page, and the pieces that pages share."""
+"""The frame of every page, and elements that pages share."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LINKS: Final = (
 
 
 class PageFrame(NamedTuple):
-    """What stands around a page. `live` is the session whose events the page follows, "" for all;
-    None: it does not change by itself. `polls`: it shows what changes without events, the output of
-    a running job.
+    """The frame of a page. `live` is the session whose events the page follows, "" for all; None:
+    the page does not change by itself. `polls`: it shows changes without events, the output of a
+    running job.
     """
 
     workspace: str
@@ -37,7 +37,7 @@ class PageFrame(NamedTuple):
 
 
 def render_page(title: str, frame: PageFrame, *content: Child) -> str:
-    """A whole page."""
+    """Return a whole page."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -78,31 +78,31 @@ def _notice(frame: PageFrame) -> Html | None:
 
 
 def form(action: str, csrf: str, *content: Child, class_: str | None = None) -> Html:
-    """A form that changes something; it carries the token that our pages have."""
+    """Return a form that changes something, with the token of the page."""
     token = hidden_field(CSRF_FIELD, csrf)
     return element("form", token, *content, action=action, method="post", class_=class_)
 
 
 def button(label: str, name: str | None = None, value: str | None = None, kind: str = "") -> Html:
-    """A button that submits its form."""
+    """Return a button that submits its form."""
     return element("button", label, type="submit", name=name, value=value, class_=kind or None)
 
 
 def facts(*rows: tuple[str, Child]) -> Html:
-    """Names and values; rows without a value are left out."""
+    """Return names and values; rows without a value are omitted."""
     shown = [join(element("dt", name), element("dd", value)) for name, value in rows if value]
     return element("dl", *shown)
 
 
 def table(heads: tuple[str, ...], rows: Sequence[tuple[Child, ...]]) -> Html:
-    """A table with a row of headings."""
-    head = element("tr", *(element("th", one) for one in heads))
+    """Return a table with a row of headings."""
+    head = element("tr", *(element("th", head_text) for head_text in heads))
     body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
     return element("table", element("thead", head), element("tbody", *body))
 
 
 def code_block(text: str, kind: str = "") -> Html:
-    """Text as it is, in lines; a diff is coloured by its lines."""
+    """Return text unchanged, in lines; a diff is coloured by its lines."""
     if kind != "diff":
         return element("pre", text, class_=kind or None)
     lines = [element("span", f"{line}\n", class_=look) for line, look in _diff_lines(text)]
@@ -110,8 +110,8 @@ def code_block(text: str, kind: str = "") -> Html:
 
 
 def _diff_lines(text: str) -> Iterator[tuple[str, str | None]]:
-    """The lines and their looks. Only a newline ends one: other characters are part of the file.
-    The counts of a hunk tell an added `++x` from the name of a file.
+    """Yield the lines and their styles. Only a newline ends a line: other characters are part of
+    the file. The counts of a hunk distinguish an added `++x` from the name of a file.
     """
     old = new = 0
     for line in text.removesuffix("\n").split("\n"):
@@ -129,15 +129,15 @@ def _diff_lines(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def time(at_ns: int) -> Html:
-    """A moment in the time of this machine."""
+    """Return a time in the time zone of this machine."""
     moment = datetime.fromtimestamp(at_ns / 1e9).astimezone()
     shown = moment.strftime("%Y-%m-%d %H:%M:%S")
     return element("time", shown, datetime=moment.isoformat(timespec="seconds"))
 
 
 def shorten(text: str, limit: int) -> str:
-    """The beginning of a text that takes at most `limit` bytes of a page, with a mark if something is
-    left out.
+    """Return the beginning of a text that takes at most `limit` bytes of a page, with a mark if
+    something is omitted.
     """
     shown = text[:limit]
     while (size := rendered_size(shown)) > limit:

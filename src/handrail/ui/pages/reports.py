@@ -1,4 +1,4 @@
-"""Values to read: the report of `doctor`, and the settings with their sources."""
+"""Reports: the output of `doctor`, and the settings with their sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.ui.pages.layout import table
 
 
 class SettingRow(NamedTuple):
-    """A setting, its value as text, and where it was set."""
+    """A setting, its value as text, and its source."""
 
     name: str
     value: str
@@ -18,7 +18,7 @@ class SettingRow(NamedTuple):
 
 
 def render_report(title: str, report: Mapping[str, Any]) -> list[Html]:
-    """Nested values as lists."""
+    """Return nested values as lists."""
     return [element("h1", title), *(_section(name, value) for name, value in report.items())]
 
 
@@ -29,11 +29,11 @@ def _section(name: str, value: Any) -> Html:
 def _value(value: Any) -> Html:
     if isinstance(value, Mapping):
         rows: list[Child] = []
-        for name, one in value.items():
-            rows += [element("dt", str(name)), element("dd", _value(one))]
+        for name, item in value.items():
+            rows += [element("dt", str(name)), element("dd", _value(item))]
         return element("dl", *rows) if rows else element("span", "none")
     if isinstance(value, Sequence) and not isinstance(value, str):
-        items = [element("li", _value(one)) for one in value]
+        items = [element("li", _value(item)) for item in value]
         return element("ul", *items) if items else element("span", "none")
     if isinstance(value, bool) or value is None:
         return element("span", {True: "yes", False: "no", None: "none"}[value])
@@ -41,8 +41,8 @@ def _value(value: Any) -> Html:
 
 
 def render_settings(rows: Sequence[SettingRow]) -> list[Html]:
-    """All settings in force."""
+    """Return all settings in force."""
     shown: list[tuple[Child, ...]] = [
-        (element("code", one.name), element("code", one.value), one.source) for one in rows
+        (element("code", row.name), element("code", row.value), row.source) for row in rows
     ]
     return [element("h1", "Settings"), table(("setting", "value", "set by"), shown)]

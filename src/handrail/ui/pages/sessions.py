@@ -13,23 +13,28 @@ from handrail.ui.pages.layout import button, form, shorten, table, time
 
 
 def session_path(session: str) -> str:
-    """Where the page of a session is."""
+    """Return the path of the page of a session."""
     return f"/session?name={quote(session, safe='')}"
 
 
-def render_sessions(found: SessionList, running: Collection[str], csrf: str) -> list[Html]:
-    """The lists, newest first; `running` are the sessions in which this page works."""
+def render_sessions(sessions: SessionList, running: Collection[str], csrf: str) -> list[Html]:
+    """Return the lists, newest first; `running` are the sessions in which this page works."""
     content = [element("h1", "Sessions"), _new_task(csrf)]
-    if found.conversations:
+    if sessions.conversations:
         heads = ("session", "task", "model", "turns", "files", "last task", "state")
-        rows = [_conversation_row(one, one.session in running) for one in found.conversations]
+        rows = [
+            _conversation_row(summary, summary.session in running)
+            for summary in sessions.conversations
+        ]
         content.append(table(heads, rows))
-    if found.others:
+    if sessions.others:
         content.append(element("h2", "Sessions without a conversation"))
         content.append(
-            table(("session", "opened", "rows"), [_session_row(one) for one in found.others])
+            table(
+                ("session", "opened", "rows"), [_session_row(record) for record in sessions.others]
+            )
         )
-    if not found.conversations and not found.others:
+    if not sessions.conversations and not sessions.others:
         content.append(element("p", "Nothing is recorded in this workspace yet."))
     return content
 
@@ -46,19 +51,23 @@ def _new_task(csrf: str) -> Html:
     return form("/tasks", csrf, text, button("Start", kind="primary"), class_="task")
 
 
-def _conversation_row(one: ConversationSummary, running: bool) -> tuple[Html | str, ...]:
-    state = "running" if running else "unfinished" if one.unfinished else ""
-    path = session_path(one.session)
+def _conversation_row(summary: ConversationSummary, running: bool) -> tuple[Html | str, ...]:
+    state = "running" if running else "unfinished" if summary.unfinished else ""
+    path = session_path(summary.session)
     return (
-        element("a", shorten(one.session, 100), href=path),
-        element("a", shorten(one.title, 100), href=path) if one.title else "",
-        one.model,
-        str(one.turns),
-        str(one.files_changed),
-        time(one.at_ns),
+        element("a", shorten(summary.session, 100), href=path),
+        element("a", shorten(summary.title, 100), href=path) if summary.title else "",
+        summary.model,
+        str(summary.turns),
+        str(summary.files_changed),
+        time(summary.at_ns),
         state,
     )
 
 
-def _session_row(one: SessionRecord) -> tuple[Html | str, ...]:
-    return element("a", one.id, href=session_path(one.id)), time(one.opened_ns), str(one.rows)
+def _session_row(record: SessionRecord) -> tuple[Html | str, ...]:
+    return (
+        element("a", record.id, href=session_path(record.id)),
+        time(record.opened_ns),
+        str(record.rows),
+    )

@@ -1,4 +1,4 @@
-"""The page of a session: messages and calls turn by turn, a lane per agent, and what can be done."""
+"""The page of a session: messages and calls by turn, a lane per agent, and the possible actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from handrail.ui.pages.call_card import LANES, render_card
 from handrail.ui.pages.layout import button, facts, form, shorten, time
 from handrail.ui.pages.sessions import session_path
 
-# Of one message, and of all messages of a page together; each is shown with at least a beginning.
+# Limits of one message, and of all messages of a page together; each is shown with at least a
+# beginning.
 _MESSAGE_BYTES: Final = 8_000
 _MESSAGES_BYTES: Final = 40_000
 _LEAST_BYTES: Final = 200
@@ -27,7 +28,7 @@ _MAX_BARS: Final = 60
 def render_timeline(
     view: SessionView, task: TaskState | None, questions: Sequence[Html], csrf: str
 ) -> list[Html]:
-    """The session with its newest calls, and the questions that wait in it."""
+    """Return the session with its newest calls, and its open questions."""
     summary = view.summary
     title = summary.title if summary is not None and summary.title else view.session
     lanes = _lanes(view.calls)
@@ -56,15 +57,17 @@ def render_timeline(
 
 
 def _turns(view: SessionView) -> list[int]:
-    """The turns of the calls shown, and those of the messages between and after them."""
-    called = {call.turn for call in view.calls}
-    first = min(called, default=0) if view.older is not None else 0
-    said = {} if view.conversation is None else {one.turn for one in view.conversation.entries}
-    return sorted(called | {turn for turn in said if turn >= first})
+    """Return the turns of the calls shown, and those of the messages between and after them."""
+    call_turns = {call.turn for call in view.calls}
+    first = min(call_turns, default=0) if view.older is not None else 0
+    message_turns = (
+        {} if view.conversation is None else {entry.turn for entry in view.conversation.entries}
+    )
+    return sorted(call_turns | {turn for turn in message_turns if turn >= first})
 
 
 def _lanes(calls: Sequence[CallRecord]) -> dict[str, int]:
-    """A number for each agent, in the order of their first calls; "main" is the first."""
+    """Return a number for each agent, in the order of their first calls; "main" is the first."""
     names = ["main", *(str(call.requested.get("agent", "main")) for call in calls)]
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
@@ -78,22 +81,22 @@ def _legend(lanes: dict[str, int]) -> Html:
 
 
 def _message_limit(view: SessionView, turns: Sequence[int]) -> int:
-    """How much of each message is shown: all messages of a page share a limit."""
+    """Return how much of each message is shown: all messages of a page share a limit."""
     entries = () if view.conversation is None else view.conversation.entries
-    shown = sum(1 for one in entries if one.turn in turns)
+    shown = sum(1 for entry in entries if entry.turn in turns)
     return max(_LEAST_BYTES, min(_MESSAGE_BYTES, _MESSAGES_BYTES // max(shown, 1)))
 
 
 def _turn(number: int, view: SessionView, lanes: dict[str, int], csrf: str, limit: int) -> Html:
     entries = () if view.conversation is None else view.conversation.entries
-    of_turn = [one for one in entries if one.turn == number]
+    of_turn = [entry for entry in entries if entry.turn == number]
     cards = [
         render_card(call, lanes[str(call.requested.get("agent", "main"))])
         for call in view.calls
         if call.turn == number
     ]
     heading = f"turn {number}" if number else "before the first turn"
-    # A rewind has cut it off, or it is an action of the user.
+    # A rewind has cut off the turn, or it is an action of the user.
     left = view.conversation is not None and not of_turn and number
     if left:
         heading = f"{heading}, not part of the conversation"
@@ -144,17 +147,17 @@ def _task_state(task: TaskState) -> Html:
 
 
 def usage_chart(points: Sequence[UsagePoint]) -> Html | None:
-    """Bars of the tokens of each response: sent below, received on top."""
+    """Return bars of the tokens of each response: sent below, received on top."""
     points = points[-_MAX_BARS:]
-    most = max((one.input_tokens + one.output_tokens for one in points), default=0)
+    most = max((point.input_tokens + point.output_tokens for point in points), default=0)
     if not most:
         return None
     bars = []
-    for number, one in enumerate(points):
-        sent = round(_CHART_HEIGHT * one.input_tokens / most)
-        received = max(1, round(_CHART_HEIGHT * one.output_tokens / most))
+    for number, point in enumerate(points):
+        sent = round(_CHART_HEIGHT * point.input_tokens / most)
+        received = max(1, round(_CHART_HEIGHT * point.output_tokens / most))
         place = number * _BAR_WIDTH
-        title = element("title", f"{one.input_tokens:,} in, {one.output_tokens:,} out")
+        title = element("title", f"{point.input_tokens:,} in, {point.output_tokens:,} out")
         bars += [
             _bar(place, _CHART_HEIGHT - sent, sent, "sent", title),
             _bar(place, _CHART_HEIGHT - sent - received, received, "received", title),
