@@ -41,8 +41,8 @@ class UsageNotes:
 
     def __init__(self, place: TaskPlace) -> None:
         self._place = place
-        kept = place.read("usage")
-        self.before = Usage() if kept is None else Usage.from_dict(kept)
+        stored = place.read("usage")
+        self.before = Usage() if stored is None else Usage.from_dict(stored)
         self._requests = 0
 
     def on_event(self, _: Event) -> None:
@@ -110,10 +110,12 @@ def _agent_definition(rt: Runtime, name: str) -> DefinedAgent:
     if name == _MAIN:
         return DefinedAgent("")
     subagents = rt.agent_services.subagents.value
-    found = subagents.become(name)
-    if found is None and name not in [one.name for one in subagents.list_types()]:
+    definition = subagents.become(name)
+    if definition is None and name not in [
+        agent_type.name for agent_type in subagents.list_types()
+    ]:
         raise messages.UNKNOWN_AGENT_TYPE.error(name=name, field="agent")
-    return found or DefinedAgent("")
+    return definition or DefinedAgent("")
 
 
 def _budget_limits(budget: Budget) -> Mapping[str, Any]:
@@ -132,13 +134,13 @@ def _skip_given_responses(rt: Runtime, conversation: Conversation) -> None:
     """Skip the responses that a script has already given: a script starts again in each process."""
     model = rt.agent_services.resolve_model(None).model
     if isinstance(model, ScriptModel):
-        said = sum(one.role == "assistant" for one in conversation.messages)
-        model.skip_messages(said)
+        responses = sum(message.role == "assistant" for message in conversation.messages)
+        model.skip_messages(responses)
 
 
 def _read_outcome(conversation: Conversation, usage: Usage, *, done: bool) -> AgentOutcome:
     """The outcome of a task whose process ended after its agent, or that is not continued."""
-    texts = [one.text for one in conversation.messages if one.role == "assistant"]
+    texts = [message.text for message in conversation.messages if message.role == "assistant"]
     return AgentOutcome(
         "done" if done else "unknown",
         texts[-1] if texts else "",
@@ -155,4 +157,4 @@ def _outcome(result: AgentResult, usage: Usage, conversation: Conversation) -> A
 
 
 def _call_ids(conversation: Conversation) -> tuple[str, ...]:
-    return tuple(own for entry in conversation.entries for _, own in entry.call_ids)
+    return tuple(call_id for entry in conversation.entries for _, call_id in entry.call_ids)

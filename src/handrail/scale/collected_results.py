@@ -33,14 +33,14 @@ class ChangedFiles(NamedTuple):
     @property
     def paths(self) -> list[str]:
         """The changed paths, sorted."""
-        return sorted({*(one.path for one in self.changes), *self.left_out})
+        return sorted({*(change.path for change in self.changes), *self.left_out})
 
     @property
     def without_diff(self) -> dict[str, str]:
         """The files that the patch lacks, each with the reason."""
-        found = {one.path: one.reason or patch_obstacle(one) for one in self.changes}
-        known = {path: reason for path, reason in found.items() if reason}
-        return {**known, **self.left_out}
+        reasons = {change.path: change.reason or patch_obstacle(change) for change in self.changes}
+        without = {path: reason for path, reason in reasons.items() if reason}
+        return {**without, **self.left_out}
 
 
 async def read_changes(
@@ -49,33 +49,37 @@ async def read_changes(
     """Return what the calls of a session changed, without caches of programs."""
     traces = await store.traces(session=session)
     # Old contents are in the intent of a call, those of links also where its effects are.
-    rows = {row for one in traces for row in (one.row, one.completed_row) if row is not None}
+    rows = {row for trace in traces for row in (trace.row, trace.completed_row) if row is not None}
     contents = {row: await store.old_contents(row) for row in rows}
-    calls = {one.call_id: one for one in await store.calls(session=session, limit=MOST_CALLS)}
+    calls = {call.call_id: call for call in await store.calls(session=session, limit=MOST_CALLS)}
     files = LocalFiles([str(workspace)])
     try:
         blobs = None if home.blobs is None else DirectoryBlobs(home.blobs)
-        again = CallDiffs(
+        diffs = CallDiffs(
             traces, contents.__getitem__, blobs, files, lambda key: calls.get(key.call_id)
         )
-        found = [one for one in again.net_changes(lambda _: True) if not is_cache(one.path)]
+        changes = [
+            change for change in diffs.net_changes(lambda _: True) if not is_cache(change.path)
+        ]
     finally:
         files.close()
-    left_out = _left_out(calls.values(), {one.path for one in found})
+    left_out = _left_out(calls.values(), {change.path for change in changes})
     # A folder is named only if nothing inside it is.
-    named = [*(one.path for one in found), *left_out]
-    above = {str(parent) for one in named for parent in PurePosixPath(one).parents}
-    return ChangedFiles(tuple(one for one in found if one.path not in above), left_out)
+    paths = [*(change.path for change in changes), *left_out]
+    above = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+    return ChangedFiles(tuple(change for change in changes if change.path not in above), left_out)
 
 
 def _left_out(calls: Iterable[CallRecord], known: Set[str]) -> dict[str, str]:
-    """Return what commands changed beside what is known, with the reasons why it is not."""
-    found: dict[str, str] = {}
+    """Return the paths that commands changed besides the `known` ones, with the reasons why they
+    are missing.
+    """
+    reasons: dict[str, str] = {}
     for call in calls:
         effects = (call.completed or {}).get("effects")
-        left = effects.get("left_out") if isinstance(effects, Mapping) else None
-        found |= left if isinstance(left, Mapping) else {}
-    return {path: why for path, why in found.items() if path not in known and not is_cache(path)}
+        omitted = effects.get("left_out") if isinstance(effects, Mapping) else None
+        reasons |= omitted if isinstance(omitted, Mapping) else {}
+    return {path: why for path, why in reasons.items() if path not in known and not is_cache(path)}
 
 
 def collect_result(
@@ -83,9 +87,9 @@ def collect_result(
 ) -> Mapping[str, Any]:
     """Save what the task asks for; return where it is. Raises `unavailable`."""
     if task.collect == "commit":
-        paths = [one for one in changes.paths if not PurePosixPath(one).is_absolute()]
-        made = git.commit_changes(task.source.place, task.source.commit, workspace, paths)
-        return {"commit": made, "repository": str(git.repository(task.source.place))}
+        paths = [path for path in changes.paths if not PurePosixPath(path).is_absolute()]
+        result_commit = git.commit_changes(task.source.place, task.source.commit, workspace, paths)
+        return {"commit": result_commit, "repository": str(git.repository(task.source.place))}
     if task.collect == "files":
         target = place.directory / "files"
         _copy_files(changes.paths, workspace, target)
@@ -103,6 +107,6 @@ def _copy_files(paths: Sequence[str], workspace: Path, target: Path) -> None:
         origin = workspace / path
         if origin.is_symlink() or not is_inside(origin, workspace) or not origin.is_file():
             continue
-        made = target / path
-        made.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(origin, made, follow_symlinks=False)
+        copy = target / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(origin, copy, follow_symlinks=False)

@@ -100,7 +100,7 @@ class LocalExecutor:
     @property
     def pids(self) -> list[int]:
         """The process ids of the workers."""
-        return [one.pipes.process.pid for one in self._workers.values()]
+        return [worker.pipes.process.pid for worker in self._workers.values()]
 
     async def start(self, state: FleetState, lock: int, settings: Mapping[str, Any]) -> None:
         """Start all workers; raises `unavailable`."""
@@ -110,9 +110,9 @@ class LocalExecutor:
 
     async def submit(self, worker: int, order: Mapping[str, Any]) -> None:
         """Send a task to a worker."""
-        one = self._workers.get(worker) or await self._start_worker(worker)
-        one.numbers.add(order["number"])
-        await self._send(one, order)
+        process = self._workers.get(worker) or await self._start_worker(worker)
+        process.numbers.add(order["number"])
+        await self._send(process, order)
 
     async def next_event(self) -> ExecutorEvent:
         """Wait for a result, or for the end of a worker."""
@@ -122,8 +122,8 @@ class LocalExecutor:
         """Close the input of all workers, which ends them; kill those that do not end."""
         self._closed = True
         workers = list(self._workers.values())
-        await asyncio.gather(*(one.pipes.end(_CLOSE_S) for one in workers))
-        await asyncio.gather(*(one.reading for one in workers if one.reading is not None))
+        await asyncio.gather(*(worker.pipes.end(_CLOSE_S) for worker in workers))
+        await asyncio.gather(*(worker.reading for worker in workers if worker.reading is not None))
         self._workers.clear()
 
     async def _start_worker(self, worker: int) -> WorkerProcess:
@@ -135,33 +135,35 @@ class LocalExecutor:
                 pipes = await start_module(_MODULE, log=log.fileno(), handed=(lock,))
         except OSError as error:
             raise messages.WORKER_FAILED.error(reason=error) from error
-        one = WorkerProcess(pipes)
-        self._workers[worker] = one
-        await self._send(one, settings)
-        one.reading = asyncio.create_task(self._read(worker, one))
-        return one
+        process = WorkerProcess(pipes)
+        self._workers[worker] = process
+        await self._send(process, settings)
+        process.reading = asyncio.create_task(self._read(worker, process))
+        return process
 
-    async def _send(self, one: WorkerProcess, value: Mapping[str, Any]) -> None:
+    async def _send(self, process: WorkerProcess, value: Mapping[str, Any]) -> None:
         # If the worker has ended, `_read` reports that.
         with suppress(ConnectionError):
-            one.pipes.writer.write(json.dumps(value).encode() + b"\n")
-            await one.pipes.writer.drain()
+            process.pipes.writer.write(json.dumps(value).encode() + b"\n")
+            await process.pipes.writer.drain()
 
-    async def _read(self, worker: int, one: WorkerProcess) -> None:
+    async def _read(self, worker: int, process: WorkerProcess) -> None:
         while True:
             try:
-                line = await asyncio.wait_for(one.pipes.reader.readline(), SILENT_S)
+                line = await asyncio.wait_for(process.pipes.reader.readline(), SILENT_S)
             except (TimeoutError, ValueError):
                 # The worker is stuck, or sent a line that is too long.
                 break
             if not line.endswith(b"\n"):
                 break
             value = json.loads(line)
-            one.ready = True
+            process.ready = True
             if "number" in value:
-                one.numbers.discard(value["number"])
+                process.numbers.discard(value["number"])
                 self._events.put_nowait(TaskEnded(value["number"], value["result"]))
-        await one.pipes.end(0.0)
+        await process.pipes.end(0.0)
         if not self._closed:
             del self._workers[worker]
-            self._events.put_nowait(WorkerLost(worker, tuple(sorted(one.numbers)), one.ready))
+            self._events.put_nowait(
+                WorkerLost(worker, tuple(sorted(process.numbers)), process.ready)
+            )

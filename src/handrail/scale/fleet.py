@@ -140,7 +140,7 @@ class Fleet:
         return task_lines(self._tasks, self._base())
 
     def _base(self) -> Path:
-        """The directory to which the paths of tasks are relative."""
+        """Return the directory to which the paths of tasks are relative."""
         if isinstance(self._tasks, str | PathLike):
             return Path(self._tasks).resolve().parent
         return Path.cwd()
@@ -240,9 +240,9 @@ class FleetRun:
                 if worker is None:
                     continue
                 del tenant.queue[index]
-                asked = parse_task(task.text, task.line, Path()).task.budget
+                requested = parse_task(task.text, task.line, Path()).task.budget
                 slots = self._executor.processes * self._executor.agents
-                budget = tenant.reserve(asked, slots)
+                budget = tenant.reserve(requested, slots)
                 tenant.running[task.number] = (budget, worker)
                 tenant.started += 1
                 self._running[task.number] = task
@@ -256,15 +256,15 @@ class FleetRun:
         if isinstance(event, TaskEnded):
             self._end_task(event.number, event.result)
             return
-        lost = int(event.ready)
-        self._journal.lose(event.numbers, lost)
+        attempts = int(event.ready)
+        self._journal.lose(event.numbers, attempts)
         self._unready = 0 if event.ready else self._unready + 1
         for number in event.numbers:
             task = self._release(number)
-            if task is not None and lost and task.lost >= _MOST_LOST:
+            if task is not None and attempts and task.lost >= _MOST_LOST:
                 self._end_unreadable(task)
             elif task is not None:
-                self._queues.put_back(task._replace(lost=task.lost + lost))
+                self._queues.put_back(task._replace(lost=task.lost + attempts))
         if self._unready >= _MOST_UNREADY:
             # Not a fault of the tasks: no worker can run on this machine.
             raise messages.WORKER_FAILED.error(reason=event.reason)
@@ -318,7 +318,7 @@ class _ResultFile:
         part = self._path.with_suffix(".part")
         try:
             with part.open("w", encoding="utf-8") as file:
-                file.writelines(f"{json.dumps(one)}\n" for one in journal.results())
+                file.writelines(f"{json.dumps(result)}\n" for result in journal.results())
             part.replace(self._path)
         except OSError as error:
             raise self._failed(error) from error

@@ -93,22 +93,22 @@ class FleetJournal:
         """Add the new tasks, all or none; return their number. Raises `duplicate_id`, `conflict`
         for a task that differs from the one with the same id, and the problem of an invalid line.
         """
-        seen: dict[str, int] = {}
+        lines_by_id: dict[str, int] = {}
         added = 0
         with self._writing() as db:
             for line in lines:
                 task = line.task
-                if task.id in seen:
+                if task.id in lines_by_id:
                     raise messages.DUPLICATE_TASK.error(
-                        line=line.number, id=task.id, first=seen[task.id]
+                        line=line.number, id=task.id, first=lines_by_id[task.id]
                     )
-                seen[task.id] = line.number
-                found = db.execute("SELECT digest FROM tasks WHERE id = ?", (task.id,)).fetchone()
-                if found is not None and found[0] != line.digest:
+                lines_by_id[task.id] = line.number
+                row = db.execute("SELECT digest FROM tasks WHERE id = ?", (task.id,)).fetchone()
+                if row is not None and row[0] != line.digest:
                     raise messages.TASK_CHANGED.error(
                         line=line.number, id=task.id, state=self._state
                     )
-                if found is None:
+                if row is None:
                     added += 1
                     db.execute(
                         "INSERT INTO tasks (id, line, digest, tenant, workspace, text)"
@@ -134,10 +134,10 @@ class FleetJournal:
             db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", token)
 
     def read_meta(self, key: str) -> str | None:
-        """A value about the fleet."""
+        """Return a value about the fleet."""
         with self._guard():
-            found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
+            row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
 
     def write_meta(self, key: str, value: str) -> None:
         """Store a value about the fleet."""
@@ -145,7 +145,7 @@ class FleetJournal:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def tenants(self) -> list[str]:
-        """The names of all tenants."""
+        """Return the names of all tenants."""
         with self._guard():
             return [row[0] for row in self._db.execute("SELECT DISTINCT tenant FROM tasks")]
 
@@ -171,7 +171,7 @@ class FleetJournal:
             db.executemany(
                 "UPDATE tasks SET state = 'running', started_ns = coalesce(started_ns, ?)"
                 " WHERE number = ? AND state = 'waiting'",
-                [(now_ns, one.number) for one in tasks],
+                [(now_ns, task.number) for task in tasks],
             )
 
     def lose(self, numbers: Sequence[int], lost: int) -> None:
@@ -189,22 +189,22 @@ class FleetJournal:
         tokens = int(usage["input_tokens"]) + int(usage["output_tokens"])
         values = (now_ns, result["status"], bool(result["passed"]), tokens, usage["usd"] or 0.0)
         with self._writing() as db:
-            done = db.execute(
+            update = db.execute(
                 "UPDATE tasks SET state = 'ended', ended_ns = ?, status = ?, passed = ?,"
                 " tokens = ?, usd = ?, result = ? WHERE number = ? AND state != 'ended'",
                 (*values, json.dumps(result), number),
             )
-        return done.rowcount == 1
+        return update.rowcount == 1
 
     def results(self) -> Iterator[dict[str, Any]]:
-        """The results, in the order in which the tasks ended."""
+        """Yield the results, in the order in which the tasks ended."""
         query = "SELECT result FROM tasks WHERE state = 'ended' ORDER BY ended_ns, number"
         with self._guard():
             for (text,) in self._db.execute(query):
                 yield json.loads(text)
 
     def counts(self) -> FleetCounts:
-        """How many tasks are in which state."""
+        """Return how many tasks are in which state."""
         by_tenant: dict[str, dict[str, int]] = {}
         by_status: dict[str, int] = {}
         states = {"waiting": 0, "running": 0, "ended": 0}
@@ -221,9 +221,11 @@ class FleetJournal:
         with self._guard():
             for tenant, state, status, count, good, used, money in self._db.execute(query):
                 states[state] += count
-                own = by_tenant.setdefault(tenant, {"waiting": 0, "running": 0, "ended": 0})
-                own[state] += count
-                own["passed"] = own.get("passed", 0) + int(good)
+                tenant_counts = by_tenant.setdefault(
+                    tenant, {"waiting": 0, "running": 0, "ended": 0}
+                )
+                tenant_counts[state] += count
+                tenant_counts["passed"] = tenant_counts.get("passed", 0) + int(good)
                 if state == "ended":
                     by_status[status] = by_status.get(status, 0) + count
                 passed, tokens, usd = passed + int(good), tokens + int(used), usd + money
@@ -242,8 +244,8 @@ class FleetJournal:
         )
 
     def _check(self, *, read_only: bool) -> None:
-        (found,) = self._db.execute("PRAGMA application_id").fetchone()
-        if found == _APPLICATION_ID:
+        (application_id,) = self._db.execute("PRAGMA application_id").fetchone()
+        if application_id == _APPLICATION_ID:
             return
         (version,) = self._db.execute("PRAGMA schema_version").fetchone()
         if version or read_only:

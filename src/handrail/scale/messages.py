@@ -23,8 +23,8 @@ NO_TASKS: Final = ProblemTemplate(
 )
 DUPLICATE_TASK: Final = ProblemTemplate(
     "duplicate_id",
-    "line {line}: the id {id!r} is that of line {first}, too",
-    hint="give each task an id of its own",
+    "line {line}: the id {id!r} is already used in line {first}",
+    hint="give each task its own id",
 )
 TASK_CHANGED: Final = ProblemTemplate(
     "conflict",
@@ -88,7 +88,7 @@ TASK_HELD: Final = ProblemTemplate(
 )
 TASK_UNSAVED: Final = ProblemTemplate(
     "store_unavailable",
-    "the state of the task cannot be kept: {reason}",
+    "the state of the task cannot be stored: {reason}",
     hint="correct the cause, then give the task a new id to run it again",
 )
 TASK_CRASHED: Final = ProblemTemplate(

@@ -20,11 +20,11 @@ _QUOTED: Final = re.compile(rb'[\x00-\x1f"\\\x7f]')
 _NO_NEWLINE: Final = b"\\ No newline at end of file\n"
 
 
-def patch_obstacle(one: NetChange) -> str | None:
+def patch_obstacle(change: NetChange) -> str | None:
     """Return why a change cannot be in a patch; None if it can."""
-    if Form.FOLDER in (one.before_form, one.after_form):
+    if Form.FOLDER in (change.before_form, change.after_form):
         return "a folder"
-    for content in (one.before, one.after):
+    for content in (change.before, change.after):
         if content is not None and content.size > _MAX_BYTES:
             return f"larger than {_MAX_BYTES:,} bytes"
         if content is not None and b"\0" in content.tobytes():
@@ -34,27 +34,31 @@ def patch_obstacle(one: NetChange) -> str | None:
 
 def patch_parts(changes: Iterable[NetChange]) -> Iterator[bytes]:
     """Return the patch of each changed file; files with an obstacle are left out."""
-    for one in changes:
-        if one.reason is None and patch_obstacle(one) is None:
-            yield _patch_file(one)
+    for change in changes:
+        if change.reason is None and patch_obstacle(change) is None:
+            yield _patch_file(change)
 
 
-def _patch_file(one: NetChange) -> bytes:
-    if one.before is not None and one.after is not None and one.before_form is not one.after_form:
+def _patch_file(change: NetChange) -> bytes:
+    if (
+        change.before is not None
+        and change.after is not None
+        and change.before_form is not change.after_form
+    ):
         # As git shows it: a file is not changed into a link, but replaced by one.
-        gone, made = one._replace(after=None), one._replace(before=None)
-        return _patch_file(gone) + _patch_file(made)
-    old, new = _lines(one.before), _lines(one.after)
-    before, after = _name(b"a/", one.path), _name(b"b/", one.path)
+        deletion, creation = change._replace(after=None), change._replace(before=None)
+        return _patch_file(deletion) + _patch_file(creation)
+    old, new = _lines(change.before), _lines(change.after)
+    before, after = _name(b"a/", change.path), _name(b"b/", change.path)
     head = b"diff --git %s %s\n" % (before, after)
-    was = _git_mode(one.before_form, one.before_mode)
-    became = _git_mode(one.after_form, one.after_mode)
-    if one.before is None:
-        head, before = head + b"new file mode %s\n" % became, b"/dev/null"
-    elif one.after is None:
-        head, after = head + b"deleted file mode %s\n" % was, b"/dev/null"
-    elif None not in (one.before_mode, one.after_mode) and was != became:
-        head += b"old mode %s\nnew mode %s\n" % (was, became)
+    old_mode = _git_mode(change.before_form, change.before_mode)
+    new_mode = _git_mode(change.after_form, change.after_mode)
+    if change.before is None:
+        head, before = head + b"new file mode %s\n" % new_mode, b"/dev/null"
+    elif change.after is None:
+        head, after = head + b"deleted file mode %s\n" % old_mode, b"/dev/null"
+    elif None not in (change.before_mode, change.after_mode) and old_mode != new_mode:
+        head += b"old mode %s\nnew mode %s\n" % (old_mode, new_mode)
     elif old == new:
         return b""
     body = b"".join(_mark_missing_newline(_hunks(old, new)))
@@ -69,9 +73,9 @@ def _git_mode(form: Form, mode: int | None) -> bytes:
 
 def _hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[bytes]:
     if len(old) + len(new) <= _MAX_LINES:
-        found = difflib.diff_bytes(difflib.unified_diff, list(old), list(new))
+        diff_lines = difflib.diff_bytes(difflib.unified_diff, list(old), list(new))
         # Without the lines with the file names.
-        yield from list(found)[2:]
+        yield from list(diff_lines)[2:]
         return
     first = int(bool(old)), len(old), int(bool(new)), len(new)
     yield b"@@ -%d,%d +%d,%d @@\n" % first

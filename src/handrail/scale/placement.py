@@ -23,7 +23,7 @@ class WorkerPlacement:
         self._busy: dict[str, int] = {}
 
     def is_full(self) -> bool:
-        """Whether no worker has room for a task."""
+        """Return whether no worker has room for a task."""
         return self._count >= len(self._loads) * self._room
 
     def choose(
@@ -53,7 +53,7 @@ class WorkerPlacement:
 
     def _load(self, worker: int, tenant: str) -> tuple[int, int]:
         load = self._loads[worker].values()
-        return sum(one != tenant for one in load), len(load)
+        return sum(other != tenant for other in load), len(load)
 
     def add(
         self, worker: int, number: int, workspace: str, tenant: str, *, alone: bool = False
@@ -73,5 +73,5 @@ class WorkerPlacement:
             if load.pop(number, None) is not None:
                 self._count -= 1
         self._alone.discard(number)
-        for workspace in [name for name, one in self._busy.items() if one == number]:
+        for workspace in [name for name, running in self._busy.items() if running == number]:
             del self._busy[workspace]

@@ -74,16 +74,16 @@ class RayExecutor:
         _restore_signals()
         nodes = core_places(self._ray.nodes())
         self.processes = min(max(self._asked or len(nodes), 1), _MAX_ACTORS)
-        given = {**settings, "lock": -1}
-        self._make_actor = partial(self._place_actor, (given, this_process(), __version__))
+        actor_settings = {**settings, "lock": -1}
+        self._make_actor = partial(self._place_actor, (actor_settings, this_process(), __version__))
         for worker in range(self.processes):
             self._start_worker(worker)
 
     async def submit(self, worker: int, order: Mapping[str, Any]) -> None:
         """Send a task to an actor."""
-        one = self._workers.get(worker) or self._start_worker(worker)
-        one.numbers.add(order["number"])
-        self._keep(self._follow(worker, one, order))
+        actor = self._workers.get(worker) or self._start_worker(worker)
+        actor.numbers.add(order["number"])
+        self._keep(self._follow(worker, actor, order))
 
     async def next_event(self) -> ExecutorEvent:
         """Wait for a result, or for the end of an actor."""
@@ -92,8 +92,8 @@ class RayExecutor:
     async def aclose(self) -> None:
         """End all actors, including those with tasks, and disconnect from the cluster."""
         waits = list(self._waits)
-        for one in waits:
-            one.cancel()
+        for wait in waits:
+            wait.cancel()
         if waits:
             await asyncio.wait(waits)
         for worker in self._workers.values():
@@ -117,7 +117,7 @@ class RayExecutor:
             raise messages.NO_CLUSTER.error(reason=error) from error
         self._owns_connection = True
 
-    def _place_actor(self, given: Sequence[Any], worker: int) -> Any:
+    def _place_actor(self, arguments: Sequence[Any], worker: int) -> Any:
         """Start an actor, on the same node as its predecessor unless that node is gone."""
         from ray.util.scheduling_strategies import (  # noqa: PLC0415 - an extra
             NodeAffinitySchedulingStrategy,
@@ -134,56 +134,56 @@ class RayExecutor:
             max_restarts=0,
             max_task_retries=0,
         )
-        return actor.remote(*given)
+        return actor.remote(*arguments)
 
     def _start_worker(self, worker: int) -> ActorWorker:
         if self._make_actor is None:
             raise RuntimeError("the executor was not started")
-        one = ActorWorker(self._make_actor(worker), asyncio.get_running_loop().create_future())
-        self._workers[worker] = one
-        self._keep(self._watch(worker, one))
-        return one
+        actor = ActorWorker(self._make_actor(worker), asyncio.get_running_loop().create_future())
+        self._workers[worker] = actor
+        self._keep(self._watch(worker, actor))
+        return actor
 
-    async def _watch(self, worker: int, one: ActorWorker) -> None:
+    async def _watch(self, worker: int, actor: ActorWorker) -> None:
         """Ask the actor from time to time whether it works."""
         problem: str | None = None
         while problem is None:
             try:
-                problem = await asyncio.wait_for(_answer(one.handle.ready.remote()), SILENT_S)
+                problem = await asyncio.wait_for(_answer(actor.handle.ready.remote()), SILENT_S)
             except (self._ray.exceptions.RayError, TimeoutError):
                 problem = NOT_READY
-            if not one.begun.done():
-                one.begun.set_result(problem)
+            if not actor.begun.done():
+                actor.begun.set_result(problem)
             if problem is None:
                 await asyncio.sleep(BEAT_S)
-        self._lose(worker, one)
+        self._lose(worker, actor)
 
-    async def _follow(self, worker: int, one: ActorWorker, order: Mapping[str, Any]) -> None:
+    async def _follow(self, worker: int, actor: ActorWorker, order: Mapping[str, Any]) -> None:
         """Wait for the result of a task."""
         try:
-            result = await _answer(one.handle.run.remote(order))
+            result = await _answer(actor.handle.run.remote(order))
         except self._ray.exceptions.RayError:
             # The actor has ended or cannot be reached: the record of the task has what it did.
-            await asyncio.wait([one.begun])
-            self._lose(worker, one)
+            await asyncio.wait([actor.begun])
+            self._lose(worker, actor)
             return
-        if self._workers.get(worker) is one:
-            one.numbers.discard(order["number"])
+        if self._workers.get(worker) is actor:
+            actor.numbers.discard(order["number"])
             self._events.put_nowait(TaskEnded(order["number"], result))
 
-    def _lose(self, worker: int, one: ActorWorker) -> None:
+    def _lose(self, worker: int, actor: ActorWorker) -> None:
         """Report an actor as lost, once."""
-        if self._workers.get(worker) is not one:
+        if self._workers.get(worker) is not actor:
             return
         del self._workers[worker]
-        self._kill(one)
-        problem = one.begun.result()
-        numbers = tuple(sorted(one.numbers))
+        self._kill(actor)
+        problem = actor.begun.result()
+        numbers = tuple(sorted(actor.numbers))
         self._events.put_nowait(WorkerLost(worker, numbers, problem is None, problem or NOT_READY))
 
-    def _kill(self, one: ActorWorker) -> None:
+    def _kill(self, worker: ActorWorker) -> None:
         """Kill an actor. If it cannot be reached, the lock of its task keeps others out."""
-        self._ray.kill(one.handle, no_restart=True)
+        self._ray.kill(worker.handle, no_restart=True)
 
     def _keep(self, work: Any) -> None:
         task = asyncio.create_task(work)

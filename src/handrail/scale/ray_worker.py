@@ -22,12 +22,12 @@ class RayWorker:
 
     def __init__(self, settings: Mapping[str, Any], fleet: str, version: str) -> None:
         self._problem: str | None = None
-        given = WorkerSettings.from_dict(settings)
-        state = FleetState(Path(given.state))
+        worker_settings = WorkerSettings.from_dict(settings)
+        state = FleetState(Path(worker_settings.state))
         try:
             _check_machine(state, fleet, version)
             logging.basicConfig(filename=state.log, level=logging.WARNING)
-            self._runner = FleetTaskRunner(given)
+            self._runner = FleetTaskRunner(worker_settings)
         except (ProblemRaised, OSError) as error:
             self._problem = str(error)
 
@@ -36,7 +36,7 @@ class RayWorker:
         return self._problem
 
     async def run(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a task."""
+        """Return the result of a task."""
         return await self._runner.run(order)
 
 

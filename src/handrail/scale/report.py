@@ -32,12 +32,12 @@ class FleetReport(NamedTuple):
     def seconds_left(self) -> float | None:
         """The estimated time until all tasks have ended; None if nothing runs or none has ended."""
         rate = self.rate
-        left = self.counts.waiting + self.counts.running
-        return left / rate if rate and self.running_in else None
+        unfinished = self.counts.waiting + self.counts.running
+        return unfinished / rate if rate and self.running_in else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        counts, left = self.counts, self.seconds_left
+        """Return the JSON form."""
+        counts, seconds_left = self.counts, self.seconds_left
         return {
             "state": self.state,
             "running": self.running_in is not None,
@@ -50,25 +50,30 @@ class FleetReport(NamedTuple):
                 "passed": counts.passed,
             },
             "by_status": dict(counts.by_status),
-            "by_tenant": {name: dict(own) for name, own in counts.by_tenant.items()},
+            "by_tenant": {
+                name: dict(tenant_counts) for name, tenant_counts in counts.by_tenant.items()
+            },
             "tokens": counts.tokens,
             "usd": counts.usd,
             "seconds": round(self.seconds, 3),
             "tasks_per_second": round(self.rate, 3),
-            "seconds_left": None if left is None else round(left, 1),
+            "seconds_left": None if seconds_left is None else round(seconds_left, 1),
         }
 
     def lines(self) -> Iterator[str]:
-        """The report for a terminal."""
+        """Yield the report for a terminal."""
         counts = self.counts
         yield progress_text(self)
         for status, number in sorted(counts.by_status.items()):
             yield f"  {status:<12} {number:>8,}"
         if len(counts.by_tenant) > 1:
             yield "tenants:"
-            for name, own in counts.by_tenant.items():
-                ended, total = own["ended"], own["ended"] + own["running"] + own["waiting"]
-                yield f"  {name:<12} {ended:>8,} of {total:,} ended, {own.get('passed', 0):,} passed"
+            for name, tenant_counts in counts.by_tenant.items():
+                ended, total = (
+                    tenant_counts["ended"],
+                    tenant_counts["ended"] + tenant_counts["running"] + tenant_counts["waiting"],
+                )
+                yield f"  {name:<12} {ended:>8,} of {total:,} ended, {tenant_counts.get('passed', 0):,} passed"
         money = f", {counts.usd:.2f} USD" if counts.usd else ""
         yield f"{counts.tokens:,} tokens{money}; {self.seconds:.1f} s"
 
@@ -97,7 +102,7 @@ def progress_text(report: FleetReport) -> str:
 
 
 def read_report(journal: FleetJournal, state: FleetState) -> FleetReport:
-    """The report of a fleet, which may be running."""
+    """Return the report of a fleet, which may be running."""
     holder = state.holder()
     begun = int(journal.read_meta("begun_ns") or 0)
     ended = int(journal.read_meta("ended_ns") or 0)

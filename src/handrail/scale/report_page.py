@@ -41,7 +41,7 @@ def write_page(path: Path, report: FleetReport, state: FleetState) -> None:
             heads = "".join(f"<th>{name}</th>" for name in columns)
             file.write(f"<table><thead><tr>{heads}</tr></thead><tbody>\n")
             # One row at a time, because a fleet may have many tasks.
-            file.writelines(_row(one) for one in journal.results())
+            file.writelines(_row(result) for result in journal.results())
             file.write("</tbody></table></body></html>\n")
     except OSError as error:
         reason = error.strerror or error
@@ -53,26 +53,26 @@ def _tenant_table(report: FleetReport) -> str:
     heads = "".join(f"<th>{name}</th>" for name in ("tenant", *columns))
     rows = "".join(
         f"<tr><td>{_text(name)}</td>"
-        + "".join(f'<td class="number">{own.get(column, 0):,}</td>' for column in columns)
+        + "".join(f'<td class="number">{tenant_counts.get(column, 0):,}</td>' for column in columns)
         + "</tr>"
-        for name, own in report.counts.by_tenant.items()
+        for name, tenant_counts in report.counts.by_tenant.items()
     )
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>\n"
 
 
-def _row(one: dict[str, Any]) -> str:
-    usage, problem = one["usage"], one["problem"] or {}
-    good = sum(check["exit_code"] == 0 for check in one["checks"])
-    outcome = problem.get("message") or one["text"]
-    if one["unknown_calls"]:
-        outcome = f"unknown calls: {', '.join(one['unknown_calls'])}; {outcome}"
+def _row(result: dict[str, Any]) -> str:
+    usage, problem = result["usage"], result["problem"] or {}
+    good = sum(check["exit_code"] == 0 for check in result["checks"])
+    outcome = problem.get("message") or result["text"]
+    if result["unknown_calls"]:
+        outcome = f"unknown calls: {', '.join(result['unknown_calls'])}; {outcome}"
     cells = [
-        f"<td>{_text(one['id'])}</td><td>{_text(one['tenant'])}</td>",
-        f'<td class="{"good" if one["passed"] else "bad"}">{_text(one["status"])}</td>',
-        f"<td>{good} of {len(one['checks'])}</td>" if one["checks"] else "<td></td>",
-        f'<td class="number">{one["change_count"]:,}</td>',
+        f"<td>{_text(result['id'])}</td><td>{_text(result['tenant'])}</td>",
+        f'<td class="{"good" if result["passed"] else "bad"}">{_text(result["status"])}</td>',
+        f"<td>{good} of {len(result['checks'])}</td>" if result["checks"] else "<td></td>",
+        f'<td class="number">{result["change_count"]:,}</td>',
         f'<td class="number">{usage["input_tokens"] + usage["output_tokens"]:,}</td>',
-        f'<td class="number">{one["seconds"]:,.1f}</td>',
+        f'<td class="number">{result["seconds"]:,.1f}</td>',
         f"<td>{_text(outcome[:_MOST_TEXT])}</td>",
     ]
     return f"<tr>{''.join(cells)}</tr>\n"

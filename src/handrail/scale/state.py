@@ -87,7 +87,7 @@ class FleetState(NamedTuple):
         return TaskPlace(self.directory / "tasks" / f"{number:07d}")
 
     def task_lock(self, number: int, workspace: str) -> Path:
-        """The lock of a task, or that of the workspace which it shares with others."""
+        """Return the lock of a task, or that of the workspace which it shares with others."""
         if not workspace:
             return self.place(number).directory / _LOCK
         return self.directory / "locks" / sha256(workspace.encode()).hexdigest()[:16]

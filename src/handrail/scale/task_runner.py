@@ -70,10 +70,12 @@ class WorkerSettings:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> WorkerSettings:
         """Read the JSON form."""
-        return cls(**{one.name: given[one.name] for one in fields(cls) if one.name in given})
+        return cls(
+            **{field.name: given[field.name] for field in fields(cls) if field.name in given}
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 
@@ -213,7 +215,7 @@ class FleetTaskRunner:
     ) -> dict[str, Any]:
         await rt.store.flush()
         calls = await rt.store.calls(session=session, agent=task.agent, limit=MOST_CALLS)
-        report, recorded = _report_calls(calls), {one.call_id for one in calls}
+        report, recorded = _report_calls(calls), {call.call_id for call in calls}
         paths = find_state_paths(workspace, store, self._server_files_directory(task, place))
         changes = await read_changes(rt.store, session, workspace, paths)
         keep = partial(collect_result, task, changes, workspace, place, self._git)
@@ -224,8 +226,10 @@ class FleetTaskRunner:
             "without_diff": dict(list(changes.without_diff.items())[:_MAX_NAMES]),
             "unknown_calls": list(report.unfinished)[:_MAX_NAMES],
             # The process ended before such a call began; the model was informed.
-            "not_run_calls": [one for one in outcome.call_ids if one not in recorded][:_MAX_NAMES],
-            "refused": [one._asdict() for one in report.refused][:_MAX_NAMES],
+            "not_run_calls": [call for call in outcome.call_ids if call not in recorded][
+                :_MAX_NAMES
+            ],
+            "refused": [call._asdict() for call in report.refused][:_MAX_NAMES],
             "disk_bytes": await asyncio.to_thread(measure_tree, [place.directory]),
             **kept,
         }

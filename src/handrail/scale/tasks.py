@@ -46,7 +46,7 @@ class SourceSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FleetTask:
-    """One task: a prompt for an agent in a workspace of its own."""
+    """One task: a prompt for an agent in its own workspace."""
 
     id: str
     source: SourceSpec
@@ -62,7 +62,7 @@ class FleetTask:
 
     @property
     def workspace_key(self) -> str:
-        """The key of the workspace that tasks share; "" for a copy of its own."""
+        """The key of the workspace that tasks share; "" for a separate copy."""
         return self.source.place if self.source.in_place else ""
 
 
@@ -157,7 +157,7 @@ def _read_task(value: Any, number: int, base: Path) -> FleetTask:
 
 
 def _read_model(value: Mapping[str, Any], base: Path) -> str | None:
-    """The model; the file of a script or a recording is relative to the file of tasks."""
+    """Return the model; the file of a script or a recording is relative to the file of tasks."""
     name = _text(value, "model", "")
     kind, _, place = name.partition(":")
     if kind in ("script", "replay") and place:

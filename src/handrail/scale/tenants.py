@@ -31,9 +31,7 @@ class TenantLimits:
 
     @classmethod
     def parse(cls, text: str) -> tuple[str, TenantLimits]:
-        """Return the name and the limits in "NAME:agents=4,tokens=2m"; raises
-        `invalid_arguments`.
-        """
+        """The name and the limits in "NAME:agents=4,tokens=2m"; raises `invalid_arguments`."""
         name, colon, limits = text.partition(":")
         values: dict[str, Any] = {}
         for part in limits.split(","):
@@ -93,19 +91,19 @@ class TenantState:
         tokens = None if tokens is None else tokens - self.tokens
         return tokens, None if usd is None else usd - self.usd
 
-    def reserve(self, asked: Budget, agents: int) -> Budget:
+    def reserve(self, budget: Budget, agents: int) -> Budget:
         """Return the budget of one more task: what it asks for, or its share of what is left if
         `agents` run at the same time.
         """
         tokens, usd = self.left()
         parts = max(min(agents, self.limits.agents or agents) - len(self.running), 1)
         if tokens is not None:
-            own = asked.tokens if asked.tokens is not None else max(tokens // parts, 1)
-            asked = replace(asked, tokens=min(own, tokens))
+            own = budget.tokens if budget.tokens is not None else max(tokens // parts, 1)
+            budget = replace(budget, tokens=min(own, tokens))
         if usd is not None:
-            money = asked.usd if asked.usd is not None else usd / parts
-            asked = replace(asked, usd=min(money, usd))
-        return asked
+            money = budget.usd if budget.usd is not None else usd / parts
+            budget = replace(budget, usd=min(money, usd))
+        return budget
 
 
 class TenantQueues:

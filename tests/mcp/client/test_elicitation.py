@@ -121,7 +121,7 @@ async def test_an_answer_that_is_not_offered_and_a_missing_one_are_declined(tmp_
 
 @pytest.mark.threat("A41")
 async def test_without_a_user_a_question_is_declined(tmp_path: Path) -> None:
-    assert "nobody can be asked" in await _call(tmp_path, None, _form(_NAME))
+    assert "no user can be asked" in await _call(tmp_path, None, _form(_NAME))
     assert await _ask(tmp_path, None, _form(_NAME)) == [{"action": "decline"}]
 
 

@@ -53,5 +53,5 @@ class ProgressReports:
             return
         self._left -= 1
         of = "" if total is None else f" of {total:g}"
-        said = f": {safe_text(message[:200], one_line=True)}" if message else ""
-        self._ctx.report(f"{progress:g}{of}{said}")
+        suffix = f": {safe_text(message[:200], one_line=True)}" if message else ""
+        self._ctx.report(f"{progress:g}{of}{suffix}")

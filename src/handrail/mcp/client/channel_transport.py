@@ -20,7 +20,7 @@ from handrail.mcp.client.message_repair import repair_message
 
 # The most lines that are not messages, such as a banner; more of them end the connection.
 _MAX_GARBAGE: Final = 100
-# After so many lines that are not passed on, other tasks get a chance to run.
+# After this many lines that are not passed on, other tasks get a chance to run.
 _LINES_AT_ONCE: Final = 100
 
 
@@ -102,8 +102,8 @@ async def _write(
     on_end: Callable[[], None],
 ) -> None:
     async with source, _noting(on_end):
-        async for one in source:
-            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+        async for message in source:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
                 await channel.send(text.encode() + b"\n")
             except ProblemRaised:

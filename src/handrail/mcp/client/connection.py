@@ -1,4 +1,4 @@
-"""A connection to one server; a task of its own keeps it open until it is closed."""
+"""A connection to one server; a separate task keeps it open until it is closed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from handrail.mcp.client import messages
 from handrail.mcp.client.call_progress import PausedLimit, ProgressReports
 from handrail.mcp.client.channel_transport import open_streams
 from handrail.mcp.client.direct_calls import DirectCalls
-from handrail.mcp.client.manifest import OTHER_PROGRAM, ServerManifest
-from handrail.mcp.client.manifest_reading import list_tools
+from handrail.mcp.client.manifest import OTHER_PROGRAM, ServerManifest, list_tools
 from handrail.mcp.client.sdk_logs import tame_sdk_logs
 from handrail.mcp.client.server_questions import ServerQuestions
 from handrail.mcp.client.server_spec import (
@@ -100,7 +99,7 @@ class RemoteConnection:
         return self.manifest
 
     async def list_again(self) -> ServerManifest:
-        """The current tools of the server; raises `unavailable` or `timeout`."""
+        """Return the current tools of the server; raises `unavailable` or `timeout`."""
         client, spec = self._client, self._spec
         if client is None or self.manifest is None:
             raise messages.ENDED.error(server=spec.name)
@@ -157,8 +156,8 @@ class RemoteConnection:
             if self._refusal is not None:
                 self._broken = self._refusal.session_lost
                 raise self._refusal.problem from error
-            said = _quoted(error.error.message, 1000)
-            raise messages.SERVER_ERROR.error(server=name, tool=tool, message=said) from error
+            quoted = _quote_server_text(error.error.message, 1000)
+            raise messages.SERVER_ERROR.error(server=name, tool=tool, message=quoted) from error
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             self._broken = True
             raise messages.ENDED.error(server=name) from error
@@ -195,10 +194,10 @@ class RemoteConnection:
             if isinstance(result, types.CallToolResult):
                 return result
             answers: dict[str, Any] = {}
-            for key, asked in (result.input_requests or {}).items():
-                if not isinstance(asked, types.ElicitRequest):
-                    raise messages.NOT_OFFERED.error(server=self._spec.name, method=asked.method)
-                answers[key] = await questions.answer(asked.params)
+            for key, question in (result.input_requests or {}).items():
+                if not isinstance(question, types.ElicitRequest):
+                    raise messages.NOT_OFFERED.error(server=self._spec.name, method=question.method)
+                answers[key] = await questions.answer(question.params)
             if not answers:
                 await asyncio.sleep(_STATE_PAUSE_S)
             changes = {"input_responses": answers or None, "request_state": result.request_state}
@@ -230,7 +229,9 @@ class RemoteConnection:
             cause = _first_cause(error)
             if isinstance(cause, ProblemRaised):
                 _fail(ready, cause)
-            reason = f"{type(cause).__name__}: {_quoted(str(cause), 500)}{self._last_line()}"
+            reason = (
+                f"{type(cause).__name__}: {_quote_server_text(str(cause), 500)}{self._last_line()}"
+            )
             _fail(ready, messages.NOT_STARTED.error(server=self._spec.name, reason=reason))
         finally:
             self._client = None
@@ -263,11 +264,11 @@ class RemoteConnection:
 
     async def _keep_log(self, channel: ProcessChannel) -> None:
         """Store the stderr of the program periodically, because this process may be killed."""
-        kept = b""
+        stored = b""
         while True:
-            if channel.stderr != kept:
-                kept = channel.stderr
-                self._host.keep_log(self._spec, kept)
+            if channel.stderr != stored:
+                stored = channel.stderr
+                self._host.keep_log(self._spec, stored)
             await asyncio.sleep(_LOG_S)
 
     async def _talk(
@@ -297,8 +298,8 @@ class RemoteConnection:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self._client = None
-                for one in (*waits, listening):
-                    one.cancel()
+                for task in (*waits, listening):
+                    task.cancel()
 
     async def _start(self, program: str, cwd: str) -> ProcessChannel:
         spec, host = self._spec, self._host
@@ -346,7 +347,7 @@ class RemoteConnection:
 
     def _last_line(self) -> str:
         lines = self.log.strip().splitlines()
-        return f" (it printed {_quoted(lines[-1], 300)})" if lines else ""
+        return f" (it printed {_quote_server_text(lines[-1], 300)})" if lines else ""
 
 
 def _fail(ready: asyncio.Future[ServerManifest], error: ProblemRaised) -> None:
@@ -360,7 +361,7 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _quoted(text: str, limit: int) -> str:
+def _quote_server_text(text: str, limit: int) -> str:
     """The text of a server as one quoted line, so that it cannot be mistaken for text of Handrail."""
     cut = text if len(text) <= limit else f"{text[:limit]}…"
     return '"' + safe_text(cut, one_line=True).replace('"', "'") + '"'

@@ -150,12 +150,12 @@ def _ignore_failure(sending: asyncio.Future[None]) -> None:
 def _read_answer(message: Mapping[str, Any]) -> types.CallToolResult:
     error = message.get("error")
     if isinstance(error, dict):
-        given = types.ErrorData.model_validate(error)
-        raise MCPError(code=given.code, message=given.message)
+        error_data = types.ErrorData.model_validate(error)
+        raise MCPError(code=error_data.code, message=error_data.message)
     return types.CallToolResult.model_validate(message.get("result"), by_name=False)
 
 
 def _report(on_progress: OnProgress, params: Mapping[str, Any]) -> None:
-    done, total, message = (params.get(key) for key in ("progress", "total", "message"))
-    if isinstance(done, int | float) and isinstance(total, int | float | None):
-        on_progress(done, total, message if isinstance(message, str) else None)
+    progress, total, message = (params.get(key) for key in ("progress", "total", "message"))
+    if isinstance(progress, int | float) and isinstance(total, int | float | None):
+        on_progress(progress, total, message if isinstance(message, str) else None)

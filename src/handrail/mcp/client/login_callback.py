@@ -79,9 +79,9 @@ class CallbackListener:
         path, _, query = target.partition("?")
         # Requests by pages of other sites have another Host or another Sec-Fetch-Dest.
         hosts, uses = _header(lines, "host"), _header(lines, "sec-fetch-dest")
-        ours = method == "GET" and path == _PATH and hosts == [f"{_HOST}:{self._port}"]
-        ours = ours and uses in ([], ["document"])
-        if not ours or self._state is None or self._found.done():
+        is_callback = method == "GET" and path == _PATH and hosts == [f"{_HOST}:{self._port}"]
+        is_callback = is_callback and uses in ([], ["document"])
+        if not is_callback or self._state is None or self._found.done():
             return "404 Not Found", "There is nothing here."
         if self._server is not None:
             self._server.close()
@@ -105,7 +105,7 @@ async def open_callback() -> AsyncGenerator[CallbackListener]:
 
 
 def _header(lines: Sequence[str], name: str) -> list[str]:
-    """The values of all headers with this name."""
+    """Return the values of all headers with this name."""
     pairs = (line.partition(":") for line in lines)
     return [value.strip() for key, _, value in pairs if key.lower() == name]
 
@@ -115,18 +115,20 @@ def _read_answer(query: str, state: str) -> AuthorizationCodeResult:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise CallbackError("the answer has too many values") from None
-    given: Mapping[str, str] = dict(pairs)
+    parameters: Mapping[str, str] = dict(pairs)
     names = [name for name, _ in pairs if name in _FIELDS]
     if len(names) != len(set(names)):
         raise CallbackError("the answer names a value twice")
-    if not compare_digest(given.get("state", "").encode(), state.encode()):
+    if not compare_digest(parameters.get("state", "").encode(), state.encode()):
         raise CallbackError("the answer does not belong to this login")
-    if "error" in given:
-        shown = given["error"] if _ERROR_CODE.fullmatch(given["error"]) else "unknown error"
+    if "error" in parameters:
+        shown = (
+            parameters["error"] if _ERROR_CODE.fullmatch(parameters["error"]) else "unknown error"
+        )
         raise CallbackError(f"the authorization server answered {shown}")
-    if not given.get("code"):
+    if not parameters.get("code"):
         raise CallbackError("the answer has no code")
-    return AuthorizationCodeResult(code=given["code"], state=state, iss=given.get("iss"))
+    return AuthorizationCodeResult(code=parameters["code"], state=state, iss=parameters.get("iss"))
 
 
 def _page(status: str, text: str) -> bytes:

@@ -7,14 +7,19 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from json import dumps
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from handrail.core.ports.remote_tools import REMOTE_PREFIX
 from handrail.core.text.safe_text import safe_text
 from handrail.core.tool import TOOL_NAME
+from handrail.mcp.client import messages
 
-MAX_TOOLS: Final = 2_000
-MAX_MANIFEST: Final = 8 << 20
+if TYPE_CHECKING:
+    from mcp import Client
+
+_MAX_TOOLS: Final = 2_000
+_MAX_MANIFEST: Final = 8 << 20
+_MOST_PAGES: Final = 100
 _MAX_SCHEMA: Final = 64 << 10
 _MAX_DESCRIPTION: Final = 2_000
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -31,7 +36,7 @@ class ToolRecord(NamedTuple):
     read_only: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {**self._asdict(), "schema": dict(self.schema)}
 
 
@@ -44,39 +49,65 @@ class ServerManifest(NamedTuple):
     @property
     def digest(self) -> str:
         """The hash of the manifest."""
-        shown = [one.to_dict() for one in self.tools]
+        shown = [tool.to_dict() for tool in self.tools]
         return sha256(dumps([self.fingerprint, shown], sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"fingerprint": self.fingerprint, "tools": [one.to_dict() for one in self.tools]}
+        """Return the JSON form."""
+        return {"fingerprint": self.fingerprint, "tools": [tool.to_dict() for tool in self.tools]}
 
     @classmethod
-    def from_dict(cls, given: Any) -> ServerManifest:
+    def from_dict(cls, values: Any) -> ServerManifest:
         """Parse the JSON form; raises ValueError, KeyError or TypeError for anything else."""
-        tools = tuple(ToolRecord(**one) for one in given["tools"])
-        if not all(isinstance(one.schema, dict) and isinstance(one.name, str) for one in tools):
+        tools = tuple(ToolRecord(**tool) for tool in values["tools"])
+        if not all(isinstance(tool.schema, dict) and isinstance(tool.name, str) for tool in tools):
             raise ValueError("a tool has no name or no schema")
-        return cls(str(given["fingerprint"]), tools)
+        return cls(str(values["fingerprint"]), tools)
 
 
-def describe_differences(approved: ServerManifest, found: ServerManifest) -> str:
-    """A text about the differences between two manifests; "" if they are equal."""
-    if approved.digest == found.digest:
+async def list_tools(client: Client, server: str) -> tuple[ToolRecord, ...]:
+    """The tools of a server, sorted by name; raises `unavailable` for an invalid or too long list."""
+    tools: dict[str, ToolRecord] = {}
+    cursor, size = None, 0
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            size += len(tool.model_dump_json())
+            if len(tools) >= _MAX_TOOLS or size > _MAX_MANIFEST:
+                raise messages.BAD_MANIFEST.error(server=server, reason="there are too many")
+            if tool.name in tools:
+                reason = f"two are named {tool.name[:64]!r}"
+                raise messages.BAD_MANIFEST.error(server=server, reason=reason)
+            hints = tool.annotations
+            tools[tool.name] = ToolRecord(
+                tool.name,
+                clean_description(tool.description),
+                tool.input_schema,
+                bool(hints is not None and hints.read_only_hint),
+            )
+        cursor = page.next_cursor
+        if cursor is None:
+            return tuple(tools[name] for name in sorted(tools))
+    raise messages.BAD_MANIFEST.error(server=server, reason="its list does not end")
+
+
+def describe_differences(approved: ServerManifest, manifest: ServerManifest) -> str:
+    """Return a text about the differences between two manifests; "" if they are equal."""
+    if approved.digest == manifest.digest:
         return ""
-    old = {one.name: one for one in approved.tools}
-    new = {one.name: one for one in found.tools}
+    old = {tool.name: tool for tool in approved.tools}
+    new = {tool.name: tool for tool in manifest.tools}
     parts = [
-        _listed("new", sorted(new.keys() - old.keys())),
-        _listed("removed", sorted(old.keys() - new.keys())),
-        _listed("changed", sorted(name for name in old.keys() & new if old[name] != new[name])),
-        "" if approved.fingerprint == found.fingerprint else OTHER_PROGRAM,
+        _list_names("new", sorted(new.keys() - old.keys())),
+        _list_names("removed", sorted(old.keys() - new.keys())),
+        _list_names("changed", sorted(name for name in old.keys() & new if old[name] != new[name])),
+        "" if approved.fingerprint == manifest.fingerprint else OTHER_PROGRAM,
     ]
     return "; ".join(part for part in parts if part)
 
 
 def full_name(server: str, tool: str) -> str:
-    """The name of a server's tool in the runtime."""
+    """Return the name of a server's tool in the runtime."""
     return f"{REMOTE_PREFIX}{server}__{tool}"
 
 
@@ -96,11 +127,11 @@ def find_obstacle(server: str, tool: ToolRecord, allow: Sequence[str]) -> str | 
 
 
 def clean_description(text: str | None) -> str:
-    """The description of a tool without control characters, truncated."""
+    """Return the description of a tool without control characters, truncated."""
     return safe_text((text or "")[:_MAX_DESCRIPTION])
 
 
-def _listed(word: str, names: Sequence[str]) -> str:
+def _list_names(word: str, names: Sequence[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""

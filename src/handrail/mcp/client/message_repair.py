@@ -13,6 +13,6 @@ _ESCAPE: Final = re.compile(
 
 
 def repair_message(line: bytes) -> bytes:
-    """The line with U+FFFD in place of lone surrogates and of bytes that are not UTF-8."""
+    """Return the line with U+FFFD in place of lone surrogates and of bytes that are not UTF-8."""
     valid = line.decode("utf-8", "replace").encode()
     return _ESCAPE.sub(lambda one: one[0] if one[1] is None else rb"\ufffd", valid)

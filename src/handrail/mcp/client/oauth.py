@@ -79,7 +79,7 @@ class StoredLogin(BaseModel):
     wanted_scope: str | None = None
 
     def renewed(self, tokens: OAuthToken) -> StoredLogin:
-        """The login with new tokens."""
+        """Return the login with new tokens."""
         return self.model_copy(update={"tokens": tokens, "expires_at": _expiry(tokens)})
 
 
@@ -87,7 +87,7 @@ class LoginStore(Protocol):
     """Stores the login to a server."""
 
     def load(self) -> StoredLogin | None:
-        """The login; None if there is none. Raises `untrusted` if it is not private."""
+        """Return the login; None if there is none. Raises `untrusted` if it is not private."""
 
     def save(self, login: StoredLogin) -> None:
         """Store a login."""
@@ -209,8 +209,8 @@ class SessionAuth(OAuthClientProvider):
         scope, login = extract_scope_from_www_auth(response), self._store.load()
         demanded = extract_field_from_www_auth(response, "error") == "insufficient_scope"
         if demanded and scope and len(scope) <= _MAX_SCOPE and login is not None:
-            wanted = union_scopes(login.tokens.scope, scope)
-            self._store.save(login.model_copy(update={"wanted_scope": wanted}))
+            scopes = union_scopes(login.tokens.scope, scope)
+            self._store.save(login.model_copy(update={"wanted_scope": scopes}))
 
     def _add_token(self, request: httpx2.Request, reason: str, refused: str | None) -> str | None:
         """Add the token to a request and return it; without a valid token, mark the request as refused."""
@@ -324,10 +324,10 @@ def _join_query(page: str) -> str:
 
 def _find_state(page: str) -> str:
     """The state in the URL of a page; raises CallbackError if there is none, or the URL is too long."""
-    found = parse_qs(urlsplit(page).query).get("state") if len(page) <= _MAX_PAGE else None
-    if not found:
+    states = parse_qs(urlsplit(page).query).get("state") if len(page) <= _MAX_PAGE else None
+    if not states:
         raise CallbackError("the authorization server names a page that cannot be used")
-    return found[-1]
+    return states[-1]
 
 
 def _expiry(tokens: OAuthToken) -> float | None:
@@ -335,7 +335,7 @@ def _expiry(tokens: OAuthToken) -> float | None:
 
 
 def _reason(error: Exception) -> str:
-    """The reason of a failure, without text of the server that may contain tokens."""
+    """Return the reason of a failure, without text of the server that may contain tokens."""
     match error:
         case OAuthRegistrationError():
             return "the authorization server did not register a client"

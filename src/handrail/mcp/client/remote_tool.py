@@ -54,9 +54,9 @@ class RemoteTool(Tool[Any]):
         return Risk.SAFE if self._reads else Risk.MODERATE
 
     def preview(self, args: Any) -> str:
-        """The complete arguments, and a note that the call cannot be undone."""
-        given = dumps(args.model_dump(), ensure_ascii=False, indent=1)
-        return given if self._reads else f"{given}\n{_NOT_UNDOABLE}"
+        """Return the complete arguments, and a note that the call cannot be undone."""
+        arguments = dumps(args.model_dump(), ensure_ascii=False, indent=1)
+        return arguments if self._reads else f"{arguments}\n{_NOT_UNDOABLE}"
 
     async def run(self, args: Any, ctx: ToolContext) -> Output:
         """Call the tool and return its result; raises `unavailable`, `timeout`, `command_failed`,

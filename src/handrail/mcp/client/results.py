@@ -28,8 +28,8 @@ async def read_result(
     services: ResultServices,
     pictures_s: float,
 ) -> Output:
-    """The output of a call: text, structured content and pictures; an error becomes its problem. Pictures
-    that are not decoded within `pictures_s` are left out.
+    """Return the output of a call: text, structured content and pictures; an error becomes its
+    problem. Pictures that are not decoded within `pictures_s` are left out.
     """
     parts: list[str] = []
     images: list[Image] = []
@@ -79,7 +79,7 @@ async def _read_picture(
 
 
 def _text(block: Any) -> str:
-    """A block of content as text; links and resources are shown, never followed."""
+    """Return a block of content as text; links and resources are shown, never followed."""
     if isinstance(block, types.TextContent):
         return block.text
     if isinstance(block, types.EmbeddedResource):

@@ -49,14 +49,14 @@ class _TooManyStepsError(Exception):
 
 
 def _count_step() -> None:
-    left = _steps_left.get()
-    if left <= 0:
+    remaining = _steps_left.get()
+    if remaining <= 0:
         raise _TooManyStepsError("it takes too many steps")
-    _steps_left.set(left - 1)
+    _steps_left.set(remaining - 1)
 
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
-    """The check of a keyword that also counts a step."""
+    """Return the check of a keyword that also counts a step."""
 
     def apply(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         _count_step()
@@ -65,18 +65,18 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _check_unique(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _check_unique(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """Check `uniqueItems` in one pass over the items."""
     del schema
-    if wanted and validator.is_type(instance, "array"):
-        items = {dumps(one, sort_keys=True) for one in instance}
+    if unique and validator.is_type(instance, "array"):
+        items = {dumps(item, sort_keys=True) for item in instance}
         if len(items) < len(instance):
             yield Mismatch("has items that are equal")
 
 
 def _is_boolean(checker: Any, instance: Any) -> bool:
-    """Whether a value is a boolean; also counts a step, because the validator calls it for every part
-    while it collects unevaluated items.
+    """Return whether a value is a boolean; also counts a step, because the validator calls it for
+    every part while it collects unevaluated items.
     """
     del checker
     _count_step()
@@ -92,28 +92,28 @@ _CountingValidator: Final = extend(
 
 
 def argument_model(name: str, schema: dict[str, Any]) -> type[BaseModel]:
-    """A model that accepts what a schema accepts and leaves the arguments unchanged. Raises TypeError for
-    an invalid schema.
+    """Return a model that accepts what a schema accepts and leaves the arguments unchanged. Raises
+    TypeError for an invalid schema.
     """
     validator = _validator(schema)
     endless = _is_endless(schema)
     plain_types = _find_plain_types(schema)
     required = frozenset(schema.get("required", ()))
 
-    def check(given: Any) -> Any:
+    def check(arguments: Any) -> Any:
         # A fast path for simple schemas: the validator would take most of the time of a call.
-        if plain_types is not None and _is_plain(given, plain_types, required):
-            return given
+        if plain_types is not None and _is_plain(arguments, plain_types, required):
+            return arguments
         if endless:
             raise ValueError(
                 "the server's schema cannot be applied: it refers to itself without end"
             )
-        errors = _find_errors(validator, given)
-        if errors and (less := _without_absent(given, errors, required)) != given:
-            given, errors = less, _find_errors(validator, less)
+        errors = _find_errors(validator, arguments)
+        if errors and (present := _without_absent(arguments, errors, required)) != arguments:
+            arguments, errors = present, _find_errors(validator, present)
         if errors:
             raise ValueError("; ".join(map(_describe, errors[:_MOST_ERRORS])))
-        return given
+        return arguments
 
     before: Any = model_validator(mode="before")(staticmethod(check))
     # The types with which arguments such as numbers given as text are converted.
@@ -139,34 +139,34 @@ def _validator(schema: dict[str, Any]) -> Any:
     return _CountingValidator(checked, registry=Registry())
 
 
-def _find_errors(validator: Any, given: Any) -> list[Any]:
-    """The errors of arguments; raises ValueError if the schema cannot be applied."""
-    _steps_left.set(_MOST_STEPS + _STEPS_PER_VALUE * _count_values(given))
+def _find_errors(validator: Any, arguments: Any) -> list[Any]:
+    """Return the errors of arguments; raises ValueError if the schema cannot be applied."""
+    _steps_left.set(_MOST_STEPS + _STEPS_PER_VALUE * _count_values(arguments))
     try:
-        return sorted(validator.iter_errors(given), key=lambda one: list(map(str, one.path)))
+        return sorted(validator.iter_errors(arguments), key=lambda one: list(map(str, one.path)))
     except Exception as error:  # noqa: BLE001 - a reference that leads nowhere, too many steps
         raise ValueError(f"the server's schema cannot be applied: {error}"[:500]) from None
 
 
-def _without_absent(given: Any, errors: Sequence[Any], required: frozenset[str]) -> Any:
-    """The arguments without optional ones that are None and that the schema refuses: None means that they
-    were not given.
+def _without_absent(arguments: Any, errors: Sequence[Any], required: frozenset[str]) -> Any:
+    """Return the arguments without optional ones that are None and that the schema refuses: None
+    means that they were not given.
     """
-    if not isinstance(given, dict):
-        return given
-    refused = {one.path[0] for one in errors if len(one.path) == 1} - required
+    if not isinstance(arguments, dict):
+        return arguments
+    refused = {error.path[0] for error in errors if len(error.path) == 1} - required
     return {
-        name: value for name, value in given.items() if value is not None or name not in refused
+        name: value for name, value in arguments.items() if value is not None or name not in refused
     }
 
 
 def _is_plain(
-    given: Any, plain_types: dict[str, tuple[type, ...]], required: frozenset[str]
+    arguments: Any, plain_types: dict[str, tuple[type, ...]], required: frozenset[str]
 ) -> bool:
     """Whether all required arguments are given, and each has the type that its simple schema demands."""
-    if not isinstance(given, dict) or not required <= given.keys():
+    if not isinstance(arguments, dict) or not required <= arguments.keys():
         return False
-    return all(type(value) in plain_types.get(name, ()) for name, value in given.items())
+    return all(type(value) in plain_types.get(name, ()) for name, value in arguments.items())
 
 
 def _find_plain_types(schema: dict[str, Any]) -> dict[str, tuple[type, ...]] | None:
@@ -175,18 +175,18 @@ def _find_plain_types(schema: dict[str, Any]) -> dict[str, tuple[type, ...]] | N
     """
     if schema.keys() - _REMARKS - {"type", "properties", "required", "additionalProperties"}:
         return None
-    found = {}
+    plain_types = {}
     for name, part in schema.get("properties", {}).items():
         if isinstance(part, dict) and isinstance(part.get("type"), str):
             plain = _PLAIN_TYPES.get(part["type"])
             if plain is not None and not part.keys() - _REMARKS - {"type"}:
-                found[name] = plain
-    return found
+                plain_types[name] = plain
+    return plain_types
 
 
-def _count_values(given: Any) -> int:
-    """The number of values in the arguments, including nested ones."""
-    count, parts = 0, [given]
+def _count_values(value_: Any) -> int:
+    """Return the number of values in the arguments, including nested ones."""
+    count, parts = 0, [value_]
     while parts:
         part = parts.pop()
         count += 1
@@ -210,41 +210,41 @@ class _TypeReader:
         if not isinstance(part, dict) or not levels or "$ref" in part or "allOf" in part:
             return {}
         if isinstance(part.get("type"), list):
-            return self._read_choices([{**part, "type": one} for one in part["type"]], levels)
+            return self._read_choices([{**part, "type": value} for value in part["type"]], levels)
         choices = part.get("anyOf", part.get("oneOf"))
         if isinstance(choices, list):
             return self._read_choices(choices, levels)
-        found = {key: part[key] for key in ("type", "enum", "const") if key in part}
-        values = (*found.get("enum", ()), found.get("const"))
-        if any(isinstance(one, dict | list) for one in values):
+        types = {key: part[key] for key in ("type", "enum", "const") if key in part}
+        values = (*types.get("enum", ()), types.get("const"))
+        if any(isinstance(value, dict | list) for value in values):
             return {}
         if isinstance(part.get("items"), dict):
-            found["items"] = self.read(part["items"], levels - 1)
+            types["items"] = self.read(part["items"], levels - 1)
         properties = part.get("properties")
         if isinstance(properties, dict) and len(properties) <= self._left:
-            below = {name: self.read(one, levels - 1) for name, one in properties.items()}
-            found |= {"properties": below, "required": part.get("required", [])}
-        return found
+            below = {name: self.read(value, levels - 1) for name, value in properties.items()}
+            types |= {"properties": below, "required": part.get("required", [])}
+        return types
 
     def _read_choices(self, parts: list[Any], levels: int) -> dict[str, Any]:
         if len(parts) > self._left:
             return {}
-        return {"anyOf": [self.read(one, levels - 1) for one in parts]}
+        return {"anyOf": [self.read(part, levels - 1) for part in parts]}
 
 
 def _is_endless(schema: dict[str, Any]) -> bool:
-    """Whether a part of a schema applies itself to the same value again, by references."""
-    found: dict[int, bool] = {}
+    """Return whether a part of a schema applies itself to the same value again, by references."""
+    states: dict[int, bool] = {}
 
     def follows(part: Any) -> bool:
         if not isinstance(part, dict):
             return False
-        if id(part) in found:
-            return found[id(part)]
+        if id(part) in states:
+            return states[id(part)]
         # True while its parts are followed, so that reaching it again means a cycle.
-        found[id(part)] = True
-        found[id(part)] = any(map(follows, _same_value_parts(schema, part)))
-        return found[id(part)]
+        states[id(part)] = True
+        states[id(part)] = any(map(follows, _same_value_parts(schema, part)))
+        return states[id(part)]
 
     parts: list[Any] = [schema]
     while parts:
@@ -268,7 +268,7 @@ def _same_value_parts(schema: dict[str, Any], part: dict[str, Any]) -> Iterator[
 
 
 def _resolve(schema: Any, reference: str) -> Any:
-    """The part of the schema that a reference names; None if there is none."""
+    """Return the part of the schema that a reference names; None if there is none."""
     start, _, pointer = reference.partition("#")
     if start or (pointer and not pointer.startswith("/")):
         return None
@@ -283,7 +283,7 @@ def _resolve(schema: Any, reference: str) -> Any:
 
 def _without_patterns(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_without_patterns(one) for one in schema]
+        return [_without_patterns(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     result: dict[str, Any] = {}
@@ -295,7 +295,7 @@ def _without_patterns(schema: Any) -> Any:
         ):
             continue
         if key in _NAMED and isinstance(value, dict):
-            result[key] = {name: _without_patterns(one) for name, one in value.items()}
+            result[key] = {name: _without_patterns(part) for name, part in value.items()}
         else:
             result[key] = value if key in _VALUES else _without_patterns(value)
     return result

@@ -42,6 +42,6 @@ def tame_sdk_logs() -> None:
         silent.addHandler(logging.NullHandler())
     for name in _LOGGERS:
         logger = logging.getLogger(name)
-        if not any(isinstance(one, _EscapingHandler) for one in logger.handlers):
+        if not any(isinstance(handler, _EscapingHandler) for handler in logger.handlers):
             logger.addHandler(_EscapingHandler())
         logger.propagate = False

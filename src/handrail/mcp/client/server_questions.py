@@ -32,7 +32,7 @@ _MAX_MESSAGE: Final = 500
 _MAX_NAME: Final = 100
 _MAX_URL: Final = 2_000
 _DECLINED: Final = types.ElicitResult(action="decline")
-_NOBODY: Final = "nobody can be asked"
+_NO_USER: Final = "no user can be asked"
 _YES: Final = "Yes"
 _CHOICE: Final = (QuestionOption(_YES), QuestionOption("No"))
 _SECRET: Final = re.compile(
@@ -94,13 +94,13 @@ class ServerQuestions:
     async def _pass_on(self, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Ask the user; raises ValueError or TypeError with the reason if the question is declined."""
         if self._asker is None:
-            raise ValueError(_NOBODY)
+            raise ValueError(_NO_USER)
         if self._asked > _MOST_QUESTIONS:
             raise ValueError(f"a call may ask {_MOST_QUESTIONS} times")
         if isinstance(params, types.ElicitRequestURLParams):
             return await self._ask_to_open(params)
         fields = self._read_form(params)
-        answers = await self._ask([one.question for one in fields])
+        answers = await self._ask([field.question for field in fields])
         if answers is None:
             return _DECLINED
         return _fill_form(fields, answers, params.requested_schema)
@@ -146,7 +146,7 @@ class ServerQuestions:
         fields, required = [], params.requested_schema.get("required") or ()
         for name, schema in properties.items():
             about = (str(schema.get(key, "")) for key in ("title", "description", "format"))
-            shown = " ".join([name, *(one[:_MAX_MESSAGE] for one in about)])
+            shown = " ".join([name, *(part[:_MAX_MESSAGE] for part in about)])
             if not _SECRET.search(shown):
                 fields.append(_field(intro, name, schema))
             elif name in required:
@@ -174,7 +174,7 @@ class ServerQuestions:
         except ProblemRaised as raised:
             if raised.problem.code != "needs_answer":
                 raise
-            self._note_decline(_NOBODY)
+            self._note_decline(_NO_USER)
             return None
         except asyncio.CancelledError:
             if self._ended:
@@ -190,7 +190,7 @@ class ServerQuestions:
 
 
 def _field(intro: str, name: str, schema: Mapping[str, Any]) -> FormField:
-    """The question for a field, with the values that it offers."""
+    """Return the question for a field, with the values that it offers."""
     about = str(schema.get("description") or schema.get("title") or name)
     label = safe_text(about[:_MAX_MESSAGE], one_line=True)
     text = f"{intro} {safe_text(name, one_line=True)}: {label[:200]}"
@@ -199,7 +199,7 @@ def _field(intro: str, name: str, schema: Mapping[str, Any]) -> FormField:
         labels = {value: label for label, value in choices.items()}
         default = schema["default"]
         named = [
-            labels.get(one, one) for one in (default if isinstance(default, list) else [default])
+            labels.get(item, item) for item in (default if isinstance(default, list) else [default])
         ]
         text += f" (default: {_shorten(', '.join(map(str, named)))})"
     options = tuple(
@@ -209,8 +209,8 @@ def _field(intro: str, name: str, schema: Mapping[str, Any]) -> FormField:
     if schema.get("type") == "boolean":
         options = _CHOICE
     many = schema.get("type") == "array" and bool(options)
-    asked = ModelQuestion(text, safe_text(name[:40], one_line=True), options, multi_select=many)
-    return FormField(name, schema, asked, choices)
+    question = ModelQuestion(text, safe_text(name[:40], one_line=True), options, multi_select=many)
+    return FormField(name, schema, question, choices)
 
 
 def _fill_form(
@@ -224,9 +224,9 @@ def _fill_form(
         return types.ElicitResult(action="accept") if agreed else _DECLINED
     content: dict[str, Answer] = {}
     for field in fields:
-        given = answers.get(field.question.question)
-        if given is not None:
-            content[field.name] = _convert(field, given)
+        answer = answers.get(field.question.question)
+        if answer is not None:
+            content[field.name] = _convert(field, answer)
         elif "default" in field.schema:
             content[field.name] = field.schema["default"]
     argument_model("form", schema).model_validate(content)
@@ -234,36 +234,36 @@ def _fill_form(
 
 
 def _is_field(schema: Any) -> bool:
-    """Whether a value of a server is a valid schema of a field."""
+    """Return whether a value of a server is a valid schema of a field."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("items", {}), Mapping):
         return False
     default = schema.get("default")
     defaults = default if isinstance(default, list) else [default]
     plain = str if isinstance(default, list) else str | int | float | None
     return all(map(_offers_choices, (schema, schema.get("items", {})))) and all(
-        isinstance(one, plain) for one in defaults
+        isinstance(item, plain) for item in defaults
     )
 
 
 def _offers_choices(schema: Mapping[str, Any]) -> bool:
-    """Whether the choices of a schema are lists of values, with or without titles."""
+    """Return whether the choices of a schema are lists of values, with or without titles."""
     texts = [schema.get(name) or [] for name in ("enum", "enumNames")]
     titled = [schema.get(name) or [] for name in ("oneOf", "anyOf")]
-    return all(isinstance(one, list) for one in (*texts, *titled)) and all(
-        isinstance(one, Mapping) for several in titled for one in several
+    return all(isinstance(choices, list) for choices in (*texts, *titled)) and all(
+        isinstance(choice, Mapping) for choices in titled for choice in choices
     )
 
 
 def _find_choices(schema: Mapping[str, Any]) -> dict[str, str]:
     """Shown label → value, for the values that a field offers."""
     offered = schema.get("items", {}) if schema.get("type") == "array" else schema
-    values = [str(one) for one in offered.get("enum") or ()]
-    titles = [str(one) for one in offered.get("enumNames") or ()]
+    values = [str(value) for value in offered.get("enum") or ()]
+    titles = [str(title) for title in offered.get("enumNames") or ()]
     if not values:
         listed = offered.get("oneOf") or offered.get("anyOf") or ()
-        pairs = [one for one in listed if "const" in one]
-        values = [str(one["const"]) for one in pairs]
-        titles = [str(one.get("title", one["const"])) for one in pairs]
+        pairs = [choice for choice in listed if "const" in choice]
+        values = [str(choice["const"]) for choice in pairs]
+        titles = [str(choice.get("title", choice["const"])) for choice in pairs]
     shown = [*map(_shorten, titles)]
     # Titles that are not unique cannot be used as labels.
     if len(shown) != len(values) or len({*shown}) != len(shown):
@@ -275,14 +275,14 @@ def _shorten(text: str) -> str:
     return safe_text(text[:100], one_line=True)[:100]
 
 
-def _convert(field: FormField, given: str | list[str]) -> Answer:
-    """The answer in the type of the schema; raises ValueError if it cannot be converted."""
+def _convert(field: FormField, answer: str | list[str]) -> Answer:
+    """Return the answer in the type of the schema; raises ValueError if it cannot be converted."""
     kind = field.schema.get("type")
-    if isinstance(given, list) or kind == "array":
-        several = given if isinstance(given, list) else [given]
-        return [field.choices.get(one, one) for one in several]
+    if isinstance(answer, list) or kind == "array":
+        several = answer if isinstance(answer, list) else [answer]
+        return [field.choices.get(label, label) for label in several]
     if kind == "boolean":
-        return given.casefold() in ("yes", "true", "y")
+        return answer.casefold() in ("yes", "true", "y")
     if kind == "integer":
-        return int(given)
-    return float(given) if kind == "number" else field.choices.get(given, given)
+        return int(answer)
+    return float(answer) if kind == "number" else field.choices.get(answer, answer)

@@ -96,8 +96,8 @@ class RemoteServerSpec(NamedTuple):
     bearer_token: RevealedText | None = None
 
     def declares(self, tool: str) -> bool:
-        """Whether a tool is declared to models; other tools are found by a search."""
-        return any(fnmatchcase(tool, one) for one in self.declared)
+        """Return whether a tool is declared to models; other tools are found by a search."""
+        return any(fnmatchcase(tool, pattern) for pattern in self.declared)
 
     @property
     def pin_name(self) -> str:
@@ -107,9 +107,9 @@ class RemoteServerSpec(NamedTuple):
         return f"{self.name}@{sha256(os.fsencode(self.project)).hexdigest()[:16]}"
 
     def fingerprint(self, program: str | None, places: ServerPlaces) -> str:
-        """A hash of the server's configuration and code; `program` is the file that is run. It includes the
-        contents of the program, and of the files among its arguments that are code or lie in a root; other
-        files are data. Raises OSError if a file cannot be read.
+        """Return a hash of the server's configuration and code; `program` is the file that is run.
+        It includes the contents of the program, and of the files among its arguments that are code
+        or lie in a root; other files are data. Raises OSError if a file cannot be read.
         """
         files = []
         if program is not None:
@@ -117,11 +117,13 @@ class RemoteServerSpec(NamedTuple):
             files = [program, *_find_code(program, self.command[1:], cwd, places.roots)]
             real_roots = [os.path.realpath(root) for root in places.roots]
             # An interpreter outside the roots is not included, so that it can be updated.
-            interpreter = [Path(cwd, one) for one in _find_interpreter(program)]
+            interpreter = [Path(cwd, file) for file in _find_interpreter(program)]
             files += [
-                str(one) for one in interpreter if _is_file(one) and _lies_inside(one, real_roots)
+                str(file)
+                for file in interpreter
+                if _is_file(file) and _lies_inside(file, real_roots)
             ]
-        contents = [_file_digest(one) for one in files]
+        contents = [_file_digest(file) for file in files]
         shown = [self.name, self.command, sorted(self.env.items()), self.env_from, self.url]
         shown += [self.project] if self.project else []
         return sha256(dumps([*shown, contents]).encode()).hexdigest()
@@ -168,19 +170,19 @@ def server_confinement(spec: RemoteServerSpec, program: str, places: ServerPlace
 
 
 def launch_directory(spec: RemoteServerSpec, program: str, places: ServerPlaces) -> str:
-    """The directory in which a server's program is started."""
+    """Return the directory in which a server's program is started."""
     # Many programs load code from their working directory; an unconfined one must not do so.
     return "/" if server_confinement(spec, program, places).off else places.roots[0]
 
 
 def names_workspace(spec: RemoteServerSpec, program: str, roots: Sequence[str]) -> bool:
-    """Whether the program, or a path in its arguments, lies in a root: calls of a model can change such
-    code.
+    """Return whether the program, or a path in its arguments, lies in a root: calls of a model can
+    change such code.
     """
     real_roots = [os.path.realpath(root) for root in roots]
     words = [program, *_find_interpreter(program), *spec.command[1:], *spec.env.values()]
     named = [rf"{re.escape(root.rstrip('/'))}(?![^/{_BETWEEN}])" for root in (*roots, *real_roots)]
-    if any(re.search(one, word) for one in named for word in words):
+    if any(re.search(pattern, word) for pattern in named for word in words):
         return True
     for part in _path_parts(words):
         for base in ("/", *real_roots):
@@ -198,7 +200,7 @@ def _path_parts(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         parts = [word, *_SEPARATORS.split(word)]
         parts += [word[2:]] if _GLUED.match(word) else []
-        for part in dict.fromkeys(one for one in parts if one):
+        for part in dict.fromkeys(filter(None, parts)):
             yield part
             if part[0] == "~" or "$" in part:
                 # Leaves the name of an unknown user unchanged, unlike `Path.expanduser`.
@@ -226,16 +228,16 @@ def _find_code(program: str, arguments: Sequence[str], cwd: str, roots: Sequence
     executables, files with a suffix of code, and all files in a root, which calls can change.
     """
     real_roots = [os.path.realpath(root) for root in roots]
-    paths = dict.fromkeys(Path(cwd, one) for one in _path_parts(arguments))
-    files = [one for one in paths if _is_file(one)]
+    paths = dict.fromkeys(Path(cwd, path) for path in _path_parts(arguments))
+    files = [path for path in paths if _is_file(path)]
     first = files[:1] if _INTERPRETER.fullmatch(Path(program).name) else []
     return [
-        str(one)
-        for one in files
-        if one in first
-        or one.suffix.lower() in _CODE_SUFFIXES
-        or os.access(one, os.X_OK)
-        or _lies_inside(one, real_roots)
+        str(path)
+        for path in files
+        if path in first
+        or path.suffix.lower() in _CODE_SUFFIXES
+        or os.access(path, os.X_OK)
+        or _lies_inside(path, real_roots)
     ]
 
 
@@ -247,7 +249,7 @@ def _is_file(path: Path) -> bool:
 
 
 def find_server_program(spec: RemoteServerSpec, find: Callable[[str], str | None]) -> str:
-    """The absolute path of a server's program; raises `unavailable`."""
+    """Return the absolute path of a server's program; raises `unavailable`."""
     program = spec.command[0]
     path = program if program.startswith("/") else find(program)
     if path is None or not _is_file(Path(path)):

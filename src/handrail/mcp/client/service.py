@@ -60,7 +60,9 @@ class RemoteServer:
         self._host = host
         self._results = results
         self._names = frozenset(
-            one.name for one in approved.tools if find_obstacle(spec.name, one, spec.allow) is None
+            tool.name
+            for tool in approved.tools
+            if find_obstacle(spec.name, tool, spec.allow) is None
         )
         self._connection: RemoteConnection | None = None
         self._turn = asyncio.Lock()
@@ -88,9 +90,11 @@ class RemoteServer:
         result, declined = await connection.call(tool, arguments, ctx, questions)
         self._failures = 0
         # The limit was paused while the user was asked, so the rest may be negative.
-        left = max(limit - (time.monotonic() - begun), min(limit, _PICTURES_S))
-        output = await read_result(result, self.spec.name, tool, self._results, left)
-        notes = [f"[handrail: a question of the server was declined: {one}]" for one in declined]
+        remaining_s = max(limit - (time.monotonic() - begun), min(limit, _PICTURES_S))
+        output = await read_result(result, self.spec.name, tool, self._results, remaining_s)
+        notes = [
+            f"[handrail: a question of the server was declined: {reason}]" for reason in declined
+        ]
         return output._replace(text="\n".join([output.text, *notes]))
 
     async def close(self) -> None:
@@ -122,7 +126,7 @@ class RemoteServer:
 
         connection = RemoteConnection(self.spec, self._host)
         try:
-            found = await connection.open(self.approved.fingerprint)
+            manifest = await connection.open(self.approved.fingerprint)
         except ProblemRaised as raised:
             if raised.problem.code != "untrusted":
                 self._count_failure()
@@ -130,18 +134,18 @@ class RemoteServer:
                 self._host.note_change(self.spec, OTHER_PROGRAM)
             raise
         try:
-            self._compare(connection, found)
+            self._compare(connection, manifest)
         except ProblemRaised:
             await connection.close()
             raise
         self._connection = connection
         return connection
 
-    def _compare(self, connection: RemoteConnection, found: ServerManifest) -> None:
+    def _compare(self, connection: RemoteConnection, manifest: ServerManifest) -> None:
         """Raise `untrusted` if the server's tools differ from the approved ones. The server keeps running,
         because it may offer the approved tools again later.
         """
-        differences = describe_differences(self.approved, found)
+        differences = describe_differences(self.approved, manifest)
         self._host.note_change(self.spec, differences)
         if differences:
             connection.list_changed = True

@@ -30,7 +30,7 @@ class ToolIndex:
     """A search index of the tools of a session's servers."""
 
     def __init__(self, tools: Sequence[IndexedTool]) -> None:
-        self._tools = {one.full_name: one for one in tools}
+        self._tools = {tool.full_name: tool for tool in tools}
         self._words: dict[str, Counter[str]] = {}
         self._frequency: Counter[str] = Counter()
         for tool in tools:
@@ -44,20 +44,20 @@ class ToolIndex:
 
     def search(self, query: str, server: str | None) -> list[str]:
         """The full names of matching tools, best first; every tool for a query without words."""
-        names = [name for name, one in self._tools.items() if server in (None, one.server)]
-        wanted = [*dict.fromkeys(_split_words(query))]
+        names = [name for name, tool in self._tools.items() if server in (None, tool.server)]
+        query_words = [*dict.fromkeys(_split_words(query))]
         exact = [name for name in names if query in (name, self._tools[name].name)]
-        if not wanted:
+        if not query_words:
             return sorted(names)
-        scores = {name: self._score(self._words[name], wanted) for name in names}
+        scores = {name: self._score(self._words[name], query_words) for name in names}
         matching = [name for name in names if scores[name] > 0 and name not in exact]
         matching.sort(key=lambda name: (-scores[name], name))
         return [*exact, *(matching if server else self._mix_servers(matching))]
 
-    def _score(self, words: Mapping[str, int], wanted: Sequence[str]) -> float:
+    def _score(self, words: Mapping[str, int], query_words: Sequence[str]) -> float:
         count, score = len(self._words), 0.0
         length = _K * (1 - _B + _B * sum(words.values()) / self._average)
-        for word in wanted:
+        for word in query_words:
             if frequency := words.get(word, 0):
                 rare = math.log(
                     1 + (count - self._frequency[word] + 0.5) / (self._frequency[word] + 0.5)
@@ -67,12 +67,12 @@ class ToolIndex:
 
     def _mix_servers(self, names: Sequence[str]) -> Iterator[str]:
         """Yield the first tools of each server, then the rest, so that no server fills the result alone."""
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         later: list[str] = []
         for name in names:
             server = self._tools[name].server
-            seen[server] += 1
-            if seen[server] <= _FIRST_OF_SERVER:
+            counts[server] += 1
+            if counts[server] <= _FIRST_OF_SERVER:
                 yield name
             else:
                 later.append(name)

@@ -48,7 +48,7 @@ class RemoteToolSet:
         self._index: ToolIndex | None = None
 
     def build_eager(self) -> list[RemoteTool]:
-        """The tools that are declared to models from the start."""
+        """Return the tools that are declared to models from the start."""
         return [self._build(name) for name, row in self._rows.items() if row.eager]
 
     def search(self, query: str, server: str | None, limit: int) -> FoundTools:
@@ -58,12 +58,12 @@ class RemoteToolSet:
         if self._index is None:
             self._index = ToolIndex([_indexed(name, row) for name, row in self._rows.items()])
         names = self._index.search(query.strip(), server)
-        found: list[FoundTool] = []
+        matches: list[FoundTool] = []
         for name in names[:limit]:
             record = self._rows[name].record
-            schema = dict(record.schema) if len(found) < _WITH_SCHEMA else None
-            found.append(FoundTool(name, _shorten(record.description, _FOUND_CHARS), schema))
-        return FoundTools(found, len(names) - len(found))
+            schema = dict(record.schema) if len(matches) < _WITH_SCHEMA else None
+            matches.append(FoundTool(name, _shorten(record.description, _FOUND_CHARS), schema))
+        return FoundTools(matches, len(names) - len(matches))
 
     def count_lazy(self) -> Mapping[str, int]:
         """See `RemoteTools.count_lazy`."""
@@ -94,16 +94,16 @@ class RemoteToolSet:
 
     async def aclose(self) -> None:
         """End all servers."""
-        for one in self.servers.values():
+        for server in self.servers.values():
             with suppress(Exception):
-                await one.close()
+                await server.close()
 
     def _build(self, name: str) -> RemoteTool:
-        known = self._tools.get(name)
-        if known is None:
+        tool = self._tools.get(name)
+        if tool is None:
             row = self._rows[name]
-            known = self._tools[name] = RemoteTool(row.server, row.record)
-        return known
+            tool = self._tools[name] = RemoteTool(row.server, row.record)
+        return tool
 
 
 def _indexed(name: str, row: RemoteRow) -> IndexedTool:
@@ -111,6 +111,6 @@ def _indexed(name: str, row: RemoteRow) -> IndexedTool:
 
 
 def _shorten(text: str, limit: int) -> str:
-    """A description on one line, truncated."""
+    """Return a description on one line, truncated."""
     line = safe_text(text[: limit * 4], one_line=True).strip()
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -152,12 +152,12 @@ class ClientApprover:
         if channel is None:
             return None
         clock = self._clock or asyncio.get_running_loop().time
-        asked = clock()
+        asked_at = clock()
         response = await channel.elicit(form)
         if response is None:
             self._broken = True
             return None
-        if response.action != "accept" and clock() - asked < INSTANT_S:
+        if response.action != "accept" and clock() - asked_at < INSTANT_S:
             self._instant += 1
             self._broken = self._instant >= MAX_INSTANT
             return None
@@ -171,16 +171,18 @@ class ClientApprover:
 
 def no_approver(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:
     """Return a refusal that says how the call could be allowed."""
-    ways = []
+    hints = []
     if elsewhere:
-        ways.append("ask the user to run `handrail approvals` in another terminal, then call again")
+        hints.append(
+            "ask the user to run `handrail approvals` in another terminal, then call again"
+        )
     if request.always is not None:
         rule = caller_config_line(request.always)
-        ways.append(f"the user can allow exactly this call in their configuration: {rule}")
+        hints.append(f"the user can allow exactly this call in their configuration: {rule}")
     return messages.CLIENT_CANNOT_ASK.error(
         tool=tool_name(request.tool),
         reason=request.reason,
-        ways="; or ".join(ways) or "nothing can allow this call here; use another approach",
+        ways="; or ".join(hints) or "nothing can allow this call here; use another approach",
     )
 
 
@@ -269,10 +271,10 @@ def parse_answer(request: ApprovalRequest, action: str, content: Mapping[str, An
     """Return a yes only for an accepted form with an answer that the form offered."""
     if action != "accept" or content is None:
         return Reply(Answer.NO, _VIA)
-    given, reason = content.get(FIELD), content.get(REASON)
-    if given == "yes":
+    answer, reason = content.get(FIELD), content.get(REASON)
+    if answer == "yes":
         return Reply(Answer.YES, _VIA)
-    if given == Answer.ALWAYS.value and request.always is not None:
+    if answer == Answer.ALWAYS.value and request.always is not None:
         return Reply(Answer.ALWAYS, _VIA)
     return Reply(Answer.NO, _VIA, reason=reason if isinstance(reason, str) else None)
 
@@ -281,24 +283,24 @@ def question_form(request: QuestionRequest) -> ApprovalForm:
     """Return the form for questions of the model: a choice and a free answer for each."""
     properties: dict[str, Any] = {}
     lines = ["The model asks. An answer allows nothing; it goes to the model and into the record."]
-    for number, one in enumerate(request.questions, 1):
-        labels = [option.label for option in one.options]
+    for number, question in enumerate(request.questions, 1):
+        labels = [option.label for option in question.options]
         options = "; ".join(
             f"{option.label}: {option.description}" if option.description else option.label
-            for option in one.options
+            for option in question.options
         )
-        lines.append(f"{number}. {safe_text(one.question, one_line=True)} ({options})")
+        lines.append(f"{number}. {safe_text(question.question, one_line=True)} ({options})")
         choice: dict[str, Any] = {"type": "string", "enum": labels}
-        if one.multi_select:
+        if question.multi_select:
             choice = {"type": "array", "items": choice}
         properties[f"choice_{number}"] = {
             **choice,
-            "title": one.header,
-            "description": one.question,
+            "title": question.header,
+            "description": question.question,
         }
         properties[f"text_{number}"] = {
             "type": "string",
-            "title": f"{one.header}: in your own words",
+            "title": f"{question.header}: in your own words",
             "maxLength": MAX_ANSWER_CHARS,
         }
     return ApprovalForm("\n".join(lines), {"type": "object", "properties": properties})
@@ -311,8 +313,8 @@ def parse_form_answers(
     if action != "accept" or content is None:
         return QuestionReply(None, _VIA)
     answers = {
-        one.question: content.get(f"text_{number}") or content.get(f"choice_{number}")
-        for number, one in enumerate(request.questions, 1)
+        question.question: content.get(f"text_{number}") or content.get(f"choice_{number}")
+        for number, question in enumerate(request.questions, 1)
     }
     return QuestionReply(parse_answers(request, answers), _VIA)
 

@@ -37,13 +37,13 @@ class Tokens:
     calls: str = field(repr=False)
     approvals: str = field(repr=False)
 
-    def may_call(self, given: str | None) -> bool:
+    def may_call(self, token: str | None) -> bool:
         """Return whether this is the token for calls."""
-        return _equal(given, self.calls)
+        return _equal(token, self.calls)
 
-    def may_approve(self, given: str | None) -> bool:
+    def may_approve(self, token: str | None) -> bool:
         """Return whether this is the token for approvals."""
-        return _equal(given, self.approvals)
+        return _equal(token, self.approvals)
 
 
 def token_file(name: str) -> Path:
@@ -97,9 +97,9 @@ def _make(path: Path) -> str:
     return token
 
 
-def _equal(given: str | None, token: str) -> bool:
-    return given is not None and secrets.compare_digest(
-        given.encode("utf-8", "replace"), token.encode("ascii")
+def _equal(value: str | None, token: str) -> bool:
+    return value is not None and secrets.compare_digest(
+        value.encode("utf-8", "replace"), token.encode("ascii")
     )
 
 
@@ -149,7 +149,7 @@ class Guard:
         host, origin = headers.getlist("host"), headers.getlist("origin")
         if len(host) != 1 or host[0].lower() not in self.hosts:
             return _error_response(421, "this server does not answer to that Host")
-        if len(origin) > 1 or any(one.lower() not in self.origins for one in origin):
+        if len(origin) > 1 or any(value.lower() not in self.origins for value in origin):
             return _error_response(403, "requests from that Origin are not allowed")
         if not self.tokens.may_call(_bearer(headers)):
             refused = _error_response(401, "a bearer token is needed in the Authorization header")
@@ -164,8 +164,8 @@ class Guard:
         return None
 
     def _approves(self, headers: Headers) -> bool:
-        given = headers.getlist(APPROVAL_HEADER)
-        return len(given) == 1 and self.tokens.may_approve(given[0])
+        values = headers.getlist(APPROVAL_HEADER)
+        return len(values) == 1 and self.tokens.may_approve(values[0])
 
     async def _whole(self, headers: Headers, receive: Receive) -> Receive:
         """Read and check the body; return a `receive` that replays it. Raises `_RequestRefused`."""
@@ -235,8 +235,8 @@ def _is_answer(value: dict[str, Any]) -> bool:
 
 
 def _bearer(headers: Headers) -> str | None:
-    given = headers.getlist("authorization")
-    scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    values = headers.getlist("authorization")
+    scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
     return token.strip() if scheme.lower() == "bearer" else None
 
 

@@ -73,8 +73,8 @@ class HandshakeManager(StreamableHTTPSessionManager):
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                given = Headers(raw=message["headers"]).get(SESSION_HEADER)
-                opened.extend([given] if given is not None else [])
+                session_id = Headers(raw=message["headers"]).get(SESSION_HEADER)
+                opened.extend([session_id] if session_id is not None else [])
             await send(message)
 
         await super()._handle_stateful_request(scope, read, answer)
@@ -83,18 +83,18 @@ class HandshakeManager(StreamableHTTPSessionManager):
             self._limit_handshakes()
 
     def _find_handshake(self, session_id: str) -> Handshake | None:
-        """The handshake of a session, marked as used now; None if there is none, or if the session has
-        been idle for too long.
+        """Return the handshake of a session, marked as used now; None if there is none, or if the
+        session has been idle for too long.
         """
-        found = self._handshakes.pop(session_id, None)
+        handshake = self._handshakes.pop(session_id, None)
         now, limit = anyio.current_time(), self.session_idle_timeout
-        if found is None:
+        if handshake is None:
             return None
         is_open = session_id in self._server_instances
-        if not is_open and limit is not None and now - found.used > limit:
+        if not is_open and limit is not None and now - handshake.used > limit:
             return None
-        self._handshakes[session_id] = found = found._replace(used=now)
-        return found
+        self._handshakes[session_id] = handshake = handshake._replace(used=now)
+        return handshake
 
     def _limit_handshakes(self) -> None:
         """Forget sessions without a transport while there are too many, oldest first. Clients start
@@ -102,7 +102,9 @@ class HandshakeManager(StreamableHTTPSessionManager):
         """
         if self.max_sessions is None or len(self._handshakes) <= self.max_sessions:
             return
-        suspended = (one for one in self._handshakes if one not in self._server_instances)
+        suspended = (
+            handshake for handshake in self._handshakes if handshake not in self._server_instances
+        )
         forgotten = next(suspended, None)
         if forgotten is not None:
             del self._handshakes[forgotten]
@@ -120,14 +122,14 @@ class HandshakeManager(StreamableHTTPSessionManager):
                 idle_timeout=self.session_idle_timeout,
             )
             self._server_instances[session_id] = transport
-            asked = _replay(scope, handshake.initialize)
-            await self._serve_opening_request(transport, *asked, _discard_message)
-            said = _replay(scope, _INITIALIZED, session_id)
-            await transport.handle_request(*said, _discard_message)
+            initialize = _replay(scope, handshake.initialize)
+            await self._serve_opening_request(transport, *initialize, _discard_message)
+            initialized = _replay(scope, _INITIALIZED, session_id)
+            await transport.handle_request(*initialized, _discard_message)
 
     async def _suspend_idle(self) -> None:
         """Close the transports of idle sessions, all but those of the sessions used last."""
-        live = [one for one in self._handshakes if one in self._server_instances]
+        live = [handshake for handshake in self._handshakes if handshake in self._server_instances]
         for session_id in live[: max(0, len(live) - MOST_OPEN)]:
             transport = self._server_instances.get(session_id)
             if transport is not None and self._may_suspend(session_id):
@@ -144,8 +146,8 @@ class HandshakeManager(StreamableHTTPSessionManager):
 
 
 def _replay(scope: Scope, body: bytes, session_id: str | None = None) -> tuple[Scope, Receive]:
-    """A POST request with this body, in the name of the client of the current request."""
-    own = [] if session_id is None else [(SESSION_HEADER.encode(), session_id.encode())]
+    """Return a POST request with this body, in the name of the client of the current request."""
+    session_headers = [] if session_id is None else [(SESSION_HEADER.encode(), session_id.encode())]
     parts = [body]
 
     async def receive() -> Message:
@@ -154,7 +156,7 @@ def _replay(scope: Scope, body: bytes, session_id: str | None = None) -> tuple[S
         await anyio.sleep_forever()
         raise AssertionError
 
-    return {**scope, "method": "POST", "headers": [*_HEADERS, *own]}, receive
+    return {**scope, "method": "POST", "headers": [*_HEADERS, *session_headers]}, receive
 
 
 async def _discard_message(message: Message) -> None:

@@ -52,7 +52,7 @@ def add_guard(app: ASGIApp, door: HttpAccess, listening: socket.socket) -> Guard
     """Wrap the application in the guard for this socket."""
     own = own_hosts(listening)
     hosts = own | {host.lower() for host in door.hosts}
-    origins = {f"http://{host}" for host in own} | {one.lower() for one in door.origins}
+    origins = {f"http://{host}" for host in own} | {origin.lower() for origin in door.origins}
     return Guard(app, door.tokens, hosts, origins)
 
 

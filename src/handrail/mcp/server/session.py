@@ -213,7 +213,7 @@ async def client_roots(ctx: ServerRequestContext[Any, Any]) -> list[str]:
     if capabilities is None or capabilities.roots is None or not ctx.session.can_send_request:
         return []
     try:
-        found = await ctx.session.send_request(
+        response = await ctx.session.send_request(
             ListRootsRequest(),
             ListRootsResult,
             request_read_timeout_seconds=_ROOTS_TIMEOUT_S,
@@ -221,7 +221,7 @@ async def client_roots(ctx: ServerRequestContext[Any, Any]) -> list[str]:
         )
     except (MCPError, ValidationError):
         return []
-    paths = [root_directory(str(root.uri)) for root in found.roots]
+    paths = [root_directory(str(root.uri)) for root in response.roots]
     return [path for path in paths if path is not None]
 
 

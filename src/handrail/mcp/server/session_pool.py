@@ -65,13 +65,19 @@ class SessionPool:
         """Return the session of a request; creates one for a new client."""
         headers = ctx.request.headers if ctx.request is not None else {}
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        given = None if modern else headers.get(SESSION_HEADER)
-        key = f"id {given}" if given is not None else _client_key(ctx, headers.get(NAME_HEADER))
+        session_id = None if modern else headers.get(SESSION_HEADER)
+        key = (
+            f"id {session_id}"
+            if session_id is not None
+            else _client_key(ctx, headers.get(NAME_HEADER))
+        )
         session = self._sessions.get(key)
         if session is None:
             if len(self._sessions) >= self._most:
                 self._make_room(self._sessions)
-            session = self._sessions[key] = ClientSession(self._offer, own_ids=given is not None)
+            session = self._sessions[key] = ClientSession(
+                self._offer, own_ids=session_id is not None
+            )
         self._used[key] = self._clock()
         if not session.is_open:
             self._limit_runtimes()
@@ -99,7 +105,7 @@ class SessionPool:
         ending.add_done_callback(self._ending.discard)
 
     def is_suspended(self, session_id: str) -> bool:
-        """Whether no request of a session is open and it has no runtime."""
+        """Return whether no request of a session is open and it has no runtime."""
         key = f"id {session_id}"
         session = self._sessions.get(key)
         return key not in self._open and (session is None or not (session.is_open or session.busy))
@@ -108,8 +114,8 @@ class SessionPool:
         return not self._sessions[key].busy and key not in self._open
 
     def _may_suspend(self, key: str) -> bool:
-        kept = self._kept.get(key) == self._used[key]
-        return self._sessions[key].is_open and self._is_idle(key) and not kept
+        failed_before = self._kept.get(key) == self._used[key]
+        return self._sessions[key].is_open and self._is_idle(key) and not failed_before
 
     async def suspend_idle(self) -> None:
         """Close the runtimes of the sessions that have been idle longest, all but a few. Their

@@ -214,8 +214,8 @@ def _wants_progress(ctx: Context) -> bool:
 def _level(ctx: Context, session: ClientSession) -> LoggingLevel | None:
     if not _modern(ctx):
         return session.level
-    asked = (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
-    return asked if asked in LEVELS else None
+    requested = (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
+    return requested if requested in LEVELS else None
 
 
 def _key(ctx: Context) -> str | None:

@@ -47,5 +47,5 @@ def _copy_tree(system: Any, root: str, writer: TreeWriter) -> None:
                 raise writer.refuse(f"{name[:200]!r} is neither a file nor a directory")
 
 
-def _link_target(given: object) -> str:
-    return given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else str(given)
+def _link_target(target: object) -> str:
+    return target.decode("utf-8", "surrogateescape") if isinstance(target, bytes) else str(target)

@@ -82,12 +82,17 @@ class GitCache:
                 self._git(url, "init", "--quiet", "--bare", "--template=", str(repository))
             if self._has(url, commit):
                 return
-            wanted = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--quiet")
+            fetch_options = (
+                "--no-tags",
+                "--no-recurse-submodules",
+                "--no-write-fetch-head",
+                "--quiet",
+            )
             try:
-                self._git(url, "fetch", *wanted, "--depth=1", "--", url, commit)
+                self._git(url, "fetch", *fetch_options, "--depth=1", "--", url, commit)
             except OSError:
                 # For a server that serves only the commits of its branches.
-                self._git(url, "fetch", *wanted, "--", url, "+refs/heads/*:refs/fleet/*")
+                self._git(url, "fetch", *fetch_options, "--", url, "+refs/heads/*:refs/fleet/*")
                 if not self._has(url, commit):
                     raise
             if not self._has(url, commit):
@@ -97,28 +102,28 @@ class GitCache:
         """Make a commit of the changed files on top of another one; return its hash. The commit is
         in the repository `repository(url)`. Raises `unavailable`.
         """
-        with self._guard("commit"), tempfile.TemporaryDirectory(dir=self._directory) as made:
-            index = {"GIT_INDEX_FILE": str(Path(made, "index"))}
+        with self._guard("commit"), tempfile.TemporaryDirectory(dir=self._directory) as directory:
+            index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
             self._git(url, "read-tree", commit, environ=index)
             text = b"".join(self._index_line(url, workspace, name) for name in changed)
             self._git(url, "update-index", "-z", "--index-info", environ=index, feed=text)
             tree = self._git(url, "write-tree", environ=index).decode().strip()
             options = ("-p", commit, "-m", "Result of a fleet task")
-            found = self._git(url, "commit-tree", tree, *options, environ=_AUTHOR)
-            result = found.decode().strip()
+            output = self._git(url, "commit-tree", tree, *options, environ=_AUTHOR)
+            result = output.decode().strip()
             self._git(url, "update-ref", f"refs/results/{result}", result)
             return result
 
     def repository(self, url: str) -> Path:
-        """The bare repository of a URL."""
+        """Return the bare repository of a URL."""
         return self._directory / f"{sha256(url.encode()).hexdigest()[:16]}.git"
 
     def _index_line(self, url: str, workspace: Path, name: str) -> bytes:
         path, written = workspace / name, os.fsencode(name)
-        gone = b"0 %s\t%s\0" % (b"0" * 40, written)
+        deletion = b"0 %s\t%s\0" % (b"0" * 40, written)
         if not is_inside(path.parent, workspace):
             # A directory was replaced by a link: what lies behind it is not part of the result.
-            return gone
+            return deletion
         if path.is_symlink():
             mode, content = _LINK, os.fsencode(path.readlink())
         elif path.is_file():
@@ -126,15 +131,15 @@ class GitCache:
             content = path.read_bytes()
         else:
             # A commit has neither empty directories nor special files.
-            return gone
-        made = self._git(url, "hash-object", "-w", "--no-filters", "--stdin", feed=content)
-        return b"%s %s\t%s\0" % (mode.encode(), made.strip(), written)
+            return deletion
+        digest = self._git(url, "hash-object", "-w", "--no-filters", "--stdin", feed=content)
+        return b"%s %s\t%s\0" % (mode.encode(), digest.strip(), written)
 
     def _has(self, url: str, commit: str) -> bool:
         """Return whether the cache has a commit and its tree; raises OSError for another object."""
-        wanted = f"{commit}\n{commit}^{{tree}}\n".encode()
-        own, tree = self._git(url, "cat-file", "--batch-check", feed=wanted).splitlines()
-        kind = own.split()[1]
+        query = f"{commit}\n{commit}^{{tree}}\n".encode()
+        object_line, tree = self._git(url, "cat-file", "--batch-check", feed=query).splitlines()
+        kind = object_line.split()[1]
         if kind not in (b"commit", b"missing"):
             raise OSError(f"{commit} is not a commit but a {kind.decode()}")
         return kind == b"commit" and tree.split()[1] == b"tree"
@@ -165,7 +170,7 @@ class GitCache:
 
     def _write(self, url: str, entries: Sequence[CommitEntry], writer: TreeWriter) -> None:
         with tempfile.TemporaryFile(dir=self._directory) as wanted:
-            wanted.writelines(f"{one.object_id}\n".encode() for one in entries)
+            wanted.writelines(f"{entry.object_id}\n".encode() for entry in entries)
             wanted.seek(0)
             with stream_program(
                 self._command(url, ("cat-file", "--batch", "--buffer")),
@@ -174,8 +179,8 @@ class GitCache:
                 deadline_s=_READ_S,
                 max_file_bytes=self._limits.bytes,
             ) as running:
-                for one in entries:
-                    _write_entry(one, running.output, writer)
+                for entry in entries:
+                    _write_entry(entry, running.output, writer)
 
     def _git(
         self, url: str, *words: str, environ: dict[str, str] | None = None, feed: bytes = b""
@@ -224,9 +229,9 @@ _AUTHOR: Final = {
 
 def _environment() -> dict[str, str]:
     """Return an environment without the user's git settings, except for ssh and https logins."""
-    kept = ("PATH", "HOME", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "https_proxy")
+    inherited = ("PATH", "HOME", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "https_proxy")
     return {
-        **{name: os.environ[name] for name in kept if name in os.environ},
+        **{name: os.environ[name] for name in inherited if name in os.environ},
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
@@ -241,11 +246,11 @@ def _environment() -> dict[str, str]:
 
 
 def _read_records(stream: IO[bytes]) -> Iterator[bytes]:
-    """The parts of a stream that end with a null character."""
+    """Yield the parts of a stream that end with a null character."""
     rest = b""
     while chunk := stream.read(_CHUNK):
-        *whole, rest = (rest + chunk).split(b"\0")
-        yield from whole
+        *records, rest = (rest + chunk).split(b"\0")
+        yield from records
         if len(rest) > _CHUNK:
             raise OSError(f"a name has more than {_CHUNK:,} bytes")
 

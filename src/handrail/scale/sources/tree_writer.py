@@ -40,11 +40,11 @@ class TreeWriter:
         self._source = without_login(source)
         self._bytes = 0
         self._entries = 0
-        # Created last, so that no file is written through one.
+        # Created last, so that no file is written through a link.
         self._links: dict[str, str] = {}
 
     def unreadable(self, reason: object) -> ProblemRaised:
-        """The problem of a source that cannot be read."""
+        """Return the problem of a source that cannot be read."""
         return messages.SOURCE_FAILED.error(source=self._source, reason=without_login(str(reason)))
 
     def add_directory(self, name: str) -> None:
@@ -92,11 +92,11 @@ class TreeWriter:
             raise self.too_large("entries", self._limits.entries)
 
     def refuse(self, reason: str) -> ProblemRaised:
-        """The problem of a source that is not used."""
+        """Return the problem of a source that is not used."""
         return messages.SOURCE_UNSAFE.error(source=self._source, reason=reason)
 
     def too_large(self, what: str, limit: int) -> ProblemRaised:
-        """The problem of a source beyond its limits."""
+        """Return the problem of a source beyond its limits."""
         return messages.SOURCE_TOO_LARGE.error(source=self._source, limit=limit, what=what)
 
     def _checked(self, name: str) -> str:
