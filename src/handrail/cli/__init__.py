@@ -1,1 +1,1 @@
-"""The command line: the parser, one file per command, and what prints."""
+"""The command line: the parser, one module per command, and rendering."""

@@ -55,5 +55,5 @@ def problem_exit_code(problem: Problem | None) -> ExitCode:
 
 def results_exit_code(results: Iterable[ToolResult]) -> ExitCode:
     """Return the exit code for the results of a command."""
-    found = {problem_exit_code(one.problem) for one in results if not one.ok}
-    return next((code for code in _ORDER if code in found), ExitCode.DONE)
+    codes = {problem_exit_code(result.problem) for result in results if not result.ok}
+    return next((code for code in _ORDER if code in codes), ExitCode.DONE)

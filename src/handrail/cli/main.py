@@ -4,13 +4,13 @@ import gc
 import sys
 from collections.abc import Sequence
 
-# What a command allocates until it runs stays: looking for garbage in it takes a twentieth of the
-# CPU time of a short command. A server sets the thresholds back.
+# Objects that a command allocates at start stay alive: collecting garbage among them takes a
+# twentieth of the CPU time of a short command. A server restores the thresholds.
 _ALLOCATIONS_BEFORE_GC = 100_000
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code (see `exit_codes`)."""
+    """Run one command and return its exit code (see `exit_codes`)."""
     if words is None:
         return _run_program(sys.argv[1:])
     if list(words) in (["--version"], ["-V"]):
@@ -28,5 +28,5 @@ def _run_program(words: Sequence[str]) -> int:
     try:
         return main(words)
     finally:
-        # The process ends: looking for garbage once more would take a fifth of the CPU time.
+        # The process ends: another collection would take a fifth of the CPU time.
         gc.freeze()

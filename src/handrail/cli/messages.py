@@ -252,7 +252,7 @@ TRUST_NEEDS_A_TERMINAL: Final = ProblemTemplate(
 CONFIG_DIRECTORY_UNUSABLE: Final = ProblemTemplate(
     "unavailable",
     "the settings file {path!r} cannot be read: {error}",
-    hint="set XDG_CONFIG_HOME to a directory of your own",
+    hint="set XDG_CONFIG_HOME to a directory that you own",
 )
 
 # demo, serve, doctor --mcp
@@ -318,7 +318,7 @@ SERVER_UNUSABLE: Final = ProblemTemplate(
 NO_TASK: Final = ProblemTemplate(
     "invalid_arguments",
     "there is no task",
-    hint='write what is to be done: handrail run "Fix the failing test"',
+    hint='describe what to do: handrail run "Fix the failing test"',
 )
 NO_SESSIONS: Final = ProblemTemplate(
     "not_found",

@@ -28,7 +28,7 @@ class CommandInfo(NamedTuple):
 COMMANDS: Final[Mapping[str, CommandInfo]] = {
     "demo": CommandInfo("setup.demo", "let a scripted model repair a sample project"),
     "run": CommandInfo("agent.run", "let a model work on a task"),
-    "fleet": CommandInfo("agent.fleet", "run many tasks in workspaces of their own"),
+    "fleet": CommandInfo("agent.fleet", "run many tasks, each in its own workspace"),
     "ui": CommandInfo("setup.ui", "watch sessions and answer questions in a browser"),
     "acp": CommandInfo("agent.acp", "serve an editor that speaks the Agent Client Protocol"),
     "call": CommandInfo("calls.call", "call one tool"),
@@ -108,8 +108,8 @@ exit codes:
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the text below the options where they fit the terminal, and wraps them
-    where they do not. On a narrow terminal, the help of an option begins further to the left.
+    """Keeps the lines of the text below the options if they fit the terminal, else wraps them. On a
+    narrow terminal, the help of an option begins further to the left.
     """
 
     def __init__(self, prog: str, **options: Any) -> None:
@@ -167,16 +167,16 @@ class Parser(argparse.ArgumentParser):
         """
         options: list[str] = []
         bare: list[str] = []
-        others: list[str] = []
+        positionals: list[str] = []
         rest = deque(words)
         while rest:
             word = rest.popleft()
             action = self._option_string_actions.get(word)
             if word == "--":
-                others = [word, *others, *rest]
+                positionals = [word, *positionals, *rest]
                 rest.clear()
             elif not self._is_option(word):
-                others.append(word)
+                positionals.append(word)
             elif action is None or action.nargs == 0:
                 options.append(word)
             elif action.nargs != "?":
@@ -186,8 +186,8 @@ class Parser(argparse.ArgumentParser):
             else:
                 bare.append(word)
         # An option without its optional value must not take a positional for it.
-        end = ["--"] if bare and others[:1] != ["--"] else []
-        return [*options, *bare, *end, *others]
+        end = ["--"] if bare and positionals[:1] != ["--"] else []
+        return [*options, *bare, *end, *positionals]
 
     def _is_option(self, word: str) -> bool:
         if not word.startswith("-") or word == "-":
@@ -222,11 +222,11 @@ class Parser(argparse.ArgumentParser):
         return None
 
 
-def suggest_name(given: str, known: Sequence[str]) -> str:
-    """Advice on a name that is not known: similar ones, or all."""
+def suggest_name(name: str, known: Sequence[str]) -> str:
+    """Return advice on an unknown name: similar names, or all."""
     from difflib import get_close_matches
 
-    close = get_close_matches(given, known, n=2, cutoff=0.6)
+    close = get_close_matches(name, known, n=2, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(known)}"
 
 
@@ -242,7 +242,7 @@ def parse(words: Sequence[str], options: argparse.Namespace) -> None:
         parser = build_parser(load=(words[position],))
     for name, value in {**_DEFAULTS, "command": None}.items():
         setattr(options, name, value)
-    # A URL with a password is not for the list of processes.
+    # A URL with a password must not appear in the list of processes.
     options.store = os.environ.get("HANDRAIL_STORE") or None
     parser.parse_known_args(words, options)
     if options.command is None:
@@ -342,7 +342,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_count(text: str) -> int:
-    """The value of an option that takes a number from 1 on; raises `ArgumentTypeError`."""
+    """Return the value of an option that takes a number from 1 on; raises `ArgumentTypeError`."""
     if not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)

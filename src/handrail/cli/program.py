@@ -14,15 +14,15 @@ NAME: Final = "handrail"
 
 def is_on_path() -> bool:
     """Return whether `handrail` on PATH is this installation."""
-    found = shutil.which(NAME)
-    return found is not None and os.path.realpath(found) == os.path.realpath(script_path())
+    path = shutil.which(NAME)
+    return path is not None and os.path.realpath(path) == os.path.realpath(script_path())
 
 
 def script_path() -> Path:
     """Return the path of the running script, else of the script beside this Python."""
-    given = Path(sys.argv[0])
-    if given.name == NAME and given.is_file():
-        return given.absolute()
+    script = Path(sys.argv[0])
+    if script.name == NAME and script.is_file():
+        return script.absolute()
     return Path(sys.executable).with_name(NAME)
 
 

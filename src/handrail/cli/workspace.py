@@ -45,7 +45,7 @@ class Workspace(NamedTuple):
         """Whether anything has been recorded here."""
         if self.problem is not None or self.home.store == MEMORY:
             return False
-        # Of a database it is asked when it is opened.
+        # For a database, this is checked when it is opened.
         return is_store_url(self.home.store) or Path(self.home.store).is_file()
 
 
@@ -107,7 +107,7 @@ def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
     opening = open_runtime(
         workspace_as_given(options), config=config_path(options), **_overrides(options), **settings
     )
-    # Each command is a process of its own: background jobs must outlive it.
+    # Each command is a separate process: background jobs must outlive it.
     opening.keep_jobs()
     opening.on_recovered = warn_recovered
     return opening
@@ -133,8 +133,8 @@ def open_record(place: Workspace) -> Iterator[SqlConnection]:
 
 
 class SessionName(NamedTuple):
-    """What `--session` names: the id of a conversation, whose calls may be in several sessions of
-    runtimes, or else a session of a runtime. Both None: any.
+    """What `--session` names: the id of a conversation, whose calls may be in several runtime
+    sessions, or else a runtime session. Both None: any.
     """
 
     session: str | None = None
@@ -142,7 +142,7 @@ class SessionName(NamedTuple):
 
 
 def read_session_name(db: SqlConnection, name: str | None) -> SessionName:
-    """What the name stands for in this record."""
+    """Return what the name refers to in this record."""
     from handrail.store.records.conversations import is_conversation
 
     if name is not None and is_conversation(db, name):
@@ -151,7 +151,7 @@ def read_session_name(db: SqlConnection, name: str | None) -> SessionName:
 
 
 def check_session(db: SqlConnection, name: str | None) -> None:
-    """Raise `invalid_arguments` if a session is named of which nothing is recorded."""
+    """Raise `invalid_arguments` for a session without any record."""
     if name is None:
         return
     from handrail.store.records.calls import is_recorded
@@ -161,14 +161,18 @@ def check_session(db: SqlConnection, name: str | None) -> None:
 
 
 def check_turn(db: SqlConnection, session: str, turn: int, called: Sequence[int]) -> None:
-    """Raise `not_found` if a session has no such turn: none with a call, as `called` lists them, and no
+    """Raise `not_found` if a session has no such turn: none with a call, as in `called`, and no
     response of the model.
     """
     from handrail.store.records.conversations import list_conversations
 
     if turn in called:
         return
-    ends = [one.last_turn for one in list_conversations(db) if one.session == session]
+    ends = [
+        conversation.last_turn
+        for conversation in list_conversations(db)
+        if conversation.session == session
+    ]
     last = max([*called, *ends], default=0)
     if not 0 < turn <= last:
         raise messages.NO_SUCH_TURN.error(session=session, turn=turn, last=last, field="turn")
@@ -176,14 +180,14 @@ def check_turn(db: SqlConnection, session: str, turn: int, called: Sequence[int]
 
 def workspace_directory(options: Namespace) -> Path:
     """Return the resolved workspace; raises `invalid_arguments` if it is not a directory."""
-    given = Path(options.workspace).expanduser()
+    directory = Path(options.workspace).expanduser()
     try:
-        root = given.resolve(strict=True)
+        root = directory.resolve(strict=True)
         if root.is_dir():
             return root
     except (OSError, RuntimeError):
         pass
-    raise messages.WORKSPACE_NOT_A_DIRECTORY.error(path=str(given))
+    raise messages.WORKSPACE_NOT_A_DIRECTORY.error(path=str(directory))
 
 
 def workspace_as_given(options: Namespace) -> Path:
@@ -197,10 +201,10 @@ def workspace_as_given(options: Namespace) -> Path:
 
 def config_path(options: Namespace) -> str | None:
     """Return the file given with --config, or None; raises `invalid_arguments` if it is missing."""
-    given: str | None = options.config
-    if given is not None and not Path(given).expanduser().is_file():
-        raise messages.NO_CONFIG_FILE.error(path=given)
-    return None if given is None else str(Path(given).expanduser())
+    file: str | None = options.config
+    if file is not None and not Path(file).expanduser().is_file():
+        raise messages.NO_CONFIG_FILE.error(path=file)
+    return None if file is None else str(Path(file).expanduser())
 
 
 def add_ask_option(parser: ArgumentParser) -> None:
@@ -217,26 +221,26 @@ def choose_approver(options: Namespace | None = None, *, single_call: bool = Fal
 
     Raises `needs_approval` if the terminal was named and there is none.
     """
-    asked = getattr(options, "ask", None)
-    if options is not None and asked == "approvals":
+    choice = getattr(options, "ask", None)
+    if options is not None and choice == "approvals":
         return _queue_approver(options)
-    if asked == "nobody" or (asked is None and not sys.stderr.isatty()):
+    if choice == "nobody" or (choice is None and not sys.stderr.isatty()):
         return None
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
-        if asked is None:
+        if choice is None:
             return None
         raise messages.NO_TERMINAL.error() from None
     from handrail.cli.render.screen import use_colour
     from handrail.host.terminal.prompt import TerminalApprover
 
     terminal = TerminalApprover(colour=use_colour(sys.stderr), single_call=single_call)
-    return _shared(terminal, options) if options is not None and asked == "both" else terminal
+    return _shared(terminal, options) if options is not None and choice == "both" else terminal
 
 
 def _shared(terminal: Approver, options: Namespace) -> Approver:
-    """Asks here and in the queue; says so if the answer comes from elsewhere."""
+    """Return an approver that asks here and in the queue, and reports an answer from elsewhere."""
     from handrail.host.terminal.approval_queue import VIA
     from handrail.policy.approval.shared_approver import SharedApprover
 
@@ -276,7 +280,7 @@ def collect_if_due(options: Namespace) -> None:
 
 
 def _is_due(directory: Path) -> bool:
-    """Return whether the last run was a day ago, and note the new one. The first day is not due."""
+    """Return whether the last run was a day ago, and record the new one. The first day is not due."""
     import time
 
     stamp = directory / "gc-time"

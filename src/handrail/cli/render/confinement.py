@@ -38,8 +38,10 @@ def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
 def group_by_strength(measured: Mapping[str, str]) -> dict[str, list[str]]:
     """Group property names by strength, strongest first."""
     order = ("enforced", "repaired", "partial", "absent")
-    found = {one: [name for name in measured if measured[name] == one] for one in order}
-    return {one: names for one, names in found.items() if names}
+    groups = {
+        strength: [name for name in measured if measured[name] == strength] for strength in order
+    }
+    return {strength: names for strength, names in groups.items() if names}
 
 
 def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def print_line(text: str = "") -> None:
 
 
 def print_folded(text: str) -> None:
-    """Print a line of escaped text whose rest never begins in the first column of a screen."""
+    """Print a line of escaped text that, if wrapped, never continues in the first column."""
     from handrail.cli.render.screen import fold_line
 
     for row in fold_line(text):

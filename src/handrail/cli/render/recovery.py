@@ -28,24 +28,24 @@ class EarlierRecovery(NamedTuple):
     stands: bool  # some of its changes can still be undone
 
 
-def warn_recovered(found: Sequence[RecoveredCall]) -> None:
+def warn_recovered(calls: Sequence[RecoveredCall]) -> None:
     """Print a line for each of the first few on standard error."""
     from handrail.cli.render.screen import one_line
 
-    for one in found[:_MAX_LISTED]:
+    for call in calls[:_MAX_LISTED]:
         output.warn(
-            one_line(f"recovered: {one.tool} ({one.call_id}): {one.text}{recovery_hints(one)}")
+            one_line(f"recovered: {call.tool} ({call.call_id}): {call.text}{recovery_hints(call)}")
         )
-    if len(found) > _MAX_LISTED:
-        output.warn(f"recovered: {len(found) - _MAX_LISTED} more; `handrail log` lists them")
+    if len(calls) > _MAX_LISTED:
+        output.warn(f"recovered: {len(calls) - _MAX_LISTED} more; `handrail log` lists them")
 
 
-def recovery_hints(one: RecoveredCall, *, stands: bool = True) -> str:
+def recovery_hints(call: RecoveredCall, *, stands: bool = True) -> str:
     """Return the commands that show and undo a call whose outcome is unknown."""
-    if one.status != "unknown" or not one.whole:
+    if call.status != "unknown" or not call.whole:
         return ""
-    undo = f", `handrail undo --call {one.call_id}`" if stands and one.paths else ""
-    return f"; `handrail show {one.call_id}`{undo}"
+    undo = f", `handrail undo --call {call.call_id}`" if stands and call.paths else ""
+    return f"; `handrail show {call.call_id}`{undo}"
 
 
 async def recent_recoveries(rt: Runtime, root: str) -> list[EarlierRecovery]:
@@ -54,30 +54,30 @@ async def recent_recoveries(rt: Runtime, root: str) -> list[EarlierRecovery]:
     from handrail.history.workspace_match import WorkspaceMatch, workspace_folders
 
     folders = workspace_folders(await rt.store.openings(), rt.session.id, root)
-    fresh = {one.call_id for one in rt.recovered}
-    standing, found = UndoState(), list[EarlierRecovery]()
+    fresh = {call.call_id for call in rt.recovered}
+    standing, recoveries = UndoState(), list[EarlierRecovery]()
     for trace in await rt.store.traces(limit=_MAX_TRACES):
         steps = standing.meet(trace)
         if (trace.completed or {}).get("status") != "unknown" or trace.call_id in fresh:
             continue
         if folders.where(trace.session, trace.at_ns) is WorkspaceMatch.ELSEWHERE:
             continue
-        one = await _recovered(rt.store, trace)
-        if one is not None:
-            found.append(EarlierRecovery(one, bool(steps)))
-    return found
+        recovered = await _recovered(rt.store, trace)
+        if recovered is not None:
+            recoveries.append(EarlierRecovery(recovered, bool(steps)))
+    return recoveries
 
 
 async def _recovered(store: Store, trace: Trace) -> RecoveredCall | None:
     from handrail.history.recovered_call import RecoveredCall
 
     calls = await store.calls(session=trace.session, call_id=trace.call_id, limit=1)
-    done = (calls[0].completed if calls else None) or {}
+    completed = (calls[0].completed if calls else None) or {}
     ended_ns = (calls[0].completed_ns if calls else None) or 0
     recent = ended_ns > time.time_ns() - _RECENT_NS
-    if not recent or not (done.get("meta") or {}).get("recovered"):
+    if not recent or not (completed.get("meta") or {}).get("recovered"):
         return None
-    paths = tuple((done.get("data") or {}).get("paths", ()))
+    paths = tuple((completed.get("data") or {}).get("paths", ()))
     return RecoveredCall(
-        trace.call_id, str(done["tool"]), "unknown", str(done["text"]), paths=paths
+        trace.call_id, str(completed["tool"]), "unknown", str(completed["text"]), paths=paths
     )

@@ -22,7 +22,7 @@ MARGIN: Final = "│ "
 _NOT_A_TERMINAL: Final = 120
 _NARROWEST: Final = 40
 _NARROW: Final = 80
-# The least width of the last column of a table, and its indentation on lines of its own.
+# The minimum width of the last column of a table, and its indentation on separate lines.
 _LEAST: Final = 12
 _INDENT: Final = "    "
 _COLOUR: Final = re.compile(r"\x1b\[\d*m")
@@ -80,13 +80,13 @@ def truncate(text: str, room: int) -> str:
     """Shorten text to `room` columns, with an ellipsis."""
     if cells(text) <= room:
         return text
-    kept, used = "", 0
+    shown_text, used = "", 0
     for char in text:
         used += character_width(char)
         if used > room - 1:
             break
-        kept += char
-    return kept + "…"
+        shown_text += char
+    return shown_text + "…"
 
 
 def truncate_path(text: str, room: int) -> str:
@@ -114,7 +114,9 @@ def table(
 
 
 def _group_columns(widths: Sequence[int]) -> list[list[int]]:
-    """The widths of the columns of each line of a row: one line, unless the screen is too narrow."""
+    """Return the widths of the columns of each line of a row: one line, unless the screen is too
+    narrow.
+    """
     total, last = terminal_width(), len(widths) - 1
     groups: list[list[int]] = [[]]
     left = total
@@ -124,9 +126,9 @@ def _group_columns(widths: Sequence[int]) -> list[list[int]]:
         if groups[-1] and gap + least > left and has_width():
             groups.append([])
             left, gap = total - len(_INDENT), 0
-        wanted = max(left - gap, _LEAST) if number == last else width
-        groups[-1].append(min(wanted, total - len(_INDENT)) if len(groups) > 1 else wanted)
-        left -= gap + wanted
+        needed = max(left - gap, _LEAST) if number == last else width
+        groups[-1].append(min(needed, total - len(_INDENT)) if len(groups) > 1 else needed)
+        left -= gap + needed
     return groups
 
 
@@ -202,8 +204,8 @@ def wrap(text: str, indent: str, width: int | None = None) -> Iterator[str]:
 
 
 def wrap_columns(line: str, width: int | None = None) -> list[str]:
-    """Wrap a line of trusted text between words, at the width of the screen by default. The second
-    of two columns keeps its indentation. Where there is no screen, the line stays as it is.
+    """Wrap a line of trusted text between words, by default at the width of the screen. The second
+    of two columns keeps its indentation. Without a screen, the line stays unchanged.
     """
     if width is None and not has_width():
         return [line]
@@ -221,7 +223,7 @@ def wrap_columns(line: str, width: int | None = None) -> list[str]:
     rows, row, used = list[str](), "", 0
     for piece in re.split("( +)", line):
         size = cells(_COLOUR.sub("", piece))
-        # A word that fits on no row stays where it is.
+        # A word that fits on no row stays in place.
         if used + size > room >= hanging + size and row.strip() and piece.strip():
             rows.append(row.rstrip(" "))
             row, used = " " * hanging, hanging
@@ -231,9 +233,9 @@ def wrap_columns(line: str, width: int | None = None) -> list[str]:
 
 
 def fold_line(line: str, width: int | None = None) -> list[str]:
-    """Fold a line with untrusted text at the width of the screen by default, so that no part of it
-    begins in the first column: below a margin it keeps the margin, otherwise it is indented. Where
-    there is no screen, the line stays as it is.
+    """Fold a line with untrusted text, by default at the width of the screen, so that no part of it
+    begins in the first column: below a margin it keeps the margin, otherwise it is indented.
+    Without a screen, the line stays unchanged.
     """
     if width is None and not has_width():
         return [line]
@@ -246,7 +248,7 @@ def fold_line(line: str, width: int | None = None) -> list[str]:
 
 
 def fold_coloured(line: str) -> list[str]:
-    """Fold a line that may have colours as `fold_line` does; one that does not fit loses them."""
+    """Fold a line that may have colours like `fold_line`; a line that does not fit loses them."""
     plain = _COLOUR.sub("", line)
     return [line] if not has_width() or cells(plain) <= terminal_width() else fold_line(plain)
 

@@ -57,11 +57,11 @@ class StatusLine:
     def hidden(self) -> Iterator[None]:
         """Hide the line while the user is asked a question."""
         self.clear()
-        wanted, self._wanted = self._wanted, False
+        was_wanted, self._wanted = self._wanted, False
         try:
             yield
         finally:
-            self._wanted = wanted
+            self._wanted = was_wanted
 
     def clear(self) -> None:
         """Clear the line."""
@@ -122,14 +122,14 @@ class LiveOutputPrinter(StatusLine):
 
     def unprinted(self, result: ToolResult) -> ToolResult:
         """Return the result without the output that was printed; all of it if some was left out."""
-        found = _EXIT_CODE.search(result.text)
+        match = _EXIT_CODE.search(result.text)
         if not self._printed:
             return result
         if not self._line_ended:
             print()
-        if found is None or not self._complete:
+        if match is None or not self._complete:
             return result
-        return replace(result, text=result.text[found.start() :])
+        return replace(result, text=result.text[match.start() :])
 
     def _print(self, event: CallOutput) -> None:
         from handrail.tools._lib.running_commands import quote_imitations

@@ -1,1 +1,1 @@
-"""Commands that let a model work: `run`, and the sessions that it leaves."""
+"""Commands that let a model work: `run`, and commands for its sessions."""

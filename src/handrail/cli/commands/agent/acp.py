@@ -1,4 +1,4 @@
-"""`handrail acp`: the agent of an editor that speaks the Agent Client Protocol."""
+"""`handrail acp`: the agent for an editor that uses the Agent Client Protocol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ examples:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "acp", epilog=_EPILOG)
     parser.add_argument("--model", metavar="NAME", help="model of the sessions (default: the setting `model`)")  # fmt: skip
     parser.add_argument("--budget", metavar="LIMITS", help="of each prompt, such as tokens=200k,usd=1,minutes=10")  # fmt: skip
@@ -53,7 +52,7 @@ def run(options: Namespace) -> int:
         raise messages.WORKSPACE_FROM_EDITOR.error(field="workspace")
     from handrail.acp.server import serve_editor
 
-    # The library logs to the root logger; nothing may be printed twice.
+    # The library logs to the root logger; nothing must be printed twice.
     output.install_log_handler("root")
     logging.getLogger("handrail").propagate = False
     asyncio.run(serve_editor(editor_services(options)))
@@ -61,12 +60,12 @@ def run(options: Namespace) -> int:
 
 
 def editor_services(options: Namespace) -> EditorServices:
-    """How the sessions of an editor are opened with these options."""
+    """Return how the sessions of an editor are opened with these options."""
     from handrail.acp.editor_session import EditorServices
     from handrail.cli.commands.agent.run import main_agent, read_mentions
     from handrail.cli.commands.setup.overview import MODE_MEANINGS
 
-    # A script goes on where it was when the runtime of its session is opened anew.
+    # A script continues where it was when the runtime of its session is opened again.
     scripts: dict[str, ScriptModel | None] = {}
 
     def make_agent(rt: Runtime, session: str) -> Agent:
@@ -87,18 +86,18 @@ def _options_for(options: Namespace, root: Path, **more: str) -> Namespace:
 
 
 def _open(
-    options: Namespace, asked: RuntimeRequest, scripts: dict[str, ScriptModel | None]
+    options: Namespace, request: RuntimeRequest, scripts: dict[str, ScriptModel | None]
 ) -> RuntimeOpener:
     from handrail.cli.commands.agent.run import scripted_model
     from handrail.cli.workspace import open_session
 
-    if asked.session not in scripts:
-        scripts[asked.session] = scripted_model(options.model)
+    if request.session not in scripts:
+        scripts[request.session] = scripted_model(options.model)
     return open_session(
-        _options_for(options, asked.root, mode=asked.mode),
-        session=asked.session,
-        model=scripts[asked.session] or options.model,
-        approver=asked.approver,
+        _options_for(options, request.root, mode=request.mode),
+        session=request.session,
+        model=scripts[request.session] or options.model,
+        approver=request.approver,
     )
 
 
@@ -111,7 +110,7 @@ def _record(options: Namespace, root: Path) -> RecordReader:
 
 
 def _find_mode(options: Namespace) -> str:
-    """The mode of the options or settings; by default that of `handrail run`."""
+    """Return the mode of the options or settings; by default that of `handrail run`."""
     from handrail.cli.workspace import is_set, load_settings
 
     if options.mode is None and not is_set(options, "mode"):

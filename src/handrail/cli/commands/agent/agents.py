@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def agent_lines(rt: Runtime, id: str = "") -> list[str]:
-    """The subagents as a table, or what one of them did; raises `not_found`."""
+    """Return the subagents as a table, or the report of one of them; raises `not_found`."""
     agents = rt.agent_services.subagents.value
     await agents.load()
     known = agents.states()
@@ -25,13 +25,13 @@ async def agent_lines(rt: Runtime, id: str = "") -> list[str]:
         return ["no subagents"]
     rows = [
         (
-            "  " * (one.depth - 1) + one.id,
-            one.status,
-            str(one.turns),
-            f"{one.usage.tokens:,}",
-            one_line(one.task.partition("\n")[0]),
+            "  " * (state.depth - 1) + state.id,
+            state.status,
+            str(state.turns),
+            f"{state.usage.tokens:,}",
+            one_line(state.task.partition("\n")[0]),
         )
-        for one in known
+        for state in known
     ]
     return list(table(rows, ("agent", "status", "turns", "tokens", "task")))
 
@@ -39,10 +39,10 @@ async def agent_lines(rt: Runtime, id: str = "") -> list[str]:
 async def _details(rt: Runtime, id: str, known: Sequence[SubagentState]) -> list[str]:
     from handrail.tools._lib.agent_text import quote_lines, report_lines
 
-    found = next((one for one in known if one.id == id), None)
-    if found is None:
+    agent = next((state for state in known if state.id == id), None)
+    if agent is None:
         raise messages.NO_SUCH_SUBAGENT.error(agent=id, field="agent")
-    state = await rt.agent_services.subagents.value.current(found.id)
+    state = await rt.agent_services.subagents.value.current(agent.id)
     chain = " → ".join(state.chain)
     return [
         f"{chain}: {state.status}, {count_noun(state.turns, 'turn')}",

@@ -1,4 +1,4 @@
-"""`handrail fleet`: many tasks, each in a workspace of its own."""
+"""`handrail fleet`: many tasks, each in its own workspace."""
 
 from __future__ import annotations
 
@@ -45,13 +45,12 @@ examples:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "fleet", epilog=_EPILOG)
     parser.add_argument("what", metavar="ACTION", choices=_ACTIONS, help="run, status, stop (running tasks end first) or report")  # fmt: skip
     parser.add_argument("tasks", metavar="TASKS", nargs="?", help="file with one task per line")
     parser.add_argument("--state", metavar="DIR", help="directory of the fleet's state (default: TASKS.fleet)")  # fmt: skip
     parser.add_argument("--model", metavar="NAME", help="model of tasks that name none")
-    parser.add_argument("--executor", choices=_EXECUTORS, metavar="WHERE", default="local", help="local (processes of this machine, default) or ray (a cluster that runs; RAY_ADDRESS)")  # fmt: skip
+    parser.add_argument("--executor", choices=_EXECUTORS, metavar="WHERE", default="local", help="local (processes of this machine, default) or ray (a running cluster; RAY_ADDRESS)")  # fmt: skip
     parser.add_argument("--processes", metavar="N", type=int, help="worker processes (default: one per core)")  # fmt: skip
     parser.add_argument("--agents", metavar="N", type=int, help="tasks at a time in each process (default: 8)")  # fmt: skip
     parser.add_argument("--tenant", metavar="LIMITS", action="append", default=[], help="limits of a tenant, such as alpha:agents=4,processes=2,tokens=2m,usd=20; * is every other")  # fmt: skip
@@ -69,7 +68,7 @@ def run(options: Namespace) -> int:
     from handrail.cli import messages
     from handrail.cli.workspace import refuse_session
 
-    refuse_session(options, "each task has a session of its own")
+    refuse_session(options, "each task has its own session")
     if options.tasks is None and (options.state is None or options.what == "run"):
         raise messages.NO_FLEET_TASKS.error(field="tasks")
     if options.what == "run":
@@ -90,7 +89,7 @@ async def _run(options: Namespace) -> ExitCode:
             output.print_json(result)
             sys.stdout.flush()
 
-    report = await _watched(fleet, on_result, quiet=options.json)
+    report = await _run_with_progress(fleet, on_result, quiet=options.json)
     if report is None:
         output.warn("stopped; run again to go on")
         return ExitCode.ABORTED
@@ -113,8 +112,8 @@ def _executor(options: Namespace) -> FleetExecutor:
     return kind(options.processes, options.agents or DEFAULT_AGENTS)
 
 
-async def _watched(fleet: Fleet, on_result: Any, *, quiet: bool) -> FleetReport | None:
-    """Run a fleet with signals and progress; None if it was stopped by a second signal."""
+async def _run_with_progress(fleet: Fleet, on_result: Any, *, quiet: bool) -> FleetReport | None:
+    """Run a fleet with signal handling and progress; None if a second signal stopped it."""
     import asyncio
 
     from handrail.host.stop_signals import stop_on_signal
@@ -191,17 +190,17 @@ def _fleet_options(options: Namespace) -> FleetOptions:
         dry_run=options.dry_run,
         disk_bytes=_size(options.disk),
         keep=options.keep,
-        tenants=dict(TenantLimits.parse(one) for one in options.tenant),
+        tenants=dict(TenantLimits.parse(text) for text in options.tenant),
     )
 
 
 def _size(text: str) -> int:
     from handrail.scale import messages
 
-    found = _SIZE.fullmatch(text.strip())
-    if found is None or not int(found[1]):
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or not int(match[1]):
         raise messages.INVALID_SIZE.error(text=text, field="disk")
-    return int(found[1]) * _UNITS[found[2].lower()]
+    return int(match[1]) * _UNITS[match[2].lower()]
 
 
 def _state(options: Namespace) -> FleetState:
@@ -242,7 +241,7 @@ def _show(options: Namespace, state: FleetState) -> int:
 
 
 def _failed_lines(state: FleetState) -> list[str]:
-    """The tasks that did not pass, with their problems."""
+    """Return the tasks that did not pass, with their problems."""
     from contextlib import closing
 
     from handrail.cli.render.screen import one_line
@@ -250,22 +249,24 @@ def _failed_lines(state: FleetState) -> list[str]:
 
     lines = []
     with closing(FleetJournal(state.directory, read_only=True)) as journal:
-        for one in journal.results():
-            if one["passed"]:
+        for result in journal.results():
+            if result["passed"]:
                 continue
-            failed = [check["command"] for check in one["checks"] if check["exit_code"] != 0]
-            reason = (one["problem"] or {}).get("message") or f"checks failed: {', '.join(failed)}"
+            failed = [check["command"] for check in result["checks"] if check["exit_code"] != 0]
+            reason = (result["problem"] or {}).get(
+                "message"
+            ) or f"checks failed: {', '.join(failed)}"
             unknown = (
-                f"; unknown calls: {', '.join(one['unknown_calls'])}"
-                if one["unknown_calls"]
+                f"; unknown calls: {', '.join(result['unknown_calls'])}"
+                if result["unknown_calls"]
                 else ""
             )
-            lines.append(one_line(f"{one['id']}: {one['status']}; {reason}{unknown}"))
+            lines.append(one_line(f"{result['id']}: {result['status']}; {reason}{unknown}"))
     return ["not passed:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def _stop(state: FleetState, *, now: bool) -> int:
-    """Ask the fleet to end: as its own signals do."""
+    """Ask the fleet to end, with the signals that it handles."""
     import os
     import signal
 
@@ -275,8 +276,8 @@ def _stop(state: FleetState, *, now: bool) -> int:
     if holder is None:
         raise messages.NOT_RUNNING.error(state=str(state.directory))
     pid = int(holder.split("/")[-2])
-    # Two different signals: the same one twice may arrive once.
-    for one in (signal.SIGTERM, signal.SIGINT)[: 2 if now else 1]:
-        os.kill(pid, one)
+    # Two different signals: the same signal sent twice may arrive once.
+    for number in (signal.SIGTERM, signal.SIGINT)[: 2 if now else 1]:
+        os.kill(pid, number)
     output.print_line("stopping; running tasks end first" if not now else "stopping")
     return 0

@@ -1,4 +1,4 @@
-"""Files of the workspace that instruct agents: `handrail run` asks once whether to use them."""
+"""Instruction files of the workspace: `handrail run` asks once whether to use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 async def offer_instructions(
     rt: Runtime, agent: str, view: RunView, talk: TerminalConversation
 ) -> bool:
-    """Ask once whether instruction files of the workspace may become part of the system prompt;
+    """Ask once whether instruction files of the workspace may be added to the system prompt; return
     False if the user pressed Ctrl-C.
     """
     files = await read_instructions(rt, agent)

@@ -1,4 +1,4 @@
-"""Edits one line of input from the bytes that a terminal sends; draws nothing."""
+"""Edits one line of input from the bytes of a terminal; draws nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from handrail.core.text.columns import cells, character_width
 
 _MOST_CHARS: Final = 64 * 1024
 _MOST_KEPT: Final = 200
-# A key beyond the letters: CSI and SS3 sequences, and a letter typed with Alt.
+# Special keys: CSI and SS3 sequences, and letters typed with Alt.
 _SEQUENCE: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[A-Za-z]|[^\[O])", re.DOTALL)
 _UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*|O)?\Z")
 _PASTE: Final = "\x1b[200~"
 _PASTE_END: Final = "\x1b[201~"
-# How a line end inside a pasted text is shown.
+# How a line end inside pasted text is shown.
 _LINE_END: Final = "↵"
 _KEYS: Final = {
     "\x1b[C": "right", "\x1b[D": "left", "\x1b[A": "older", "\x1b[B": "newer",
@@ -35,8 +35,8 @@ class ShownLine(NamedTuple):
 
 
 class LineEditor:
-    """One line and its cursor, with the lines that were entered before. Pasted text may contain line
-    ends, and is one entry.
+    """One line and its cursor, with the history of entered lines. Pasted text may contain line ends
+    and is one entry.
     """
 
     def __init__(self) -> None:
@@ -45,31 +45,31 @@ class LineEditor:
         self._entered: list[str] = []
         self._place = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        # The beginning of a sequence whose rest has not come yet.
+        # The beginning of an incomplete sequence.
         self._rest = ""
         self._pasting = False
 
     def feed(self, data: bytes) -> list[str | None]:
-        """Edit the line as these bytes say; returns the lines that were entered, None for the end
-        of input.
+        """Edit the line with these bytes; return the lines that were entered, None for the end of
+        input.
         """
-        given = self._rest + self._decoder.decode(data)
-        self._rest, done, at = "", list[str | None](), 0
-        while at < len(given):
-            if _UNFINISHED.match(given, at):
-                self._rest = given[at:]
+        keys = self._rest + self._decoder.decode(data)
+        self._rest, entered, at = "", list[str | None](), 0
+        while at < len(keys):
+            if _UNFINISHED.match(keys, at):
+                self._rest = keys[at:]
                 break
-            found = _SEQUENCE.match(given, at)
-            key = found[0] if found else given[at]
+            match = _SEQUENCE.match(keys, at)
+            key = match[0] if match else keys[at]
             at += len(key)
             if key in (_PASTE, _PASTE_END):
                 self._pasting = key == _PASTE
-            elif self._pasting or not self._is_entered(key, done):
+            elif self._pasting or not self._is_entered(key, entered):
                 self._press(key)
-        return done
+        return entered
 
     def show(self, room: int) -> ShownLine:
-        """The line around the cursor, in at most so many columns."""
+        """Return the line around the cursor, in at most `room` columns."""
         text = self.text.replace("\n", _LINE_END)
         start = 0
         while cells(text[start : self._cursor]) >= room:
@@ -82,16 +82,16 @@ class LineEditor:
             shown += char
         return ShownLine(shown, cells(text[start : self._cursor]))
 
-    def _is_entered(self, key: str, done: list[str | None]) -> bool:
+    def _is_entered(self, key: str, entered: list[str | None]) -> bool:
         if key in ("\r", "\n"):
-            done.append(self.text)
+            entered.append(self.text)
             if self.text.strip():
                 self._entered = [*self._entered[-_MOST_KEPT:], self.text]
             self._set("")
             self._place = len(self._entered)
             return True
         if key == "\x04" and not self.text:
-            done.append(None)
+            entered.append(None)
             return True
         return False
 
@@ -137,7 +137,7 @@ class LineEditor:
         self._remove(before.rfind(" ") + 1)
 
     def _remove(self, start: int) -> None:
-        """Remove what is between `start` and the cursor."""
+        """Remove the text between `start` and the cursor."""
         start = max(start, 0)
         self.text = self.text[:start] + self.text[self._cursor :]
         self._cursor = start

@@ -1,6 +1,6 @@
 """Reads lines from the terminal in a thread, except while a question is open.
 
-A question reads the terminal by itself. The reader holds a lock while it looks for a line, and the
+A question reads the terminal itself. The reader holds a lock while it looks for a line, and the
 question takes that lock, so that an answer never becomes a message to the model, nor the reverse.
 """
 
@@ -30,29 +30,29 @@ _MAX_LINE: Final = 64 * 1024
 
 
 class TypedLines:
-    """Lines that were typed and not read yet, in order. `_lines` ends with None."""
+    """Typed lines that were not read yet, in order. `_lines` ends with None."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
 
     async def next_line(self) -> str | None:
-        """The next line without its end, None at the end of input."""
+        """Return the next line without its end, None at the end of input."""
         return await self._lines.get()
 
     def take_typed(self) -> list[str]:
-        """Remove and return the lines that were typed and not read yet."""
-        taken: list[str] = []
+        """Remove and return the typed lines that were not read yet."""
+        lines: list[str] = []
         while not self._lines.empty():
             line = self._lines.get_nowait()
             if line is None:
                 self._lines.put_nowait(None)
                 break
-            taken.append(line)
-        return taken
+            lines.append(line)
+        return lines
 
     async def discard_typed(self) -> None:
-        """Discard what was typed, also what has not arrived here yet."""
+        """Discard everything that was typed, including input that is still in the terminal."""
         with contextlib.suppress(termios.error):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         self.take_typed()
@@ -61,7 +61,7 @@ class TypedLines:
 class LineReader(TypedLines):
     """Lines typed at standard input, in order."""
 
-    # The terminal shows what is typed.
+    # The terminal echoes what is typed.
     echoes = True
 
     def __init__(self) -> None:
@@ -82,8 +82,8 @@ class LineReader(TypedLines):
 
     async def pause(self) -> None:
         """Stop reading until `go_on`."""
-        # The reader lets go of the lock between two looks. No thread waits for it: a question that
-        # is cancelled meanwhile must not leave it locked.
+        # The reader releases the lock between two looks. No thread waits for it: a question that is
+        # cancelled meanwhile must not leave it locked.
         while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - held by a thread
             await asyncio.sleep(_TRY_S)
 
@@ -92,7 +92,7 @@ class LineReader(TypedLines):
         self._lock.release()
 
     async def discard_typed(self) -> None:
-        """Discard what was typed, also the lines that the thread is handing over."""
+        """Discard everything that was typed, including lines that the thread is passing on."""
         await self.pause()
         try:
             await asyncio.sleep(0)
@@ -105,10 +105,10 @@ class LineReader(TypedLines):
         while not self._ended.is_set():
             with self._lock:
                 readable, _, _ = select.select([descriptor], [], [], _LOOK_S)
-                # A terminal in line mode is readable once a whole line is there.
+                # A terminal in line mode is readable when a whole line is there.
                 if readable and not self._put(_read_terminal(descriptor)):
                     return
-            # Lets a question that waits have the lock.
+            # Lets a waiting question have the lock.
             self._ended.wait(0.01)
 
     def _put(self, data: bytes) -> bool:
@@ -119,13 +119,13 @@ class LineReader(TypedLines):
             if not data:
                 self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
         except RuntimeError:
-            # The loop is closed: the program is ending.
+            # The event loop is closed: the program is ending.
             return False
         return bool(data)
 
 
 def _read_terminal(descriptor: int) -> bytes:
-    """What was typed; nothing, which is the end of input, if the terminal is gone."""
+    """Return the typed bytes; empty, which means the end of input, if the terminal is gone."""
     try:
         return os.read(descriptor, _MAX_LINE)
     except OSError:
@@ -143,14 +143,14 @@ class PausingApprover:
         self._view = view
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """Ask the user; the reader goes on afterwards."""
+        """Ask the user; the reader continues afterwards."""
         from handrail.policy.approval.approvers import parse_reply
 
         async with self._paused():
             return parse_reply(await self._approver.ask(request), self._approver)
 
     async def ask_questions(self, request: QuestionRequest) -> Any:
-        """Pass a question of the model on; the reader goes on afterwards."""
+        """Forward a question of the model; the reader continues afterwards."""
         from handrail.engine.approval import AnswersQuestions
 
         if not isinstance(self._approver, AnswersQuestions):
@@ -162,7 +162,7 @@ class PausingApprover:
     async def _paused(self) -> AsyncIterator[None]:
         if self._reader is not None:
             await self._reader.pause()
-            # The bell: the user may have looked away.
+            # The bell: the user may be looking elsewhere.
             print("\a", end="", flush=True)
         with self._view.question():
             try:

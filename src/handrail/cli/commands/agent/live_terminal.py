@@ -1,7 +1,7 @@
 """The terminal of a conversation with a prompt that stays at the bottom, below a status line.
 
-Output scrolls in a region above the two; what the user types is edited here, not by the terminal,
-so that neither disturbs the other.
+Output scrolls in a region above the two. Input is edited here, not by the terminal, so that output
+and input do not disturb each other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_READ: Final = 64 * 1024
 _TICK_S: Final = 1.0
 _LFLAG: Final = 3
 _CC: Final = 6
-# The cursor's place in the output is kept while the prompt is drawn.
+# The position of the cursor in the output is saved while the prompt is drawn.
 _SAVE: Final = "\x1b7"
 _RESTORE: Final = "\x1b8"
 _HIDE_CURSOR: Final = "\x1b[?25l"
@@ -38,7 +38,7 @@ _WHOLE_SCREEN: Final = "\x1b[r"
 
 
 def is_usable() -> bool:
-    """Whether the terminal has room, and understands more than lines."""
+    """Return whether the terminal has room, and can do more than print lines."""
     if not (use_colour() and sys.stdin.isatty()):
         return False
     size = os.get_terminal_size(sys.stdout.fileno())
@@ -46,11 +46,12 @@ def is_usable() -> bool:
 
 
 class LiveTerminal(TypedLines):
-    """Reads lines and shows output, like `LineReader` and standard output. `status` gives the text of
-    the status line; standard output and error are led above the prompt while this is open.
+    """Reads lines and shows output, like `LineReader` and standard output. `status` returns the
+    text of the status line; standard output and error are printed above the prompt while this is
+    open.
     """
 
-    # The terminal does not show what is typed: a line that is entered must be printed.
+    # The terminal does not echo: an entered line must be printed.
     echoes = False
 
     def __init__(self, status: Callable[[], str]) -> None:
@@ -72,12 +73,12 @@ class LiveTerminal(TypedLines):
         self._tick()
 
     def show(self, prompt: str) -> None:
-        """Set the prompt; what is typed behind it stays."""
+        """Set the prompt; typed text after it stays."""
         self._prompt = prompt
         self.redraw()
 
     def close(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         if self._ticking is not None:
             self._ticking.cancel()
         self._leave()
@@ -118,7 +119,7 @@ class LiveTerminal(TypedLines):
         )
 
     def _enter(self) -> None:
-        """Set the region for output, and read keys one by one."""
+        """Set the scroll region for output, and read keys one by one."""
         with self._lock:
             if self._active:
                 return
@@ -136,7 +137,7 @@ class LiveTerminal(TypedLines):
             self.redraw()
 
     def _leave(self) -> None:
-        """Remove status line and prompt; the cursor is behind the output."""
+        """Remove status line and prompt; the cursor is at the end of the output."""
         with self._lock:
             if not self._active:
                 return
@@ -186,54 +187,54 @@ class LiveTerminal(TypedLines):
                 return
             self._size = os.get_terminal_size(self._real[0].fileno())
             rows = self._size.lines
-            # Where the output ended is not known any more: all of it moves up, and it goes on at the
-            # end of the region. The old status line stays as a line of the output.
+            # The end of the output is unknown after a resize: all output moves up and continues at
+            # the end of the region. The old status line stays as a line of the output.
             self._write(
                 f"{_WHOLE_SCREEN}\x1b[{rows};1H\n\n{self._region()}\x1b[{max(rows - 2, 1)};1H{_SAVE}"
             )
             self.redraw()
 
     def _write(self, text: str) -> None:
-        """Write to the terminal itself."""
+        """Write to the terminal directly."""
         stream = self._real[0]
         try:
             stream.write(text)
             stream.flush()
         except OSError:
-            # The terminal is gone; the task goes on, and its record.
+            # The terminal is gone; the task and its record continue.
             self._active = False
 
 
 class LiveStream(io.TextIOBase):
-    """Prints above the prompt, by whole lines or when flushed."""
+    """Prints above the prompt, in whole lines or when flushed."""
 
     def __init__(self, terminal: LiveTerminal) -> None:
         self._terminal = terminal
         self._held = ""
 
     def write(self, text: str) -> int:
-        """Keep the text, and print it if it ends a line."""
+        """Buffer the text, and print it if it ends a line."""
         self._held += text
         if "\n" in text:
             self.flush()
         return len(text)
 
     def flush(self) -> None:
-        """Print what was kept."""
-        held, self._held = self._held, ""
-        if held:
-            self._terminal.emit(held)
+        """Print the buffered text."""
+        buffered, self._held = self._held, ""
+        if buffered:
+            self._terminal.emit(buffered)
 
     def isatty(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """That of the terminal."""
+        """Return the descriptor of the terminal."""
         return sys.__stdout__.fileno() if sys.__stdout__ is not None else 1
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # an attribute in the base class
-        """That of standard output."""
+        """The encoding of standard output."""
         stream: TextIO | None = sys.__stdout__
         return "utf-8" if stream is None else stream.encoding

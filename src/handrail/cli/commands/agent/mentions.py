@@ -1,4 +1,4 @@
-"""Files that a task mentions as `@path`: they are read under the rules and added after the task."""
+"""Files that a task mentions as `@path`: they are read under the rules and appended to the task."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MOST_FILES: Final = 20
 async def add_mentioned_files(
     rt: Runtime, agent: str, task: str, note: Callable[[str], None]
 ) -> str:
-    """The task with the content of the files that it mentions. A word such as `@dataclass` that is
-    no file of the workspace stays as it is; `note` gets what was read, what was refused, and what
-    looks like a path and is no file.
+    """Return the task with the content of the files that it mentions. A word such as `@dataclass`
+    that is not a file of the workspace stays unchanged. `note` gets the files that were read or
+    refused, and mentions that look like paths without being files.
     """
     parts = [task]
-    found, missing = _mentioned_paths(rt, task)
+    paths, missing = _mentioned_paths(rt, task)
     for path in missing:
         note(f"@{path}: there is no such file in the workspace, so nothing was added")
-    for path in found:
+    for path in paths:
         if len(parts) > _MOST_FILES:
             note(f"only the first {_MOST_FILES} mentioned files were read")
             break
@@ -51,15 +51,15 @@ async def add_mentioned_files(
 
 
 def _mentioned_paths(rt: Runtime, task: str) -> tuple[list[str], list[str]]:
-    """The mentioned files, and the mentions that look like paths and are no files."""
-    found: dict[str, None] = {}
+    """Return the mentioned files, and the mentions that look like paths without being files."""
+    paths: dict[str, None] = {}
     missing: dict[str, None] = {}
     for match in _MENTION.finditer(task):
         quoted, plain = match["quoted"], match["plain"] or ""
         bare = plain.rstrip(_PUNCTUATION)
         existing = rt.agent_services.existing([quoted] if quoted else [plain, bare])
         if existing:
-            found[existing[0]] = None
+            paths[existing[0]] = None
         elif quoted or _LIKE_A_PATH.search(bare):
             missing[quoted or bare] = None
-    return list(found), list(missing)
+    return list(paths), list(missing)

@@ -23,29 +23,29 @@ _MOST_TOOLS: Final = 3
 async def find_first_change(
     rt: Runtime, conversation: Conversation, changing: Collection[str]
 ) -> str | None:
-    """The call of the last task that changed files before all others: one of these calls, or of those
+    """Return the first call of the last task that changed files: one of these calls, or of those
     that the task made before it was resumed. Calls of one message run in parallel and end in any
-    order, so that the record decides.
+    order, so the record decides.
     """
     turn = conversation.task_turns[-1] if conversation.task_turns else 0
-    # A turn that was cut off by a rewind may have had the same number.
+    # A turn that a rewind cut off may have had the same number.
     last = [entry for entry in conversation.entries if entry.turn > turn]
-    ids = {own for entry in last for _, own in entry.call_ids}
-    found = [
-        one
-        for one in await rt.store.traces(session=rt.session.id)
-        if one.call_id in changing or (is_under(one.call_id, ids) and file_changes(one))
+    ids = {call_id for entry in last for _, call_id in entry.call_ids}
+    changes = [
+        trace
+        for trace in await rt.store.traces(session=rt.session.id)
+        if trace.call_id in changing or (is_under(trace.call_id, ids) and file_changes(trace))
     ]
-    return min(found, key=lambda one: one.row).call_id if found else None
+    return min(changes, key=lambda trace: trace.row).call_id if changes else None
 
 
 def undo_command(since: str, session: str) -> str:
-    """What a user types to undo a task."""
+    """Return the command that undoes a task."""
     return f"handrail undo --since {since} --session {shlex.quote(session)}"
 
 
 def receipt_lines(result: AgentResult, undo: str, context: str = "") -> list[str]:
-    """The receipt of a task, in at most four lines."""
+    """Return the receipt of a task, in at most four lines."""
     report, usage = result.report, result.usage
     lines = []
     lines.append(f"changed   {_changed(report.changes)}{_untracked(report.mcp_tools)}")
@@ -62,19 +62,19 @@ def receipt_lines(result: AgentResult, undo: str, context: str = "") -> list[str
 
 
 def _changed(paths: Sequence[str]) -> str:
-    """The changed files; of those in caches only the number."""
-    own = [path for path in paths if not is_cache(path)]
-    parts = [one_line(path) for path in own[:_MOST_CHANGES]]
-    parts += [f"{len(own) - len(parts)} more"] if len(own) > len(parts) else []
-    caches = len(paths) - len(own)
+    """Return the changed files; of those in caches only the number."""
+    files = [path for path in paths if not is_cache(path)]
+    parts = [one_line(path) for path in files[:_MOST_CHANGES]]
+    parts += [f"{len(files) - len(parts)} more"] if len(files) > len(parts) else []
+    caches = len(paths) - len(files)
     parts += [f"{count_noun(caches, 'file')} in caches"] if caches else []
-    if len(own) <= _MOST_CHANGES and not caches:
+    if len(files) <= _MOST_CHANGES and not caches:
         return ", ".join(parts) or "nothing"
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if parts[1:] else parts[0]
 
 
 def _untracked(tools: Sequence[str]) -> str:
-    """The tools of MCP servers that ran: what they changed is not known, and not undone."""
+    """Return the MCP tools that ran: their changes are unknown, and not undone."""
     if not tools:
         return ""
     named = [one_line(tool) for tool in tools[:_MOST_TOOLS]]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MAIN: Final = "main"
 _MAX_STDIN_CHARS: Final = 200_000
-# Offered beside the default tools of the dialect.
+# Offered in addition to the default tools of the dialect.
 CONVERSATION_TOOLS: Final = (
     "todo_write",
     "ask_user",
@@ -71,7 +71,6 @@ TASK_EXIT_CODES: Final[Mapping[str, ExitCode]] = {
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "run", epilog=_EPILOG)
     parser.add_argument("task", metavar="TASK", nargs="?", help="what to do; - reads it from stdin")
     parser.add_argument(
@@ -189,7 +188,7 @@ async def _converse(
         while True:
             talk.begin_opening()
             async with _open(options, session, view, model, talk.reader) as rt:
-                # Fails at once if there is no model.
+                # Fails immediately if there is no model.
                 rt.agent_services.resolve_model(None)
                 agent = make_agent(options, rt, session)
                 talk.attach(agent, rt)
@@ -239,7 +238,7 @@ def _open(
 
     options.session = session
     if options.mode is None and not is_set(options, "mode"):
-        # Asks where the sandbox of this machine does not enforce enough.
+        # Asks if the sandbox of this machine does not enforce enough.
         options.mode = "sandboxed"
     approver = choose_approver(options)
     if approver is not None:
@@ -255,7 +254,7 @@ def _print_nothing(_: str) -> None:
 
 
 def scripted_model(name: str | None) -> ScriptModel | None:
-    """The model of a script, whose answers to questions are used too; None for any other."""
+    """Return the model of a script, whose answers to questions are used too; None for any other."""
     if name is None or not name.startswith("script:"):
         return None
     from handrail.assembly.models import model_services
@@ -288,27 +287,29 @@ def make_agent(options: Namespace, rt: Runtime, session: str) -> Agent:
 
 
 def main_agent(options: Namespace, rt: Runtime, session: str) -> Agent:
-    """The agent of a session that another program serves, such as a page or an editor."""
+    """Return the agent of a session that another program serves, such as a page or an editor."""
     here = Namespace(**{**vars(options), "agent": _MAIN, "tools": None})
     return make_agent(here, rt, session)
 
 
 async def read_mentions(rt: Runtime, text: str) -> str:
-    """A task of that agent, with the files that it mentions."""
+    """Return a task of that agent, with the files that it mentions."""
     from handrail.cli.commands.agent.mentions import add_mentioned_files
 
     return await add_mentioned_files(rt, _MAIN, text, output.warn)
 
 
 def _definition(options: Namespace, rt: Runtime) -> DefinedAgent:
-    """How the agent works that --agent names; raises `invalid_arguments` for an unknown name."""
+    """Return the definition of the agent that --agent names; raises `invalid_arguments` for an
+    unknown name.
+    """
     from handrail.cli.workspace import load_settings
     from handrail.core.ports.subagents import DefinedAgent
 
     if options.agent == _MAIN:
         return DefinedAgent("")
     subagents = rt.agent_services.subagents.value
-    types = [one.name for one in subagents.list_types()]
+    types = [agent_type.name for agent_type in subagents.list_types()]
     known = {_MAIN, *types, *load_settings(options).agents}
     if options.agent not in known:
         raise messages.UNKNOWN_AGENT.error(
@@ -318,8 +319,8 @@ def _definition(options: Namespace, rt: Runtime) -> DefinedAgent:
 
 
 def _offered_tools(options: Namespace, rt: Runtime) -> list[str]:
-    """The default tools, those that only a conversation with a user needs, and those that the
-    settings or --tools add.
+    """Return the default tools, those that only a conversation with a user needs, and those that
+    the settings or --tools add.
     """
     from handrail.cli.workspace import is_set
 
@@ -340,7 +341,7 @@ def _heading(options: Namespace, rt: Runtime, session: str) -> str:
 
 
 async def _note_continued(view: RunView, agent: Agent) -> None:
-    """Say which conversation goes on, if it has begun before."""
+    """Print which conversation is continued, unless it is new."""
     conversation = await agent.load()
     if conversation.turn_count:
         title = one_line(str(conversation.state.get("title", "")).partition("\n")[0])
@@ -348,7 +349,7 @@ async def _note_continued(view: RunView, agent: Agent) -> None:
 
 
 def _read_task(options: Namespace) -> str | None:
-    """The task, with piped standard input after it; raises `invalid_arguments`."""
+    """Return the task, with piped standard input after it; raises `invalid_arguments`."""
     if options.task == "-":
         return _stdin_text()
     if options.task is None:

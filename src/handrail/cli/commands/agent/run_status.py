@@ -17,7 +17,9 @@ _MOST_TASK: Final = 30
 
 
 class RunStatus:
-    """Collects what the status line says from the events of a task. `idle` is shown between tasks."""
+    """Collects the content of the status line from the events of a task. `idle` is shown between
+    tasks.
+    """
 
     def __init__(
         self, budget: Budget | None = None, now: Callable[[], float] = time.monotonic
@@ -27,7 +29,7 @@ class RunStatus:
         self._task_began: float | None = None
         # When the user was asked.
         self._wait_began: float | None = None
-        # The running calls: when each began, and its tool.
+        # The running calls: start time and tool of each.
         self._calls: dict[str, tuple[float, str]] = {}
         self._thinks = False
         self._todos: list[TodoItem] = []
@@ -35,13 +37,13 @@ class RunStatus:
         self.idle = ""
 
     def on_event(self, event: Event) -> None:
-        """Take up an event; others than those of tasks are ignored."""
+        """Handle an event; events that are not about tasks are ignored."""
         note = getattr(self, f"_on_{event.type}", None)
         if note is not None:
             note(event)
 
     def text(self) -> str:
-        """The line, without colour."""
+        """Return the line, without colour."""
         if self._task_began is None:
             return self.idle
         parts = [f"working {_seconds(self._now() - self._task_began)}"]
@@ -57,30 +59,32 @@ class RunStatus:
         return " · ".join(parts)
 
     def end_task(self) -> None:
-        """The task is over, however it ended."""
+        """Handle the end of a task."""
         self._task_began = None
         self._calls.clear()
 
     def begin_wait(self) -> None:
-        """The user is asked: time does not count as work until `end_wait`."""
+        """Start waiting for the user: time does not count as work until `end_wait`."""
         self._wait_began = self._now()
 
     def end_wait(self) -> None:
-        """The user has answered."""
-        if (asked := self._wait_began) is None:
+        """End waiting for the user."""
+        if (wait_began := self._wait_began) is None:
             return
         now, self._wait_began = self._now(), None
         if self._task_began is not None:
-            self._task_began += now - max(self._task_began, asked)
+            self._task_began += now - max(self._task_began, wait_began)
         self._calls = {
-            call: (began + now - max(began, asked), tool)
+            call: (began + now - max(began, wait_began), tool)
             for call, (began, tool) in self._calls.items()
         }
 
     def _todo_text(self) -> str:
-        done = sum(one.status is TodoStatus.COMPLETED for one in self._todos)
-        current = next((one for one in self._todos if one.status is TodoStatus.IN_PROGRESS), None)
-        counted = f"{done}/{len(self._todos)}"
+        completed = sum(todo.status is TodoStatus.COMPLETED for todo in self._todos)
+        current = next(
+            (todo for todo in self._todos if todo.status is TodoStatus.IN_PROGRESS), None
+        )
+        counted = f"{completed}/{len(self._todos)}"
         if current is None:
             return f"{counted} tasks"
         return f"{counted} {truncate(one_line(current.active_form or current.content), _MOST_TASK)}"
@@ -114,7 +118,7 @@ class RunStatus:
         self._calls.pop(str(event.to_dict()["call_id"]), None)
 
     def _on_todos_changed(self, event: Event) -> None:
-        self._todos = [TodoItem.from_dict(one) for one in event.to_dict()["todos"]]
+        self._todos = [TodoItem.from_dict(item) for item in event.to_dict()["todos"]]
 
 
 def _seconds(elapsed: float) -> str:

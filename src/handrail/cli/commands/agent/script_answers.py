@@ -33,7 +33,9 @@ class ScriptApprover:
         self._show = show
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """The next answer of the script; raises `needs_approval` if nobody can answer."""
+        """Return the next answer of the script; raises `needs_approval` if there is no approver
+        either.
+        """
         from handrail.policy import messages
         from handrail.policy.approval.approvers import parse_reply
 
@@ -52,13 +54,17 @@ class ScriptApprover:
         return reply
 
     async def ask_questions(self, request: QuestionRequest) -> Any:
-        """The next answer of the script, which must be a mapping with `answers`."""
+        """Return the next answer of the script, which must be a mapping with `answers`."""
         answer = self._model.next_answer()
         if isinstance(answer, Mapping):
             return QuestionReply(answer["answers"], _VIA)
-        other: object = self._otherwise if answer is None else None
-        # A script that goes on with an approval does not answer this question.
-        return await other.ask_questions(request) if isinstance(other, AnswersQuestions) else None
+        fallback: object = self._otherwise if answer is None else None
+        # If the next scripted answer is an approval, the script does not answer this question.
+        return (
+            await fallback.ask_questions(request)
+            if isinstance(fallback, AnswersQuestions)
+            else None
+        )
 
 
 def _scripted_reply(answer: Any) -> Reply:

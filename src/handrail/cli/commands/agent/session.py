@@ -24,9 +24,9 @@ _ACTIONS: Final = ("list", "show", "rewind", "fork", "delete", "export", "import
 _RESULT_MARGIN: Final = "    "
 _RESULT_LINES: Final = 10
 _EPILOG: Final = """\
-rewind takes the conversation and the files back to the end of a turn; fork makes
+rewind restores the conversation and the files to the end of a turn; fork creates
 a new session with the conversation up to there and leaves the files alone, or, with
---into, writes the files as they were at that turn to a directory of its own. delete
+--into, writes the files as of that turn to a separate directory. delete
 removes the messages, those of its subagents, and the payloads of the calls, which
 can then not be undone.
 export prints the conversation as text only; import reads such a file.
@@ -39,7 +39,6 @@ examples:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "session", epilog=_EPILOG)
     parser.add_argument("what", metavar="ACTION", choices=_ACTIONS, nargs="?", default="list", help="list (the default), show, rewind, fork, delete, export or import")  # fmt: skip
     parser.add_argument("name", metavar="SESSION", nargs="?", help="the session (default: the newest); for import: a file")  # fmt: skip
@@ -52,7 +51,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print the sessions or one of them, or take one back to an earlier turn."""
+    """Print the sessions or one of them, or rewind, fork, export, import or delete one."""
     import asyncio
 
     if options.what == "import":
@@ -62,7 +61,7 @@ def run(options: Namespace) -> int:
     if options.what == "list":
         _print_list(options, known)
         return 0
-    chosen = [one for one in known if options.name in (None, one.session)]
+    chosen = [summary for summary in known if options.name in (None, summary.session)]
     if not chosen:
         raise messages.NO_SUCH_SESSION.error(session=options.name or "", field="session")
     if options.what == "show":
@@ -88,7 +87,7 @@ def _export(options: Namespace, chosen: ConversationSummary) -> None:
 
 
 def _read_file(name: str) -> Any:
-    """The JSON value in a file, None if it is too long; raises `invalid_arguments`."""
+    """Return the JSON value in a file, None if it is too long; raises `invalid_arguments`."""
     import json
     from pathlib import Path
 
@@ -102,7 +101,7 @@ def _read_file(name: str) -> Any:
         raise messages.LINES_UNREADABLE.error(file=name, error=error, field="session") from error
 
 
-async def _import(options: Namespace, given: Any) -> None:
+async def _import(options: Namespace, exported: Any) -> None:
     from handrail.agent.conversation import new_conversation_id
     from handrail.agent.session_file import import_conversation
     from handrail.cli.workspace import open_session
@@ -110,7 +109,7 @@ async def _import(options: Namespace, given: Any) -> None:
     session = new_conversation_id()
     async with open_session(options) as rt:
         now_ns = rt.agent_services.clock.now_ns()
-        await import_conversation(given, session, rt.store, now_ns).flush()
+        await import_conversation(exported, session, rt.store, now_ns).flush()
     output.print_line(f"session {session}: handrail run --resume {session}")
 
 
@@ -151,23 +150,23 @@ async def _go_back(options: Namespace, chosen: ConversationSummary) -> None:
     async with open_session(options) as rt:
         agent = Agent(rt, session=chosen.session)
         if options.what == "fork":
-            made = await agent.fork(options.turn, into=options.into)
-            _print_fork(options, chosen, made)
+            forked = await agent.fork(options.turn, into=options.into)
+            _print_fork(options, chosen, forked)
             return
-        done = await agent.rewind(options.turn, force=options.force, on_event=_print_note)
+        rewound = await agent.rewind(options.turn, force=options.force, on_event=_print_note)
     if options.json:
-        output.print_json(done._asdict())
+        output.print_json(rewound._asdict())
         return
-    for note in done.not_reverted:
+    for note in rewound.not_reverted:
         output.warn(one_line(note))
-    files = ", ".join(map(one_line, done.changes)) or "no file"
+    files = ", ".join(map(one_line, rewound.changes)) or "no file"
     output.print_line(
-        f"session {chosen.session} is at the end of turn {done.turn}; reverted: {files}"
+        f"session {chosen.session} is at the end of turn {rewound.turn}; reverted: {files}"
     )
 
 
-def _print_fork(options: Namespace, chosen: ConversationSummary, made: Agent) -> None:
-    """Print how to continue the fork, and what the model is told about the files."""
+def _print_fork(options: Namespace, chosen: ConversationSummary, forked: Agent) -> None:
+    """Print how to continue the fork, and the note to the model about the files."""
     import shlex
     from pathlib import Path
 
@@ -175,13 +174,13 @@ def _print_fork(options: Namespace, chosen: ConversationSummary, made: Agent) ->
 
     place = {} if options.into is None else {"directory": str(Path(options.into).resolve())}
     if options.json:
-        output.print_json({"session": made.session, "forked_from": chosen.session, **place})
+        output.print_json({"session": forked.session, "forked_from": chosen.session, **place})
         return
-    if made.messages and made.messages[-1].role == "user":
-        for line in wrap(made.messages[-1].text, ""):
+    if forked.messages and forked.messages[-1].role == "user":
+        for line in wrap(forked.messages[-1].text, ""):
             output.print_line(line)
-    where = "".join(f" -w {shlex.quote(one)}" for one in place.values())
-    output.print_line(f"session {made.session}: handrail run{where} --resume {made.session}")
+    where = "".join(f" -w {shlex.quote(path)}" for path in place.values())
+    output.print_line(f"session {forked.session}: handrail run{where} --resume {forked.session}")
 
 
 def _print_note(event: Event) -> None:
@@ -191,8 +190,8 @@ def _print_note(event: Event) -> None:
 
 def _print_list(options: Namespace, known: list[ConversationSummary]) -> None:
     if options.json:
-        for one in known:
-            output.print_json(one._asdict())
+        for summary in known:
+            output.print_json(summary._asdict())
         return
     if not known:
         output.print_line("no sessions yet; start one with: handrail run")
@@ -206,7 +205,7 @@ def _print_session(options: Namespace, chosen: ConversationSummary) -> None:
 
     entries = _load(options, chosen.session).entries
     if options.json:
-        encoded = [{"turn": one.turn, **encode_message(one.message)} for one in entries]
+        encoded = [{"turn": entry.turn, **encode_message(entry.message)} for entry in entries]
         output.print_json({**chosen._asdict(), "messages": encoded})
         return
     for line in conversation_lines(entries, full=options.full):
@@ -221,13 +220,13 @@ def _load(options: Namespace, session: str) -> KeptConversation:
     from handrail.store.records.conversations import load_conversation_values
 
     with open_record(find_workspace(options)) as db:
-        kept = load_conversation_values(db, session)
-    return decode_conversation(kept)
+        values = load_conversation_values(db, session)
+    return decode_conversation(values)
 
 
 def conversation_lines(entries: Sequence[ConversationEntry], *, full: bool) -> Iterator[str]:
-    """The messages for a terminal, with a heading for the user and for each turn of the model. Of a
-    long result the first lines are shown, unless `full`.
+    """Return the messages for a terminal, with a heading for the user and for each turn of the
+    model. Of a long result only the first lines, unless `full`.
     """
     from handrail.cli.render.screen import (
         TextStyle,
@@ -261,16 +260,18 @@ def conversation_lines(entries: Sequence[ConversationEntry], *, full: bool) -> I
 
 
 def _results_after(entries: Sequence[ConversationEntry], at: int) -> dict[str, ResultBlock]:
-    """The results of the calls in the message at an index, by the ids of the calls."""
+    """Return the results of the calls in the message at an index, by the ids of the calls."""
     from itertools import takewhile
 
-    from handrail.core.ports.models import CallBlock, ResultBlock
+    from handrail.core.ports.models import ResultBlock
 
-    calls = {one.id for one in entries[at].message.blocks if isinstance(one, CallBlock)}
-    answers = takewhile(lambda one: one.message.role != "assistant", entries[at + 1 :])
-    blocks = [block for one in answers for block in one.message.blocks]
+    calls = {call.id for call in entries[at].message.calls}
+    answers = takewhile(lambda entry: entry.message.role != "assistant", entries[at + 1 :])
+    blocks = [block for entry in answers for block in entry.message.blocks]
     return {
-        one.call_id: one for one in blocks if isinstance(one, ResultBlock) and one.call_id in calls
+        block.call_id: block
+        for block in blocks
+        if isinstance(block, ResultBlock) and block.call_id in calls
     }
 
 
@@ -279,11 +280,11 @@ def _result_lines(block: ResultBlock, *, full: bool) -> Iterator[str]:
     from handrail.core.ports.models import Picture, TextBlock
 
     lines: list[str] = []
-    for one in block.blocks:
-        if isinstance(one, TextBlock):
-            lines += wrap(one.text.strip("\n"), _RESULT_MARGIN)
-        elif isinstance(one, Picture):
-            lines.append(f"{_RESULT_MARGIN}[picture, {one.media_type}, {len(one.data):,} bytes]")
+    for part in block.blocks:
+        if isinstance(part, TextBlock):
+            lines += wrap(part.text.strip("\n"), _RESULT_MARGIN)
+        elif isinstance(part, Picture):
+            lines.append(f"{_RESULT_MARGIN}[picture, {part.media_type}, {len(part.data):,} bytes]")
     shown = lines if full else lines[:_RESULT_LINES]
     style = TextStyle.BAD if block.is_error else TextStyle.FAINT
     yield from (paint(line, style) for line in shown)

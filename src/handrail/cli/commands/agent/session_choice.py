@@ -1,4 +1,4 @@
-"""Which session `handrail run` works in."""
+"""Chooses the session in which `handrail run` works."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MOST_OFFERED: Final = 20
 # A narrower terminal shows fewer columns.
 _WIDE: Final = 100
 _MOST_MODEL: Final = 20
-# Of a session that was taken back to its beginning, or forked from there.
+# The title of a session that was rewound to its beginning, or forked from there.
 _NO_TASK: Final = "(no task yet)"
 
 
 def choose_session(options: Namespace) -> str:
-    """The session that the options name, the newest one, or a new one; raises `not_found`,
-    `invalid_arguments` if the user must choose one and there is no terminal.
+    """Return the session that the options name, the newest one, or a new one. Raises `not_found`,
+    and `invalid_arguments` if the user must choose one and there is no terminal.
     """
     from handrail.agent.conversation import new_conversation_id
 
@@ -34,7 +34,7 @@ def choose_session(options: Namespace) -> str:
         return str(options.resume)
     if options.resume:
         known = list_sessions(options, with_files=False)
-        if all(one.session != options.resume for one in known):
+        if all(summary.session != options.resume for summary in known):
             raise messages.NO_SUCH_SESSION.error(session=options.resume, field="resume")
         return str(options.resume)
     if options.go_on:
@@ -46,7 +46,7 @@ def choose_session(options: Namespace) -> str:
 
 
 def _pick_session(known: list[ConversationSummary]) -> str:
-    """Ask at the terminal which session to continue; raises `not_found`, `invalid_arguments`."""
+    """Ask at the terminal which session to continue; raises `not_found` or `invalid_arguments`."""
     if not known:
         raise messages.NO_SESSIONS.error()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -61,23 +61,25 @@ def _pick_session(known: list[ConversationSummary]) -> str:
             raise messages.SESSION_MISSING.error(field="resume") from None
         if answer.isdecimal() and 1 <= int(answer) <= len(offered):
             return offered[int(answer) - 1].session
-        if answer in (one.session for one in known):
+        if answer in (summary.session for summary in known):
             return answer
 
 
 def session_lines(known: Sequence[ConversationSummary], *, numbered: bool = False) -> Iterator[str]:
-    """Sessions as a table; on a narrow terminal the model stands before the task."""
+    """Yield sessions as a table; on a narrow terminal the model is before the task."""
     from handrail.cli.render.screen import format_times, one_line, table, terminal_width, truncate
 
-    times = format_times([one.began_ns for one in known])
+    times = format_times([summary.began_ns for summary in known])
     narrow = terminal_width() < _WIDE
     rows = []
-    for number, (one, when) in enumerate(zip(known, times, strict=True), 1):
-        files = str(one.files_changed)
-        model = truncate(one_line(one.model), _MOST_MODEL)
-        task = one_line(one.title) or _NO_TASK
-        about = [f"{model}: {task}"] if narrow else [str(one.turns), model, task]
-        rows.append([*([str(number)] * numbered), one.session, when, one.state, files, *about])
+    for number, (summary, when) in enumerate(zip(known, times, strict=True), 1):
+        files = str(summary.files_changed)
+        model = truncate(one_line(summary.model), _MOST_MODEL)
+        task = one_line(summary.title) or _NO_TASK
+        about = [f"{model}: {task}"] if narrow else [str(summary.turns), model, task]
+        rows.append(
+            [*([str(number)] * numbered), summary.session, when, summary.state, files, *about]
+        )
     heads = ["session", "started", "state", "files"]
     heads += ["model and task"] if narrow else ["turns", "model", "task"]
     yield from table(rows, ["#", *heads] if numbered else heads)
@@ -86,8 +88,8 @@ def session_lines(known: Sequence[ConversationSummary], *, numbered: bool = Fals
 def list_sessions(
     options: Namespace, search: str | None = None, *, with_files: bool = True
 ) -> list[ConversationSummary]:
-    """The conversations of the workspace, newest first; with `search` those that contain a text.
-    To count their files, every change on record is read.
+    """Return the conversations of the workspace, newest first; with `search` those that contain a
+    text. Counting their files reads every recorded change.
     """
     from handrail.cli.workspace import find_workspace, open_record
     from handrail.history.undo.recorded_changes import count_changed_files
@@ -100,24 +102,28 @@ def list_sessions(
     with open_record(place) as db:
         known = list_conversations(db)
         if with_files:
-            files = count_changed_files(iter_traces(db), {one.session for one in known})
-            known = [one._replace(files_changed=files[one.session]) for one in known]
-        return known if search is None else [one for one in known if _contains(db, one, search)]
+            files = count_changed_files(iter_traces(db), {summary.session for summary in known})
+            known = [summary._replace(files_changed=files[summary.session]) for summary in known]
+        return (
+            known
+            if search is None
+            else [summary for summary in known if _contains(db, summary, search)]
+        )
 
 
 def _contains(db: SqlConnection, summary: ConversationSummary, text: str) -> bool:
-    """Whether a message of the conversation contains a text, in any case."""
+    """Return whether a message of the conversation contains a text, ignoring case."""
     from handrail.agent.conversation import decode_conversation
     from handrail.core.ports.models import CallBlock, ResultBlock, TextBlock
     from handrail.store.records.conversations import load_conversation_values
 
-    wanted = text.casefold()
+    needle = text.casefold()
     for entry in decode_conversation(load_conversation_values(db, summary.session)).entries:
         for block in entry.message.blocks:
-            for one in block.blocks if isinstance(block, ResultBlock) else (block,):
-                shown = one.text if isinstance(one, TextBlock) else ""
-                if isinstance(one, CallBlock):
-                    shown = f"{one.name} {one.arguments_json}"
-                if wanted in shown.casefold():
+            for part in block.blocks if isinstance(block, ResultBlock) else (block,):
+                shown = part.text if isinstance(part, TextBlock) else ""
+                if isinstance(part, CallBlock):
+                    shown = f"{part.name} {part.arguments_json}"
+                if needle in shown.casefold():
                     return True
     return False

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "tasks")
     parser.add_argument("--open", action="store_true", help="show only open tasks")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Print the list of the session that is named, or of the session that changed its list last."""
+    """Print the list of the named session, or of the session that changed its list last."""
     from handrail.cli.workspace import check_session, find_workspace, open_record
 
     place = find_workspace(options)
@@ -36,10 +35,10 @@ def run(options: Namespace) -> int:
             check_session(db, options.session)
             items = _load(db, options.session)
     if options.open:
-        items = [one for one in items if one.status.value != "completed"]
+        items = [item for item in items if item.status.value != "completed"]
     if options.json:
-        for one in items:
-            output.print_json(one.to_dict())
+        for item in items:
+            output.print_json(item.to_dict())
         return 0
     for line in todo_lines(items):
         output.print_line(line)
@@ -47,20 +46,20 @@ def run(options: Namespace) -> int:
 
 
 def todo_lines(items: Sequence[TodoItem]) -> Iterator[str]:
-    """The list for a terminal, each item on its line; the owner where there are several."""
+    """Yield the list for a terminal, one item per line; with the owner if there are several."""
     from handrail.cli.render.screen import TextStyle, one_line, paint
 
     if not items:
         yield "no tasks"
-    several = len({one.owner for one in items}) > 1
-    for one in items:
-        owner = paint(f" ({one_line(one.owner)})", TextStyle.FAINT) if several else ""
-        text = one_line(one.content)
-        if one.status.value == "in_progress":
-            text = paint(one_line(one.active_form or one.content), TextStyle.CAUTION)
-        elif one.status.value == "completed":
+    several = len({item.owner for item in items}) > 1
+    for item in items:
+        owner = paint(f" ({one_line(item.owner)})", TextStyle.FAINT) if several else ""
+        text = one_line(item.content)
+        if item.status.value == "in_progress":
+            text = paint(one_line(item.active_form or item.content), TextStyle.CAUTION)
+        elif item.status.value == "completed":
             text = paint(text, TextStyle.FAINT)
-        yield f"{_MARKS[one.status.value]} {one.id}. {text}{owner}"
+        yield f"{_MARKS[item.status.value]} {item.id}. {text}{owner}"
 
 
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
@@ -77,5 +76,5 @@ def _load(db: SqlConnection, session: str | None) -> Sequence[TodoItem]:
             (TODOS_KEY,),
         ).fetchone()
         session = None if row is None else row[0]
-    kept = None if session is None else load_state(db, session).get(TODOS_KEY)
-    return [TodoItem.from_dict(one) for one in (kept or {}).get("items", ())]
+    stored = None if session is None else load_state(db, session).get(TODOS_KEY)
+    return [TodoItem.from_dict(item) for item in (stored or {}).get("items", ())]

@@ -16,10 +16,9 @@ from handrail.cli import messages
 from handrail.cli.commands.agent.agents import agent_lines
 from handrail.cli.commands.agent.line_reader import LineReader
 from handrail.cli.commands.agent.mentions import add_mentioned_files
-from handrail.cli.commands.agent.queue_review import review_queue
 from handrail.cli.commands.agent.run import TASK_EXIT_CODES
 from handrail.cli.commands.agent.session_choice import list_sessions, session_lines
-from handrail.cli.commands.agent.slash_commands import show_help, show_tasks
+from handrail.cli.commands.agent.slash_commands import review_queue, show_help, show_tasks
 from handrail.cli.commands.record.diff import diff_lines, find_diffs, without_caches
 from handrail.cli.commands.setup.overview import MODE_MEANINGS
 from handrail.cli.commands.setup.skills import skill_lines
@@ -61,8 +60,8 @@ class Interruption(Exception):
 
 
 class TerminalConversation:
-    """One conversation at the terminal. A runtime has one mode and ends with an abort: then `run`
-    returns with `next_mode` set, and goes on once `attach` gave it a runtime in that mode.
+    """One conversation at the terminal. A runtime has one mode and ends with an abort: `run` then
+    returns with `next_mode` set, and continues after `attach` with a runtime in that mode.
     """
 
     def __init__(
@@ -71,13 +70,13 @@ class TerminalConversation:
         self._options = options
         self.view = view
         self.reader = reader
-        # What Ctrl-C stops: the innermost work or question that is waited for.
+        # What Ctrl-C stops: the innermost work or question that is awaited.
         self._work: asyncio.Task[Any] | None = None
-        # The task of the program while a runtime opens.
+        # The asyncio task of the program while a runtime opens.
         self._opening: asyncio.Task[Any] | None = None
         self._interrupted_at = float("-inf")
         self._leaving = asyncio.Event()
-        # Typed while the model worked, to be taken up after the task.
+        # Typed while the model worked, for use after the task.
         self._later: deque[str] = deque()
         self._at_end = False
         self._worked = False
@@ -87,7 +86,7 @@ class TerminalConversation:
         self._model: str | None = None
 
     def begin_opening(self) -> None:
-        """A runtime opens until `attach`: Ctrl-C ends the program meanwhile."""
+        """Mark that a runtime opens until `attach`: Ctrl-C ends the program meanwhile."""
         self._opening = asyncio.current_task()
 
     def attach(self, agent: Agent, rt: Runtime) -> None:
@@ -122,7 +121,9 @@ class TerminalConversation:
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Ctrl-C stops the task, not the program; raises `KeyboardInterrupt` before the first task."""
+        """Let Ctrl-C stop the task, not the program; raises `KeyboardInterrupt` before the first
+        task.
+        """
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:
@@ -135,7 +136,7 @@ class TerminalConversation:
             loop.remove_signal_handler(signal.SIGINT)
 
     async def ask(self, question: str) -> str:
-        """What the user answers; raises `Interruption`. What was typed before is no answer."""
+        """Return the user's answer; raises `Interruption`. Input typed before is not an answer."""
         await self.reader.discard_typed()
         self.reader.show(question)
         try:
@@ -161,7 +162,7 @@ class TerminalConversation:
             self._work = outer
 
     async def _next_line(self) -> str | None:
-        """The next line that was typed; None if the user leaves."""
+        """Return the next line that was typed; None if the user leaves."""
         if not self._later and (typed_ahead := self.reader.take_typed()):
             self._later.extend(typed_ahead)
         if self._later and not self._leaving.is_set():
@@ -210,7 +211,7 @@ class TerminalConversation:
             self._work = outer
             self.view.end_task()
             if self._rt.aborted and not self._leaving.is_set():
-                # A runtime whose user aborted refuses all calls: the next task needs another one.
+                # After an abort a runtime refuses all calls: the next task needs another one.
                 self.next_mode = parse_mode(str(self._rt.session.mode))
             self._later.extend(agent.take_steering())
         self._last = TASK_EXIT_CODES[result.status]
@@ -238,7 +239,7 @@ class TerminalConversation:
                 self.view.text(f"noted for the next step: {line}", TextStyle.FAINT)
 
     async def _command(self, line: str) -> bool:
-        """Carry out a slash command; False ends the conversation."""
+        """Run a slash command; return False to end the conversation."""
         self._interrupted_at = float("-inf")
         name, _, rest = line.strip().partition(" ")
         if name in ("/exit", "/quit"):
@@ -258,9 +259,9 @@ class TerminalConversation:
         }
         command = commands.get(name) or partial(self._start_skill, name)
         try:
-            done = command(rest.strip())
-            if done is not None:
-                await self._until_interrupted(done)
+            outcome = command(rest.strip())
+            if outcome is not None:
+                await self._until_interrupted(outcome)
         except Interruption:
             self.view.line(paint("stopped", TextStyle.CAUTION))
         except ProblemRaised as raised:
@@ -278,16 +279,16 @@ class TerminalConversation:
             return
         self.view.text(f"model {one_line(self._agent.model_name)}; /model NAME: use another one")
 
-    def _show_diff(self, which: str) -> None:
-        if which not in ("", "all"):
+    def _show_diff(self, scope: str) -> None:
+        if scope not in ("", "all"):
             self.view.line("/diff shows the last task, /diff all the session")
             return
-        _, found = find_diffs(self._options, self._rt.session.id, task=which == "")
-        for line in diff_lines(without_caches(found)):
+        _, diffs = find_diffs(self._options, self._rt.session.id, task=scope == "")
+        for line in diff_lines(without_caches(diffs)):
             self.view.line(line)
 
     async def _switch_mode(self, name: str) -> None:
-        """Show the mode, or leave `run` with the next one; raises `invalid_arguments`, `denied`."""
+        """Show the mode, or leave `run` with the next one; raises `invalid_arguments` or `denied`."""
         current = parse_mode(str(self._rt.session.mode))
         mode = parse_mode(name) if name else current
         if mode is current:
@@ -301,23 +302,23 @@ class TerminalConversation:
         self.next_mode = mode
 
     async def _undo_task(self, _: str) -> None:
-        done = await self._agent.undo_task(on_event=self.view.on_event)
-        for note in done.not_reverted:
+        rewound = await self._agent.undo_task(on_event=self.view.on_event)
+        for note in rewound.not_reverted:
             self.view.text(one_line(note))
-        files = ", ".join(map(one_line, done.changes))
+        files = ", ".join(map(one_line, rewound.changes))
         changed = f"reverted: {files}" if files else "it had changed no file"
         self.view.text(f"undid the last task and removed it from the conversation; {changed}")
 
     async def _compact(self, _: str) -> None:
         self.view.note("the model may write a summary; Ctrl-C stops it")
-        done = await self._agent.compact(on_event=self.view.on_event)
-        if not (done.calls_replaced or done.folded or done.summarised):
+        compaction = await self._agent.compact(on_event=self.view.on_event)
+        if not (compaction.calls_replaced or compaction.folded or compaction.summarised):
             self.view.text(
-                f"nothing to shorten: the conversation has about {done.before_tokens:,} tokens"
+                f"nothing to shorten: the conversation has about {compaction.before_tokens:,} tokens"
             )
             return
         self.view.text(
-            f"each request is shorter now: {done.after_tokens:,} tokens, before {done.before_tokens:,}"
+            f"each request is shorter now: {compaction.after_tokens:,} tokens, before {compaction.before_tokens:,}"
         )
 
     def _list_sessions(self, _: str) -> None:
@@ -333,7 +334,7 @@ class TerminalConversation:
         return self._rt.agent_services.skills.value
 
     async def _start_skill(self, name: str, arguments: str) -> None:
-        """Work on a skill that the user named; raises `untrusted`, `denied`."""
+        """Work on a skill that the user named; raises `untrusted` or `denied`."""
         try:
             skill = self._skills.load(name[1:], by_user=True)
         except ProblemRaised as raised:
@@ -344,7 +345,7 @@ class TerminalConversation:
         await self._task(format_skill(skill, arguments))
 
     def leave(self) -> None:
-        """Stop what is going on, and end the conversation."""
+        """Stop the current work, and end the conversation."""
         self._leaving.set()
         if (going_on := self._opening or self._work) is not None:
             going_on.cancel()

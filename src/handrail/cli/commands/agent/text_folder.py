@@ -1,4 +1,4 @@
-"""Folds the text of a model for a terminal, while it is streamed."""
+"""Wraps the text of a model for a terminal, while it is streamed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from handrail.core.text.columns import most_columns
 
 MODEL_MARGIN: Final = "│ "
 _TAB: Final = 8
-# A word may become so much longer after the first piece of it is shown.
+# A word may grow by this much after its first piece is shown.
 _GROWTH: Final = 20
 
 
 class TextFolder:
-    """Folds the model's text between words, with a margin before each row: where the terminal folds
-    by itself, a row could be taken for a line of Handrail. Near the end of a row, a word is held
-    back until it is complete.
+    """Wraps the model's text between words, with a margin before each row: if the terminal wrapped
+    it, a row could look like a line of Handrail. Near the end of a row, a word is delayed until it
+    is complete.
     """
 
     def __init__(self) -> None:
@@ -24,11 +24,11 @@ class TextFolder:
         self._word = ""
 
     def begin_line(self) -> None:
-        """A margin was written."""
+        """Note that a margin was written."""
         self._column = len(MODEL_MARGIN)
 
     def fold(self, text: str) -> str:
-        """What to write for the next piece of text."""
+        """Return what to write for the next piece of text."""
         width, folded = terminal_width(), ""
         for char in text:
             if not char.isspace():
@@ -40,14 +40,14 @@ class TextFolder:
                 folded += char
                 self._column += wide
             else:
-                # The end of the row separates the words already.
+                # The end of the row already separates the words.
                 folded += self._new_row()
         if self._column + _columns(self._word) + _GROWTH <= width:
             folded += self.take_word()
         return folded
 
     def take_word(self) -> str:
-        """What to write for the word that was held back, if any."""
+        """Return what to write for the delayed word, if any."""
         width, folded, word = terminal_width(), "", self._word
         self._word = ""
         if self._column + _columns(word) > width >= len(MODEL_MARGIN) + _columns(word):

@@ -1,7 +1,7 @@
-"""Shows the events of an agent as they come, as plain lines.
+"""Shows the events of an agent as plain lines.
 
-Text of the model keeps a margin, and lines of commands another one, so that neither can be taken
-for a line of Handrail. All of it is escaped character by character, so escaping needs no state.
+Text of the model has a margin, and lines of commands another one, so that neither looks like a line
+of Handrail. All of it is escaped character by character, so escaping needs no state.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from handrail.engine.runtime import Runtime
 
 _OUTPUT_MARGIN: Final = "  ┆ "
-# Of a long output the first lines are shown as they come, and the last ones at the end.
+# Of a long output the first lines are shown immediately, and the last ones at the end.
 _FIRST_LINES: Final = 8
 _LAST_LINES: Final = 8
-# A command that runs longer is noted this often.
+# A note about a long-running command is printed this often.
 _NOTE_S: Final = 10.0
 # The width of the first column of a receipt.
 _LABEL: Final = 10
@@ -54,7 +54,7 @@ _HANGING: Final = 2
 
 
 class CommandOutput:
-    """The output of one call, cut into lines. `asked_s`: how long the user had been asked before."""
+    """The output of one call, split into lines. `asked_s`: how long the user had been asked before."""
 
     def __init__(self, asked_s: float = 0.0) -> None:
         self.asked_s = asked_s
@@ -75,7 +75,7 @@ class CommandOutput:
         return now
 
     def end(self) -> Iterator[str]:
-        """The lines to show when the call is over."""
+        """Return the lines to show when the call is over."""
         if self._partial:
             yield from self.add("\n")
         left_out = self._hidden - len(self.tail)
@@ -85,25 +85,25 @@ class CommandOutput:
 
 
 class HeldOutput(io.StringIO):
-    """Keeps what is to be printed later, folded or not."""
+    """Buffers what is printed later, wrapped or not."""
 
     def __init__(self, *, folds: bool) -> None:
         super().__init__()
         self._folds = folds
 
     def isatty(self) -> bool:
-        """Whether it will be printed to a terminal."""
+        """Return whether it will be printed to a terminal."""
         return self._folds
 
 
 class RunView:
-    """Prints what happens in a run."""
+    """Prints the progress of a run."""
 
     def __init__(self, stream: TextIO | None = None, status: RunStatus | None = None) -> None:
         self._stream = stream or sys.stdout
-        # What a status line would say.
+        # The content of a status line.
         self._status = status
-        # How many questions to the user are open, and what is printed to afterwards.
+        # How many questions to the user are open, and the stream to print to afterwards.
         self._questions = 0
         self._printing = self._stream
         # When the first of them was asked, and how long the user was asked before.
@@ -115,7 +115,7 @@ class RunView:
         self._context_used = 0
         # The calls of the task that changed files, in the order in which they ended.
         self._changing: list[str] = []
-        # The subagents at work and their running calls, which are shown in short.
+        # The active subagents and their running calls, which are shown in short.
         self._subagents: set[str] = set()
         self._their_calls: dict[str, str] = {}
         # The agent that the user started.
@@ -133,8 +133,8 @@ class RunView:
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """While a question to the user is open, nothing is printed into it, and time does not count as
-        work; what happens meanwhile is printed afterwards.
+        """While a question to the user is open, print nothing and do not count the time as work;
+        what happens meanwhile is printed afterwards.
         """
         if not self._questions:
             self._end_line()
@@ -151,29 +151,29 @@ class RunView:
                 self._print_held()
 
     def _print_held(self) -> None:
-        held, self._stream = self._stream, self._printing
+        buffered, self._stream = self._stream, self._printing
         self._asked_s += time.monotonic() - self._asked_at
         if self._status is not None:
             self._status.end_wait()
-        if isinstance(held, HeldOutput):
+        if isinstance(buffered, HeldOutput):
             with self._unless_closed():
-                self._stream.write(held.getvalue())
+                self._stream.write(buffered.getvalue())
                 self._stream.flush()
 
     def _is_detail(self, event: Event) -> bool:
-        """Whether an event is about the work of a subagent and is not shown."""
+        """Return whether an event is about the work of a subagent and is not shown."""
         if event.type in _SUBAGENT_EVENTS:
             return False
         by_subagent = getattr(event, "agent", None) in self._subagents
         return by_subagent or getattr(event, "call_id", None) in self._their_calls
 
     def show_idle(self, text: str) -> None:
-        """Set what the status line says between tasks."""
+        """Set the status line between tasks."""
         if self._status is not None:
             self._status.idle = text
 
     def end_task(self) -> None:
-        """A task is over, however it ended."""
+        """Handle the end of a task."""
         if self._status is not None:
             self._status.end_task()
 
@@ -184,7 +184,7 @@ class RunView:
             print(text, file=self._stream, flush=True)
 
     def note(self, text: str) -> None:
-        """Print a remark about the task."""
+        """Print a note about the task."""
         self.text(text, _FAINT, "  ")
 
     def problem(self, problem: Problem) -> None:
@@ -196,8 +196,9 @@ class RunView:
             self.text(f"hint: {problem.hint}")
 
     def text(self, text: str, style: TextStyle | None = None, indent: str = "") -> None:
-        """Print text of Handrail, wrapped at a terminal. Further rows are indented, because the text may quote
-        the model: no row of a quotation may look like the beginning of a line of Handrail.
+        """Print text of Handrail, wrapped at a terminal. Further rows are indented, because the
+        text may quote the model: no row of a quotation may look like the beginning of a line of
+        Handrail.
         """
         joined = " ".join(text.splitlines())
         wrapped = self._folds() or "COLUMNS" in os.environ
@@ -216,9 +217,9 @@ class RunView:
     async def receipt(
         self, result: AgentResult, agent: Agent, rt: Runtime, model: str | None = None
     ) -> str:
-        """Print what a task of the model (default: that of the runtime) has done: files, verification,
-        usage, how to undo it, and what a dry run has planned. Returns from where it is undone: the id of a
-        call, or `start`.
+        """Print the receipt of a task of the model (default: that of the runtime): files,
+        verification, usage, how to undo it, and what a dry run has planned. Return where undo
+        starts: the id of a call, or `start`.
         """
         conversation = await agent.load()
         since = await find_first_change(rt, conversation, self._changing) or "start"
@@ -234,7 +235,7 @@ class RunView:
         return since
 
     def _context_share(self, rt: Runtime, model: str | None) -> str:
-        """How much of the model's context the conversation fills."""
+        """Return how much of the model's context the conversation fills."""
         limits = rt.agent_services.resolve_model(model).model.limits
         share = self._context_used / limits.context_tokens
         return f" ({share:.0%} of the context)" if self._context_used else ""
@@ -344,7 +345,7 @@ class RunView:
             )
 
     def _on_model_response(self, event: Event) -> None:
-        # The next message begins a line of its own.
+        # The next message begins on a new line.
         self._end_line()
         usage = event.to_dict()["usage"]
         self._context_used = int(usage["input"]) + int(usage["output"])
@@ -361,8 +362,8 @@ class RunView:
 
     @contextmanager
     def _unless_closed(self) -> Iterator[None]:
-        """Stop printing once nobody reads it any more (`handrail run … | head`, a terminal that was
-        closed); the task goes on.
+        """Stop printing when the reader is gone (`handrail run … | head`, a closed terminal); the
+        task continues.
         """
         try:
             yield
@@ -381,9 +382,9 @@ class RunView:
 
 
 _FAINT: Final = TextStyle.FAINT
-# The command that trusts what a call wanted to use.
+# The command that trusts what a call needed.
 _TRUSTED_WITH: Final = {"skill": "handrail skills", "subagent": "handrail agents"}
-# What is shown of subagents beside questions.
+# The events of subagents that are shown, besides questions.
 _SUBAGENT_EVENTS: Final = (
     *("agent_start", "agent_end", "tool_call_start", "tool_call_end", "file_changed"),
 )

@@ -36,7 +36,6 @@ _POLL_S: Final = 0.3
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "approvals", epilog=_EPILOG)
     parser.add_argument(
         "action", nargs="?", choices=("list", "show", *_ANSWERS, "answer"), default="list",
@@ -73,13 +72,13 @@ def run(options: Namespace) -> int:
         return 0
     if options.id is None:
         raise messages.APPROVAL_ID_MISSING.error(action=options.action, field="id")
-    asked = find_pending(waiting, options.id, _queues(options))
+    approval = find_pending(waiting, options.id, _queues(options))
     if options.action == "show":
-        _show(asked, options)
+        _show(approval, options)
     elif options.action == "answer":
-        _answer_question(asked, options)
+        _answer_question(approval, options)
     else:
-        _answer(asked, options)
+        _answer(approval, options)
     return 0
 
 
@@ -89,7 +88,7 @@ def _list_pending(options: Namespace) -> list[PendingApproval]:
 
     if is_store_url(options.store or ""):
         return _list_in_database(options)
-    return [one for queue in _queues(options) for one in pending_approvals(queue)]
+    return [approval for queue in _queues(options) for approval in pending_approvals(queue)]
 
 
 def _list_in_database(options: Namespace) -> list[PendingApproval]:
@@ -98,7 +97,7 @@ def _list_in_database(options: Namespace) -> list[PendingApproval]:
     from handrail.host.terminal.approval_queue import PendingApproval
     from handrail.store.postgres.questions import list_questions
 
-    return [PendingApproval(*one) for one in list_questions(options.store, may_still_run)]
+    return [PendingApproval(*question) for question in list_questions(options.store, may_still_run)]
 
 
 def _queues(options: Namespace) -> list[Path]:
@@ -115,8 +114,8 @@ def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
     from handrail.cli.render.screen import format_times, one_line, table, truncate
 
     if options.json:
-        for one in waiting:
-            output.print_json(_pending_row(one))
+        for approval in waiting:
+            output.print_json(_pending_row(approval))
         return
     if not waiting:
         output.print_text("no open approval requests")
@@ -124,47 +123,51 @@ def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
     heads = ("id", "asked", "risk", "tool", *(["workspace"] if options.all else []), "action")
     rows = [
         (
-            one.id,
+            approval.id,
             at,
-            "question" if isinstance(one.request, QuestionRequest) else one.request.risk.word,
-            truncate(one_line(one.request.tool), 24),
-            *([truncate(one_line(Path(one.workspace).name), 20)] if options.all else []),
-            one_line(one.request.action),
+            "question"
+            if isinstance(approval.request, QuestionRequest)
+            else approval.request.risk.word,
+            truncate(one_line(approval.request.tool), 24),
+            *([truncate(one_line(Path(approval.workspace).name), 20)] if options.all else []),
+            one_line(approval.request.action),
         )
-        for one, at in zip(waiting, format_times([one.asked_ns for one in waiting]), strict=True)
+        for approval, at in zip(
+            waiting, format_times([approval.asked_ns for approval in waiting]), strict=True
+        )
     ]
     for line in table(rows, heads):
         output.print_text(line)
-    asks = {isinstance(one.request, QuestionRequest) for one in waiting}
-    ways = ["yes ID (or: no ID TEXT, show ID)"] * (False in asks) + ["answer ID TEXT"] * (
+    asks = {isinstance(approval.request, QuestionRequest) for approval in waiting}
+    usages = ["yes ID (or: no ID TEXT, show ID)"] * (False in asks) + ["answer ID TEXT"] * (
         True in asks
     )
-    for way in ways:
-        output.print_text(f"answer with: handrail approvals{_workspace_option(options)} {way}")
+    for usage in usages:
+        output.print_text(f"answer with: handrail approvals{_workspace_option(options)} {usage}")
 
 
-def _show(asked: PendingApproval, options: Namespace) -> None:
+def _show(approval: PendingApproval, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line, terminal_width, use_colour
     from handrail.host.terminal.prompt import Screen, render_full_question, render_model_question
 
     if options.json:
-        output.print_json(_pending_row(asked))
+        output.print_json(_pending_row(approval))
         return
     screen = Screen(terminal_width(), colour=use_colour())
-    if isinstance(asked.request, QuestionRequest):
-        for number, _ in enumerate(asked.request.questions, 1):
-            output.print_line(render_model_question(asked.request, number, screen))
-        way = f"handrail approvals{_workspace_option(options)} answer {asked.id} TEXT"
-        output.print_text(f"answer with: {way} (or no, abort)")
+    if isinstance(approval.request, QuestionRequest):
+        for number, _ in enumerate(approval.request.questions, 1):
+            output.print_line(render_model_question(approval.request, number, screen))
+        command = f"handrail approvals{_workspace_option(options)} answer {approval.id} TEXT"
+        output.print_text(f"answer with: {command} (or no, abort)")
         return
-    for row in render_full_question(asked.request, screen):
+    for row in render_full_question(approval.request, screen):
         output.print_line(row)
-    if asked.request.always is not None:
-        output.print_text(f'"always" would allow: {one_line(asked.request.always)}')
-    output.print_text(f"workspace: {one_line(asked.workspace)}")
-    others = "no, abort" if asked.request.always is None else "always, no, abort"
+    if approval.request.always is not None:
+        output.print_text(f'"always" would allow: {one_line(approval.request.always)}')
+    output.print_text(f"workspace: {one_line(approval.workspace)}")
+    other_answers = "no, abort" if approval.request.always is None else "always, no, abort"
     output.print_text(
-        f"answer with: handrail approvals{_workspace_option(options)} yes {asked.id} (or {others})"
+        f"answer with: handrail approvals{_workspace_option(options)} yes {approval.id} (or {other_answers})"
     )
 
 
@@ -178,53 +181,56 @@ def _workspace_option(options: Namespace) -> str:
     return "" if named == "." else f" -w {one_line(quote(named))}"
 
 
-def _answer(asked: PendingApproval, options: Namespace) -> None:
+def _answer(approval: PendingApproval, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line, truncate
     from handrail.core.approval import Answer, config_line
     from handrail.host.terminal.approval_queue import answer_pending, confirm_answer
 
-    given = Answer(options.action)
-    answer_pending(asked, given, " ".join(options.reason) or None)
-    confirm_answer(asked, given)
+    answer = Answer(options.action)
+    answer_pending(approval, answer, " ".join(options.reason) or None)
+    confirm_answer(approval, answer)
     if options.json:
-        output.print_json({"answer": given.value, **_pending_row(asked)})
+        output.print_json({"answer": answer.value, **_pending_row(approval)})
         return
-    output.print_text(f"{given.value}: {asked.id}  {truncate(one_line(asked.request.action), 100)}")
-    if given is Answer.ALWAYS and asked.request.always is not None:
+    output.print_text(
+        f"{answer.value}: {approval.id}  {truncate(one_line(approval.request.action), 100)}"
+    )
+    if answer is Answer.ALWAYS and approval.request.always is not None:
         output.print_text(
-            f"to make this permanent, add {one_line(config_line(asked.request.always))}"
+            f"to make this permanent, add {one_line(config_line(approval.request.always))}"
         )
 
 
-def _answer_question(asked: PendingApproval, options: Namespace) -> None:
+def _answer_question(approval: PendingApproval, options: Namespace) -> None:
     from handrail.core.ports.questions import QuestionReply
     from handrail.host.terminal.approval_queue import VIA, answer_questions
     from handrail.host.terminal.prompt import parse_choice
 
-    request, texts = asked.request, options.reason
+    request, texts = approval.request, options.reason
     if not isinstance(request, QuestionRequest):
-        raise messages.NOT_A_QUESTION.error(id=asked.id, field="id")
+        raise messages.NOT_A_QUESTION.error(id=approval.id, field="id")
     questions = request.questions
     if len(questions) == 1:
         texts = [" ".join(texts)] if texts else []
     if len(texts) != len(questions):
-        raise messages.ANSWER_TEXTS.error(id=asked.id, count=len(questions), field="reason")
+        raise messages.ANSWER_TEXTS.error(id=approval.id, count=len(questions), field="reason")
     answers = {
-        one.question: parse_choice(one, text) for one, text in zip(questions, texts, strict=True)
+        question.question: parse_choice(question, text)
+        for question, text in zip(questions, texts, strict=True)
     }
-    answer_questions(asked, QuestionReply(answers, VIA))
+    answer_questions(approval, QuestionReply(answers, VIA))
     if options.json:
-        output.print_json({"answers": answers, **_pending_row(asked)})
+        output.print_json({"answers": answers, **_pending_row(approval)})
     else:
-        output.print_text(f"answered: {asked.id}")
+        output.print_text(f"answered: {approval.id}")
 
 
-def _pending_row(asked: PendingApproval) -> dict[str, Any]:
+def _pending_row(approval: PendingApproval) -> dict[str, Any]:
     return {
-        "id": asked.id,
-        "workspace": asked.workspace,
-        "asked_ns": asked.asked_ns,
-        **asked.request.to_dict(),
+        "id": approval.id,
+        "workspace": approval.workspace,
+        "asked_ns": approval.asked_ns,
+        **approval.request.to_dict(),
     }
 
 
@@ -235,7 +241,7 @@ def _watch(options: Namespace) -> int:
 
     if options.action != "list" or options.json:
         raise messages.WATCH_ALONE.error()
-    # Ctrl-C ends the watching here, not the run that asks in another terminal.
+    # Ctrl-C ends watching here, not the run that asks in another terminal.
     approver = choose_approver(Namespace(ask="terminal"), single_call=True)
     output.print_text("waiting for approval requests; stop with Ctrl-C")
     try:
@@ -248,20 +254,20 @@ def _watch(options: Namespace) -> int:
 async def _ask_until_interrupted(options: Namespace, approver: TerminalApprover) -> None:
     import anyio
 
-    done: set[AnswerSlot] = set()
+    handled: set[AnswerSlot] = set()
     while True:
-        waiting = [one for one in _list_pending(options) if one.slot not in done]
+        waiting = [approval for approval in _list_pending(options) if approval.slot not in handled]
         if waiting:
             if not await _ask(waiting[0], approver, options):
                 return
-            done.add(waiting[0].slot)
+            handled.add(waiting[0].slot)
         else:
             await anyio.sleep(_POLL_S)
 
 
-async def _ask(asked: PendingApproval, approver: TerminalApprover, options: Namespace) -> bool:
-    """Ask about one request, until it is answered elsewhere or withdrawn; False: the user stops
-    watching, and the request stays open.
+async def _ask(approval: PendingApproval, approver: TerminalApprover, options: Namespace) -> bool:
+    """Ask about one request until it is answered elsewhere or withdrawn. Return False if the user
+    stops watching; the request stays open then.
     """
     import anyio
 
@@ -270,37 +276,38 @@ async def _ask(asked: PendingApproval, approver: TerminalApprover, options: Name
     from handrail.host.terminal.approval_queue import answer_pending, answer_questions
     from handrail.policy.approval.approvers import parse_reply
 
-    output.print_text(f"\n{asked.id} in {one_line(asked.workspace)}")
+    output.print_text(f"\n{approval.id} in {one_line(approval.workspace)}")
     replies: list[Reply | QuestionReply] = []
-    async with anyio.create_task_group() as both:
+    async with anyio.create_task_group() as tasks:
 
         async def ask() -> None:
-            if isinstance(asked.request, QuestionRequest):
-                replies.append(await approver.ask_questions(asked.request))
+            if isinstance(approval.request, QuestionRequest):
+                replies.append(await approver.ask_questions(approval.request))
             else:
-                replies.append(parse_reply(await approver.ask(asked.request), approver))
-            both.cancel_scope.cancel()
+                replies.append(parse_reply(await approver.ask(approval.request), approver))
+            tasks.cancel_scope.cancel()
 
-        both.start_soon(ask)
+        tasks.start_soon(ask)
         # Another process can withdraw the request at any time.
-        while any(one.slot == asked.slot for one in _list_pending(options)):  # noqa: ASYNC110
+        while any(reply.slot == approval.slot for reply in _list_pending(options)):  # noqa: ASYNC110
             await anyio.sleep(_POLL_S)
-        both.cancel_scope.cancel()
+        tasks.cancel_scope.cancel()
     stopped = [
-        one.answer is Answer.ABORT if isinstance(one, Reply) else one.aborted for one in replies
+        reply.answer is Answer.ABORT if isinstance(reply, Reply) else reply.aborted
+        for reply in replies
     ]
     if any(stopped):
         output.print_text(
-            f"{asked.id} is still open; end its run with: handrail approvals abort {asked.id}"
+            f"{approval.id} is still open; end its run with: handrail approvals abort {approval.id}"
         )
         return False
     try:
         if not replies:
             output.print_text("\nno longer open: answered elsewhere, or the asking process ended")
         elif isinstance(replies[0], Reply):
-            answer_pending(asked, replies[0].answer, replies[0].reason)
+            answer_pending(approval, replies[0].answer, replies[0].reason)
         else:
-            answer_questions(asked, replies[0])
+            answer_questions(approval, replies[0])
     except ProblemRaised as raised:
         output.print_problem(raised.problem)
     return True

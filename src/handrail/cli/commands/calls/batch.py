@@ -35,7 +35,6 @@ BatchLine = Mapping[str, Any] | Problem
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "batch", epilog=_EPILOG)
     parser.add_argument(
         "file",
@@ -82,11 +81,11 @@ async def _run(
     from handrail.core.results import Status, ToolResult
 
     async with open_session(options) as rt:
-        done = iter(await rt.batch(_calls(lines)))
+        completed = iter(await rt.batch(_calls(lines)))
     results = [
         ToolResult(f"line {number}", Status.FAILED, str(line), problem=line)
         if isinstance(line, Problem)
-        else next(done)
+        else next(completed)
         for number, line in enumerate(lines, 1)
     ]
     dry = options.dry_run or rt.planned_actions

@@ -37,7 +37,6 @@ arguments:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "call", epilog=_EPILOG)
     parser.add_argument("tool", metavar="TOOL", help="name of the tool, in any dialect")
     parser.add_argument(
@@ -64,14 +63,14 @@ def run(options: Namespace) -> int:
     status = live or StatusLine()
     approver = _AskOnceApprover(chosen, status) if chosen is not None else None
     try:
-        done = asyncio.run(_call(options, arguments, approver, status))
+        outcome = asyncio.run(_call(options, arguments, approver, status))
     finally:
         status.clear()
-    result = done.result
+    result = outcome.result
     images = list(_describe_images(result, options.images))
     if options.json:
         output.print_json({**result.to_dict(), **({"images": images} if images else {})})
-    elif done.aborted:
+    elif outcome.aborted:
         output.warn("aborted: nothing was changed")
     elif approver is not None and approver.refusal is not None and not result.ok:
         output.warn(f"denied: {_describe_refusal(approver.refusal)}; nothing was changed")
@@ -79,10 +78,10 @@ def run(options: Namespace) -> int:
         print_result(result if live is None else live.unprinted(result))
         for image in images:
             output.print_text(_image_line(image))
-    print_summary(done.summary, as_json=options.json)
+    print_summary(outcome.summary, as_json=options.json)
     sys.stdout.flush()
     collect_if_due(options)
-    return ExitCode.ABORTED if done.aborted else results_exit_code([result])
+    return ExitCode.ABORTED if outcome.aborted else results_exit_code([result])
 
 
 def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
@@ -115,17 +114,17 @@ def print_result(result: ToolResult) -> None:
 
 
 def _describe_refusal(reply: Reply) -> str:
-    """Who declined, and why."""
+    """Return who declined, and why."""
     from handrail.cli.render.screen import one_line
     from handrail.host.terminal.approval_queue import VIA
 
-    said = "declined in another terminal" if reply.via == VIA else "you declined"
-    return said if reply.reason is None else f"{said}: {one_line(reply.reason)}"
+    text = "declined in another terminal" if reply.via == VIA else "you declined"
+    return text if reply.reason is None else f"{text}: {one_line(reply.reason)}"
 
 
 def _describe_images(result: ToolResult, target: str | None) -> Iterator[dict[str, Any]]:
-    """The images of a result: type and size, and the file that each was saved to or, for the target
-    "-", its bytes as base64. Raises `invalid_arguments` if the directory cannot be written.
+    """Yield the images of a result: type and size, and the file that each was saved to or, for the
+    target "-", its bytes as base64. Raises `invalid_arguments` if the directory cannot be written.
     """
     import base64
 
@@ -177,7 +176,7 @@ def _result_text(result: ToolResult) -> str:
 
 
 class _AskOnceApprover:
-    """Asks the user, without the answer "always"; `refusal` is the reply of one who says no."""
+    """Asks the user, without the answer "always"; `refusal` is the reply that declined."""
 
     def __init__(self, approver: Approver, status: StatusLine) -> None:
         self._approver = approver
@@ -197,7 +196,7 @@ class _AskOnceApprover:
         return reply
 
     async def ask_questions(self, request: QuestionRequest) -> Any:
-        """Pass a question of the model on."""
+        """Forward a question of the model."""
         from handrail.engine.approval import AnswersQuestions
 
         approver: object = self._approver
@@ -231,16 +230,16 @@ async def _call(
         return _CallRun(result, rt.aborted, rt.plan_summary() if dry else None)
 
 
-def _read_value(name: str, given: str) -> str:
-    if given == "-":
+def _read_value(name: str, value: str) -> str:
+    if value == "-":
         return _read_stdin()
-    if not given.startswith("@"):
-        return given
+    if not value.startswith("@"):
+        return value
     try:
-        return Path(given[1:]).expanduser().read_bytes().decode("utf-8")
+        return Path(value[1:]).expanduser().read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise messages.ARGUMENT_FILE_UNREADABLE.error(
-            name=name, given=given, error=error, field=name
+            name=name, given=value, error=error, field=name
         ) from error
 
 

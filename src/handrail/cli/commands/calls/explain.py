@@ -28,7 +28,6 @@ _ROOM: Final = 11
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "explain", epilog=_EPILOG)
     parser.add_argument("shell_command", metavar="COMMAND", nargs="?", help="the command, quoted")
     parser.add_argument(
@@ -82,10 +81,10 @@ def _explain(options: Namespace, root: Path) -> tuple[CommandAnalysis, CommandFo
     from handrail.cli.workspace import config_path
 
     output.install_log_handler()
-    meant = resolve_settings(load_layers(options), root)
+    resolved = resolve_settings(load_layers(options), root)
     config = config_file(config_path(options))
     cwd, env = _cwd(root, options.cwd), _variables(options.env)
-    return asyncio.run(explain_command(meant, config, options.shell_command, cwd, env))
+    return asyncio.run(explain_command(resolved, config, options.shell_command, cwd, env))
 
 
 def _explain_lines(analyzer: CommandAnalyzer, root: Path, lines: Iterable[bytes]) -> None:
@@ -121,7 +120,7 @@ def _parse_line(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
 
 
 def _plain_texts(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
 def _invalid_line(reason: str) -> ProblemRaised:
@@ -141,15 +140,15 @@ def _open_lines(file: str) -> Iterator[BinaryIO]:
         yield opened
 
 
-def _cwd(root: Path, given: str | None) -> str:
-    return str(root if given is None else (root / Path(given).expanduser()).resolve())
+def _cwd(root: Path, directory: str | None) -> str:
+    return str(root if directory is None else (root / Path(directory).expanduser()).resolve())
 
 
-def _variables(given: Sequence[str]) -> dict[str, str]:
-    for one in given:
-        if not one.partition("=")[0] or "=" not in one:
-            raise messages.NOT_A_VARIABLE.error(given=one)
-    return dict(one.split("=", 1) for one in given)
+def _variables(assignments: Sequence[str]) -> dict[str, str]:
+    for assignment in assignments:
+        if not assignment.partition("=")[0] or "=" not in assignment:
+            raise messages.NOT_A_VARIABLE.error(given=assignment)
+    return dict(assignment.split("=", 1) for assignment in assignments)
 
 
 def _verdict_text(forecast: CommandForecast) -> str:
@@ -170,7 +169,9 @@ def _verdict_text(forecast: CommandForecast) -> str:
     why = "" if by_mode else f" ({one_line(verdict.reason)}{_rule_location(forecast)})"
     if not forecast.hooks or verdict.effect is Effect.DENY:
         return f"{words[verdict.effect]}{why}"
-    hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in forecast.hooks)
+    hooks = ", ".join(
+        f"{one_line(hook.name)!r} ({one_line(hook.where)})" for hook in forecast.hooks
+    )
     return f"{words[verdict.effect]}{why}, unless a hook decides otherwise: {hooks}"
 
 
@@ -188,7 +189,7 @@ def _verdict_row(forecast: CommandForecast) -> dict[str, Any]:
         "effect": verdict.effect.value,
         "rule": verdict.rule,
         "reason": verdict.reason,
-        "hooks": [one.name for one in forecast.hooks],
+        "hooks": [hook.name for hook in forecast.hooks],
     }
 
 

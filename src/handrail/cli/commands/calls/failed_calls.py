@@ -28,7 +28,6 @@ _ACTIONS: Final = ("list", "show", "retry", "abandon")
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(
         subparsers, "failed-calls", epilog=_EPILOG,
     )  # fmt: skip
@@ -57,68 +56,76 @@ async def _act(options: Namespace) -> int:
     from handrail.cli.workspace import open_session
 
     async with open_session(options) as rt:
-        letters = rt.dead_letters
+        failed_calls = rt.dead_letters
         if options.action == "list":
-            _list(await letters.items(None if options.all else "pending"), options)
+            _list(await failed_calls.items(None if options.all else "pending"), options)
             return 0
         number = _parse_number(options.letter)
         if options.action == "retry":
-            return await _retry(letters, number, options)
+            return await _retry(failed_calls, number, options)
         if options.action == "abandon":
-            await letters.abandon(number)
-        _show(await letters.get(number), options)
+            await failed_calls.abandon(number)
+        _show(await failed_calls.get(number), options)
     return 0
 
 
-async def _retry(letters: FailedCalls, number: int, options: Namespace) -> int:
+async def _retry(failed_calls: FailedCalls, number: int, options: Namespace) -> int:
     from handrail.cli.commands.calls.call import print_result
 
-    result = await letters.retry(number)
+    result = await failed_calls.retry(number)
     if options.json:
         output.print_json(result.to_dict())
     else:
         print_result(result)
-        output.print_text(f"failed call {number} is now {(await letters.get(number)).state.value}")
+        output.print_text(
+            f"failed call {number} is now {(await failed_calls.get(number)).state.value}"
+        )
     return results_exit_code([result])
 
 
-def _list(letters: Sequence[FailedCall], options: Namespace) -> None:
+def _list(failed_calls: Sequence[FailedCall], options: Namespace) -> None:
     from handrail.cli.render.screen import one_line, table, truncate
 
     if options.json:
-        for letter in letters:
-            output.print_json(letter.to_dict())
-    elif not letters:
+        for failed_call in failed_calls:
+            output.print_json(failed_call.to_dict())
+    elif not failed_calls:
         output.print_text("no failed calls")
     else:
         rows = [
             (
-                str(one.id),
-                one.state.value,
-                str(one.attempts),
-                one_line(one.tool),
-                truncate(one_line(str(one.error.get("message", ""))), 60),
+                str(failed_call.id),
+                failed_call.state.value,
+                str(failed_call.attempts),
+                one_line(failed_call.tool),
+                truncate(one_line(str(failed_call.error.get("message", ""))), 60),
             )
-            for one in letters
+            for failed_call in failed_calls
         ]
         for line in table(rows, ("id", "state", "attempts", "tool", "error")):
             output.print_text(line)
 
 
-def _show(letter: FailedCall, options: Namespace) -> None:
+def _show(failed_call: FailedCall, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line
 
     if options.json:
-        output.print_json(letter.to_dict())
+        output.print_json(failed_call.to_dict())
         return
-    secret = " (a secret was removed)" if letter.redacted else ""
+    secret = " (a secret was removed)" if failed_call.redacted else ""
     for name, value in (
-        ("id", f"{letter.id}, {letter.state.value}, {_attempts_text(letter.attempts)}"),
-        ("operation", letter.operation),
-        ("arguments", json.dumps(letter.arguments, ensure_ascii=False) + secret),
-        ("error", f"{letter.error.get('code')}: {letter.error.get('message')}"),
-        ("call", f"{letter.call_id} of session {letter.session}, agent {letter.agent}"),
-        ("workspace", letter.workspace),
+        (
+            "id",
+            f"{failed_call.id}, {failed_call.state.value}, {_attempts_text(failed_call.attempts)}",
+        ),
+        ("operation", failed_call.operation),
+        ("arguments", json.dumps(failed_call.arguments, ensure_ascii=False) + secret),
+        ("error", f"{failed_call.error.get('code')}: {failed_call.error.get('message')}"),
+        (
+            "call",
+            f"{failed_call.call_id} of session {failed_call.session}, agent {failed_call.agent}",
+        ),
+        ("workspace", failed_call.workspace),
     ):
         output.print_text(one_line(f"{name:10} {value}"))
 

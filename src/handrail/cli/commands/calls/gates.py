@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "gates")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Run the gates and print their feedback; 1 if one failed. Raises `invalid_arguments`."""
+    """Run the gates and print their feedback; return 1 if one failed. Raises `invalid_arguments`."""
     import asyncio
 
     from handrail.cli.workspace import open_session
@@ -37,16 +36,18 @@ def run(options: Namespace) -> int:
     if not results:
         raise messages.NO_GATES.error()
     if options.json:
-        for one in results:
-            output.print_json(one._asdict())
+        for result in results:
+            output.print_json(result._asdict())
     else:
         _print_results(results)
     return ExitCode.DONE if gate_feedback(results) is None else ExitCode.FAILED
 
 
 def _print_results(results: Sequence[GateResult]) -> None:
-    for one in results:
-        word = "passed" if one.passed else "FAILED" if one.required else "failed, not required"
-        output.print_text(f"{one.name}: {word}")
-        if not one.passed:
-            output.print_text(one.feedback)
+    for result in results:
+        word = (
+            "passed" if result.passed else "FAILED" if result.required else "failed, not required"
+        )
+        output.print_text(f"{result.name}: {word}")
+        if not result.passed:
+            output.print_text(result.feedback)

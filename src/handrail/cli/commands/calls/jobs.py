@@ -18,7 +18,6 @@ _ROUND_S: Final = 0.2
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "jobs")
     parser.add_argument(
         "action", nargs="?", choices=("list", "output", "kill"), default="list", metavar="ACTION",
@@ -64,20 +63,20 @@ async def _show(processes: Processes, options: Namespace) -> None:
     # A character or line may be split between two chunks.
     decoder, offset, broken = getincrementaldecoder("utf-8")("replace"), 0, False
     while True:
-        found = await processes.output(options.job, offset, 0, _PART)
-        running = options.follow and found.job.state is JobState.RUNNING
-        text = decoder.decode(found.data, final=not running and not found.data)
+        chunk = await processes.output(options.job, offset, 0, _PART)
+        running = options.follow and chunk.job.state is JobState.RUNNING
+        text = decoder.decode(chunk.data, final=not running and not chunk.data)
         if options.json:
             if text or not running:
-                chunk = {"output": text, "offset": offset, "missing": found.missing}
-                output.print_json({**_job_row(found.job), **chunk})
+                part = {"output": text, "offset": offset, "missing": chunk.missing}
+                output.print_json({**_job_row(chunk.job), **part})
         else:
-            if found.missing:
-                output.warn(f"{found.missing} bytes of older output were discarded")
+            if chunk.missing:
+                output.warn(f"{chunk.missing} bytes of older output were discarded")
             output.print_untrusted(text)
             broken = not text.endswith("\n") if text else broken
-        offset = found.next_offset
-        if not found.data:
+        offset = chunk.next_offset
+        if not chunk.data:
             if not running:
                 break
             await processes.output(options.job, offset, _ROUND_S, 0)
@@ -109,5 +108,5 @@ def _state(job: Job) -> str:
 
 
 def _job_row(job: Job) -> dict[str, object]:
-    connections = [one._asdict() for one in job.connections]
+    connections = [connection._asdict() for connection in job.connections]
     return {**job._asdict(), "state": job.state.value, "connections": connections}

@@ -29,7 +29,6 @@ _ACTIONS: Final = ("show", "approve", "reject", "leave")
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "plan", epilog=_EPILOG)
     parser.add_argument(
         "action", nargs="?", choices=_ACTIONS, default="show", metavar="ACTION",
@@ -63,9 +62,9 @@ async def _act(options: Namespace) -> int:
             results = await rt.plan_queue.approve(options.arguments or None, first=options.first)
             return _print_results(results, waiting, options)
         if options.action == "reject":
-            gone = await rt.plan_queue.reject(options.arguments or None)
-            _print_items(gone, options)
-            if not gone and not options.json:
+            rejected = await rt.plan_queue.reject(options.arguments or None)
+            _print_items(rejected, options)
+            if not rejected and not options.json:
                 output.print_line("nothing is queued")
         elif options.action == "leave":
             _leave(rt, options, planning)
@@ -75,8 +74,8 @@ async def _act(options: Namespace) -> int:
 
 
 def _planning_process(options: Namespace) -> str | None:
-    """The number of the process that has the session open in plan mode, such as a conversation at another
-    terminal; None if there is none.
+    """Return the number of the process that has the session open in plan mode, such as a
+    conversation at another terminal; None if there is none.
     """
     import json
 
@@ -122,16 +121,18 @@ def _with_cli_hint(result: ToolResult) -> ToolResult:
 
 
 def _leave(rt: Runtime, options: Namespace, planning: str | None) -> None:
-    was = rt.planning.active
+    was_active = rt.planning.active
     mode = rt.planning.end()
     if options.json:
-        output.print_json({"left": was, "mode": mode, "waiting": len(rt.plan_queue.pending)})
-    elif planning is not None and not was:
+        output.print_json({"left": was_active, "mode": mode, "waiting": len(rt.plan_queue.pending)})
+    elif planning is not None and not was_active:
         output.print_line(
             f"plan mode is on in process {planning}; only there it can end, by /mode NAME"
         )
     else:
-        output.print_line(f"plan mode {'ended' if was else 'was not on'}; the mode is {mode}")
+        output.print_line(
+            f"plan mode {'ended' if was_active else 'was_active not on'}; the mode is {mode}"
+        )
 
 
 def _show(rt: Runtime, options: Namespace, planning: str | None) -> None:
@@ -148,8 +149,8 @@ def _show(rt: Runtime, options: Namespace, planning: str | None) -> None:
 
 
 def plan_lines(rt: Runtime, planning: str | None = None) -> Iterator[str]:
-    """Whether plan mode is on, here or in the process that is `planning`, the plan that the model wrote,
-    and the queued calls. No part of what the model wrote begins in the first column.
+    """Yield whether plan mode is on, here or in the process `planning`, the plan that the model
+    wrote, and the queued calls. No text of the model begins in the first column.
     """
     from handrail.cli.render.screen import colour_diff, fold_coloured
 
@@ -180,9 +181,9 @@ def _print_items(items: Sequence[PlanItem], options: Namespace) -> None:
 def _item_lines(item: PlanItem) -> Iterator[str]:
     from handrail.cli.render.screen import colour_diff, fold_coloured, one_line
 
-    ended = f", {item.outcome}" if item.outcome else ""
+    outcome = f", {item.outcome}" if item.outcome else ""
     yield from fold_coloured(
-        one_line(f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})")
+        one_line(f"{item.id}  {item.tool}: {item.reason}  ({item.status}{outcome})")
     )
     if item.problem is not None:
         yield from fold_coloured(one_line(f"    problem: {item.problem}"))

@@ -1,4 +1,4 @@
-"""`handrail tools`: the tools that models are offered, as a table or as JSON."""
+"""`handrail tools`: the tools that models see, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _NARROWEST: Final = 12
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "tools")
     parser.add_argument(
         "tool",
@@ -67,17 +66,17 @@ async def _tools(options: Namespace) -> list[dict[str, Any]]:
     opening = open_session(options)
     async with opening as rt:
         names = find_vocabulary(opening.settings.dialect)
-        wanted = [_offered_name(rt, names, options.tool)] if options.tool else None
+        selected = [_offered_name(rt, names, options.tool)] if options.tool else None
         if options.format:
-            return rt.declare(options.format, allowed=wanted)
-        return list(_tool_rows(rt, names, wanted))
+            return rt.declare(options.format, allowed=selected)
+        return list(_tool_rows(rt, names, selected))
 
 
 def _tool_rows(
-    rt: Runtime, names: Vocabulary, wanted: Collection[str] | None
+    rt: Runtime, names: Vocabulary, selected: Collection[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row per tool; with the full description and schemas if `wanted` names tools."""
-    shown = {tool["name"]: tool for tool in rt.declare("mcp", allowed=wanted)}
+    """Yield a row per tool; with the full description and schemas if `selected` names tools."""
+    shown = {tool["name"]: tool for tool in rt.declare("mcp", allowed=selected)}
     for tool in rt.registry.list_all():
         for view in names.views(tool.name):
             if view.name not in shown:
@@ -90,27 +89,27 @@ def _tool_rows(
                 "reads_only": declared["annotations"]["readOnlyHint"],
                 "summary": tool.summary,
             }
-            if wanted is not None:
+            if selected is not None:
                 about["description"] = declared["description"]
                 about["schema"] = declared["inputSchema"]
                 about["output_schema"] = declared.get("outputSchema")
             yield about
 
 
-def _offered_name(rt: Runtime, names: Vocabulary, given: str) -> str:
+def _offered_name(rt: Runtime, names: Vocabulary, requested: str) -> str:
     """Return the name if it means an offered tool; raises `unknown_tool` or `unavailable`."""
-    view = names.resolve(given)
-    name = view.tool if view is not None else given
+    view = names.resolve(requested)
+    name = view.tool if view is not None else requested
     shown = [tool.name for tool in rt.registry.list_all() if tool.shown(rt.session)]
     if name in shown:
-        return given
+        return requested
     if rt.registry.find(name) is not None:
         raise messages.TOOL_DISABLED.error(name=name)
     from difflib import get_close_matches
 
-    close = get_close_matches(given, shown, n=1)
+    close = get_close_matches(requested, shown, n=1)
     suggestion = f"did you mean {close[0]}?" if close else f"tools: {', '.join(shown)}"
-    raise messages.UNKNOWN_TOOL.error(name=given, suggestion=suggestion)
+    raise messages.UNKNOWN_TOOL.error(name=requested, suggestion=suggestion)
 
 
 def _print_table(tools: list[dict[str, Any]]) -> None:
@@ -131,9 +130,11 @@ def _print_details(tools: list[dict[str, Any]]) -> None:
         if number:
             output.print_line()
         access = "read" if tool["reads_only"] else "write"
-        other = "" if tool["name"] == tool["tool"] else f"; canonical name {one_line(tool['tool'])}"
+        canonical = (
+            "" if tool["name"] == tool["tool"] else f"; canonical name {one_line(tool['tool'])}"
+        )
         head = paint(one_line(tool["name"]), TextStyle.HEADING)
-        output.print_line(f"{head}  ({one_line(tool['group'])}, {access}{other})")
+        output.print_line(f"{head}  ({one_line(tool['group'])}, {access}{canonical})")
         output.print_line()
         for line in wrap(tool["description"], ""):
             output.print_line(line)
@@ -154,11 +155,11 @@ def _argument_lines(schema: Mapping[str, Any]) -> Iterator[str]:
         for name, part in parts.items()
     ]
     heads = ("ARGUMENT", "TYPE", "ABOUT")
-    taken = max(len(name) for name in (*parts, heads[0])) + 2
-    taken += max(len(line) for _, kind, _ in rows for line in (*kind, heads[1])) + 2
+    used = max(len(name) for name in (*parts, heads[0])) + 2
+    used += max(len(line) for _, kind, _ in rows for line in (*kind, heads[1])) + 2
     cells: list[tuple[str, ...]] = []
     for name, kind, about in rows:
-        lines = _fold(about, max(terminal_width() - taken, _NARROWEST))
+        lines = _fold(about, max(terminal_width() - used, _NARROWEST))
         cells += zip_longest([name], kind, lines, fillvalue="")
     yield from table(cells, heads)
 
@@ -185,7 +186,7 @@ def _type_text(part: Mapping[str, Any]) -> str:
     if "enum" in part:
         return " or ".join(map(str, part["enum"]))
     if "anyOf" in part:
-        return " or ".join(_type_text(one) for one in part["anyOf"])
+        return " or ".join(_type_text(option) for option in part["anyOf"])
     if part.get("type") == "array":
         return f"list of {_type_text(part.get('items', {}))}"
     return str(part.get("type", "any"))

@@ -1,4 +1,4 @@
-"""Deletes conversations: in the store, and what is kept of them in files beside it."""
+"""Deletes conversations: in the store, and their files beside it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class OldConversations(NamedTuple):
-    """Chooses the conversations whose last task began before a time, oldest first, and at most so
-    many. Those that a process works in, or whose jobs run, are kept.
+    """Chooses the conversations whose last task began before a time, oldest first, up to a maximum.
+    Conversations that a process works in, or whose jobs run, are kept.
     """
 
     before_ns: int
@@ -30,13 +30,17 @@ class OldConversations(NamedTuple):
     most: int | None = None
 
     def choose(self, index: ConversationIndex) -> list[str]:
-        """The ids of the conversations."""
-        over = [one for one in index.find_old(self.before_ns) if not self._is_used(one, index)]
+        """Return the ids of the conversations."""
+        over = [
+            conversation
+            for conversation in index.find_old(self.before_ns)
+            if not self._is_used(conversation, index)
+        ]
         return over[: self.most]
 
     def _is_used(self, conversation: str, index: ConversationIndex) -> bool:
         owner = call_owner(conversation)
-        if any(is_owned(one, owner) for one in self.running_calls):
+        if any(is_owned(call, owner) for call in self.running_calls):
             return True
         return index.find_holder(conversation, may_still_run) is not None
 
@@ -56,12 +60,12 @@ def delete_conversation(place: Workspace, conversation: str) -> None:
 def delete_old_conversations(
     place: Workspace, before_ns: int, *, most: int | None = None, wait_s: float = 5.0
 ) -> PurgedConversations:
-    """Delete conversations whose last task began before then."""
+    """Delete conversations whose last task began before a time."""
     return _delete(place, _old(place, before_ns, most).choose, wait_s)
 
 
 def count_old_conversations(place: Workspace, before_ns: int) -> int:
-    """How many conversations `delete_old_conversations` would delete."""
+    """Return how many conversations `delete_old_conversations` would delete."""
     from handrail.cli.workspace import open_record
 
     with open_record(place) as db:
@@ -92,7 +96,7 @@ def _delete(
 
 
 def _remove_closed_questions(place: Workspace) -> None:
-    # `gc --all` knows the state directory of a workspace only.
+    # `gc --all` knows only the state directory of a workspace.
     alone = place.root == place.home.directory
     queue = place.root / QUEUE_FOLDER if alone else queue_directory(place.root)
     if queue.is_dir():

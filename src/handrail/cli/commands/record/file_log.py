@@ -36,15 +36,19 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
         session, talk = read_session_name(db, options.session)
         changes = list_changes(iter_traces(db), session=session)
         if talk is not None:
-            own = f"{call_owner(talk)}."
-            changes = (one for one in changes if one.session == talk or one.call_id.startswith(own))
-        wanted = (one for one in changes if _is_under(one.path, paths))
-        found = list(islice(_in_this_folder(wanted, folders), options.limit))
+            call_prefix = f"{call_owner(talk)}."
+            changes = (
+                change
+                for change in changes
+                if change.session == talk or change.call_id.startswith(call_prefix)
+            )
+        matching = (change for change in changes if _is_under(change.path, paths))
+        rows = list(islice(_in_this_folder(matching, folders), options.limit))
     if options.json:
-        for one, where in found:
-            output.print_json({**one._asdict(), "folder": where.value})
+        for change, where in rows:
+            output.print_json({**change._asdict(), "folder": where.value})
     else:
-        _print_table(found, paths)
+        _print_table(rows, paths)
 
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:
@@ -53,7 +57,9 @@ def open_files(options: Namespace, place: Workspace) -> LocalFiles:
     from handrail.cli.workspace import load_settings, workspace_as_given
     from handrail.host.files.local_files import LocalFiles
 
-    more = [one for one in load_settings(options).directories if Path(one).is_dir()]
+    more = [
+        directory for directory in load_settings(options).directories if Path(directory).is_dir()
+    ]
     return LocalFiles([named_directory(workspace_as_given(options)), *more])
 
 
@@ -67,7 +73,7 @@ def current_folders(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
 
 def _is_under(path: str, paths: Sequence[str]) -> bool:
     """Return whether the path is one of these or below one of them."""
-    if path in paths or any(path.startswith(f"{one}/") for one in paths):
+    if path in paths or any(path.startswith(f"{parent}/") for parent in paths):
         return True
     # "." is the workspace; absolute paths are in additional roots.
     return "." in paths and not path.startswith("/")
@@ -76,56 +82,56 @@ def _is_under(path: str, paths: Sequence[str]) -> bool:
 def _in_this_folder(changes: Any, folders: WorkspaceFolders) -> Any:
     from handrail.history.workspace_match import WorkspaceMatch
 
-    for one in changes:
-        where = folders.where(one.session, one.at_ns)
+    for change in changes:
+        where = folders.where(change.session, change.at_ns)
         if where is not WorkspaceMatch.ELSEWHERE:
-            yield one, where
+            yield change, where
 
 
 def _print_table(
-    found: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]
+    changes: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]
 ) -> None:
     from handrail.cli.render.screen import TextStyle, column_times, one_line, table, truncate
 
-    if not found:
+    if not changes:
         output.print_line(f"no recorded changes of {one_line(paths[0])}")
         return
-    several = any(one.path not in paths for one, _ in found)
-    times = column_times([one.at_ns for one, _ in found])
+    several = any(change.path not in paths for change, _ in changes)
+    times = column_times([change.at_ns for change, _ in changes])
     rows = [
         (
             at,
-            one_line(one.call_id),
-            f"{truncate(one_line(one.session), 20)}:{one.turn}",
-            one_line(one.tool),
-            one_line(one.operation),
-            _state(one, where),
-            *([one_line(one.path)] if several else ()),
+            one_line(change.call_id),
+            f"{truncate(one_line(change.session), 20)}:{change.turn}",
+            one_line(change.tool),
+            one_line(change.operation),
+            _state(change, where),
+            *([one_line(change.path)] if several else ()),
         )
-        for at, (one, where) in zip(times, found, strict=True)
+        for at, (change, where) in zip(times, changes, strict=True)
     ]
     heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE", *(["FILE"] if several else ()))
     for line in table(rows, heads, {"undone": TextStyle.FAINT}):
         output.print_line(line)
 
 
-def _state(one: UndoableChange, where: WorkspaceMatch) -> str:
-    words = [_state_word(one)]
-    if not one.attributed:
+def _state(change: UndoableChange, where: WorkspaceMatch) -> str:
+    words = [_state_word(change)]
+    if not change.attributed:
         words.append("possibly not by this call")
     if where == "before":
         words.append("in an earlier folder at this path")
     return ", ".join(words)
 
 
-def _state_word(one: UndoableChange) -> str:
+def _state_word(change: UndoableChange) -> str:
     """Return the state of a change; for undo and redo, the calls they affected."""
     from handrail.cli.render.screen import one_line, truncate
 
-    if not one.calls:
-        return "current" if one.standing else "undone"
-    redo = one.tool == "redo"
-    text = f"{'redid' if redo else 'undid'} {truncate(one_line(', '.join(one.calls)), 40)}"
-    if one.standing:
+    if not change.calls:
+        return "current" if change.standing else "undone"
+    redo = change.tool == "redo"
+    text = f"{'redid' if redo else 'undid'} {truncate(one_line(', '.join(change.calls)), 40)}"
+    if change.standing:
         return text
     return f"{text}, {'undone' if redo else 'redone'}"

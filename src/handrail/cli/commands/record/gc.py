@@ -50,14 +50,13 @@ class FreedSpace:
 
 
 class Retention(NamedTuple):
-    """For how many days data is kept: that of calls, and conversations."""
+    """How many days data is kept: of calls, and conversations."""
 
     days: float
     conversation_days: float
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "gc")
     parser.add_argument(
         "--older-than",
@@ -78,12 +77,12 @@ def run(options: Namespace) -> int:
     days = options.older_than
     if days is None:
         settings = load_settings(options)
-        kept = Retention(settings.keep_days, settings.keep_conversations_days)
+        retention = Retention(settings.keep_days, settings.keep_conversations_days)
     else:
-        kept = Retention(days, days)
+        retention = Retention(days, days)
     if options.all:
-        return _run_all(options, kept)
-    freed = collect_garbage(find_workspace(options), kept, dry_run=bool(options.dry_run))
+        return _run_all(options, retention)
+    freed = collect_garbage(find_workspace(options), retention, dry_run=bool(options.dry_run))
     if options.json:
         output.print_json(asdict(freed))
     else:
@@ -91,8 +90,8 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _run_all(options: Namespace, kept: Retention) -> int:
-    """Delete old data of every workspace; return 6 if the record of one cannot be used."""
+def _run_all(options: Namespace, retention: Retention) -> int:
+    """Delete old data of every workspace; return 6 if one record cannot be used."""
     from handrail.cli.render.screen import one_line
 
     if options.store is not None:
@@ -103,7 +102,7 @@ def _run_all(options: Namespace, kept: Retention) -> int:
         if not options.json:
             output.print_text(f"{one_line(name)}:")
         try:
-            freed = collect_garbage(place, kept, dry_run=bool(options.dry_run))
+            freed = collect_garbage(place, retention, dry_run=bool(options.dry_run))
         except ProblemRaised as raised:
             output.print_problem(raised.problem, as_json=options.json)
             code = problem_exit_code(raised.problem)
@@ -124,8 +123,8 @@ def _all_workspaces() -> list[Workspace]:
     from handrail.host.state.directories import state_home
     from handrail.host.state.state_paths import StatePaths
 
-    found = sorted(state_home().glob("*/store.db"))
-    return [Workspace(one.parent, StatePaths(str(one), one.parent)) for one in found]
+    stores = sorted(state_home().glob("*/store.db"))
+    return [Workspace(store.parent, StatePaths(str(store), store.parent)) for store in stores]
 
 
 def collect_automatically(options: Namespace) -> None:
@@ -155,7 +154,7 @@ def _delete_some_conversations(place: Workspace, before_ns: int) -> None:
 
 
 def _time_before(days: float) -> int:
-    """The time so many days ago."""
+    """Return the time this many days ago."""
     return time.time_ns() - int(days * _DAY_S * 1e9)
 
 
@@ -166,20 +165,20 @@ def _collect_some(place: Workspace, before_ns: int) -> None:
 
     with open_record(place) as db:
         limit_ns = limit_purge(db, before_ns, _AUTO_CALLS)
-        found, _ = count_payloads(db, before_ns=limit_ns)
-    if found:
+        count, _ = count_payloads(db, before_ns=limit_ns)
+    if count:
         purge_payloads(place.home.store, before_ns=limit_ns, busy_timeout_s=_AUTO_WAIT_S)
     if place.home.oversized is not None and place.home.oversized.is_dir():
         DirectoryArtifacts(place.home.oversized).sweep((time.time_ns() - before_ns) / 1e9)
     _sweep_leftovers(place, before_ns, dry_run=False)
 
 
-def collect_garbage(place: Workspace, kept: Retention, *, dry_run: bool) -> FreedSpace:
-    """Delete data older than `kept` says; with `dry_run` only measure it."""
+def collect_garbage(place: Workspace, retention: Retention, *, dry_run: bool) -> FreedSpace:
+    """Delete data older than `retention`; with `dry_run` only measure it."""
     from handrail.host.state.artifacts import DirectoryArtifacts
     from handrail.store.records.purge import purge_payloads
 
-    before_ns = _time_before(kept.days)
+    before_ns = _time_before(retention.days)
     texts = _old_text_sizes(place.home.oversized, before_ns)
     payloads, payload_bytes = _count_payloads(place, before_ns)
     file_bytes, erased = 0, True
@@ -187,8 +186,8 @@ def collect_garbage(place: Workspace, kept: Retention, *, dry_run: bool) -> Free
         purged = purge_payloads(place.home.store, before_ns=before_ns)
         file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
     if not dry_run and texts:
-        DirectoryArtifacts(place.home.oversized).sweep(kept.days * _DAY_S)
-    conversations, more = _delete_conversations(place, kept, dry_run=dry_run)
+        DirectoryArtifacts(place.home.oversized).sweep(retention.days * _DAY_S)
+    conversations, more = _delete_conversations(place, retention, dry_run=dry_run)
     if more is not None:
         file_bytes += more.before_bytes - more.after_bytes
         erased = erased and more.erased
@@ -202,7 +201,7 @@ def collect_garbage(place: Workspace, kept: Retention, *, dry_run: bool) -> Free
         sum(texts),
         contents,
         file_bytes,
-        kept.days,
+        retention.days,
         dry_run,
         erased,
         *left,
@@ -213,14 +212,14 @@ def collect_garbage(place: Workspace, kept: Retention, *, dry_run: bool) -> Free
         letters=letters,
         copy_bytes=copies,
         conversations=conversations,
-        conversations_older_than_days=kept.conversation_days,
+        conversations_older_than_days=retention.conversation_days,
     )
 
 
 def _delete_conversations(
-    place: Workspace, kept: Retention, *, dry_run: bool
+    place: Workspace, retention: Retention, *, dry_run: bool
 ) -> tuple[int, PurgeReport | None]:
-    """Delete old conversations; returns how many, and how that changed the store."""
+    """Delete old conversations; return how many, and the effect on the store."""
     from handrail.cli.commands.record.conversation_purge import (
         count_old_conversations,
         delete_old_conversations,
@@ -228,10 +227,10 @@ def _delete_conversations(
 
     if not place.recorded:
         return 0, None
-    before_ns = _time_before(kept.conversation_days)
-    found = count_old_conversations(place, before_ns)
-    if dry_run or not found:
-        return found, None
+    before_ns = _time_before(retention.conversation_days)
+    count = count_old_conversations(place, before_ns)
+    if dry_run or not count:
+        return count, None
     purged = delete_old_conversations(place, before_ns)
     return len(purged.chosen), purged.report
 
@@ -360,8 +359,8 @@ def _old_text_sizes(directory: Path | None, before_ns: int) -> list[int]:
     """Return the sizes of stored texts that are older."""
     if directory is None or not directory.is_dir():
         return []
-    found = [file.stat() for file in directory.iterdir() if file.is_file()]
-    return [one.st_size for one in found if one.st_mtime_ns < before_ns]
+    stats = [file.stat() for file in directory.iterdir() if file.is_file()]
+    return [stat.st_size for stat in stats if stat.st_mtime_ns < before_ns]
 
 
 def _parse_days(text: str) -> float:

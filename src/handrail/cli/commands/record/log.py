@@ -23,13 +23,12 @@ _MAX_FOLLOWED: Final = 200
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "log")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
+    scope = parser.add_mutually_exclusive_group()
+    scope.add_argument(
         "--path", metavar="FILE", help="list the changes of a file, or below a folder"
     )
-    which.add_argument(
+    scope.add_argument(
         "--turn",
         metavar="TURN",
         type=_parse_turn,
@@ -44,7 +43,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         default=20,
         help="maximum number of rows (default: 20)",
     )
-    which.add_argument(
+    scope.add_argument(
         "--follow", action="store_true", help="print calls as they end, until Ctrl-C"
     )
     parser.set_defaults(run=run)
@@ -84,7 +83,7 @@ def run(options: Namespace) -> int:
         )
         if name is not None and number is not None and not calls:
             newest = list_calls(db, session, None, 1, None, conversation=talk)
-            check_turn(db, name, number, [one.turn for one in newest])
+            check_turn(db, name, number, [call.turn for call in newest])
     if options.json:
         for call in calls:
             output.print_json(call_json(call))
@@ -101,14 +100,14 @@ def _follow(options: Namespace, place: Workspace) -> int:
     from handrail.store.changes import ChangeWatcher
     from handrail.store.records.calls import list_calls
 
-    started_ns, seen = time.time_ns(), tuple[int, ...]()
+    started_ns, last_state = time.time_ns(), tuple[int, ...]()
     watcher = ChangeWatcher(place.home.store)
     printed: set[tuple[str, str, int]] = set()
     try:
         while True:
             state = watcher.stamp()
-            if state != seen and place.recorded:
-                seen = state
+            if state != last_state and place.recorded:
+                last_state = state
                 with open_record(place) as db:
                     session, talk = read_session_name(db, options.session)
                     calls = list_calls(db, session, None, _MAX_FOLLOWED, None, conversation=talk)
@@ -129,7 +128,7 @@ def _print_ended(
 ) -> None:
     from handrail.cli.render.screen import terminal_width, truncate
 
-    printed &= {(one.session, one.call_id, one.requested_ns) for one in calls}
+    printed &= {(call.session, call.call_id, call.requested_ns) for call in calls}
     for call in reversed(calls):
         key = (call.session, call.call_id, call.requested_ns)
         if key in printed or call.completed_ns is None or call.completed_ns < since_ns:
@@ -146,11 +145,11 @@ def call_json(call: CallRecord) -> dict[str, Any]:
     """Return a call as JSON, with its times in UTC."""
     from handrail.cli.render.screen import iso_utc
 
-    ended = None if call.completed_ns is None else iso_utc(call.completed_ns)
+    completed_at = None if call.completed_ns is None else iso_utc(call.completed_ns)
     return {
         **call._asdict(),
         "requested_at": iso_utc(call.requested_ns),
-        "completed_at": ended,
+        "completed_at": completed_at,
     }
 
 
@@ -226,7 +225,7 @@ def _chosen_turn(db: SqlConnection, options: Namespace) -> tuple[str | None, int
 
 
 def _named_session(options: Namespace) -> str | None:
-    """The session of --session or of --turn SESSION:NUMBER."""
+    """Return the session of --session or of --turn SESSION:NUMBER."""
     of_turn: str | None = None if options.turn in (None, _LAST) else options.turn[0]
     return options.session or of_turn
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "recover")
     parser.add_argument(
         "--moved-from",
@@ -43,14 +42,14 @@ def run(options: Namespace) -> int:
 
     if options.moved_from is not None:
         _relocate(options)
-    found, earlier, jobs = asyncio.run(_recover(options))
+    recovered, earlier, jobs = asyncio.run(_recover(options))
     if options.json:
-        for one in found:
-            output.print_json({**asdict(one), "earlier": False})
+        for call in recovered:
+            output.print_json({**asdict(call), "earlier": False})
         for before in earlier:
             output.print_json({**asdict(before.recovered), "earlier": True})
         return 0
-    _print_recovered(found)
+    _print_recovered(recovered)
     _print_earlier(earlier)
     _print_jobs(jobs)
     return 0
@@ -66,15 +65,17 @@ def _relocate(options: Namespace) -> None:
         output.print_text(f"this workspace now uses the record of {options.moved_from}")
 
 
-def _print_recovered(found: Sequence[RecoveredCall]) -> None:
+def _print_recovered(calls: Sequence[RecoveredCall]) -> None:
     from handrail.cli.render.recovery import recovery_hints
     from handrail.cli.render.screen import one_line
 
-    if not found:
+    if not calls:
         output.print_text("nothing to recover")
-    for one in found:
+    for call in calls:
         output.print_text(
-            one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{recovery_hints(one)}")
+            one_line(
+                f"{call.call_id}  {call.tool}  {call.status}: {call.text}{recovery_hints(call)}"
+            )
         )
 
 
@@ -84,9 +85,9 @@ def _print_earlier(earlier: Sequence[EarlierRecovery]) -> None:
 
     if earlier:
         output.print_text("recovered earlier, within the last day:")
-    for one, stands in earlier:
-        how = recovery_hints(one, stands=stands)
-        output.print_text(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
+    for call, stands in earlier:
+        how = recovery_hints(call, stands=stands)
+        output.print_text(one_line(f"{call.call_id}  {call.tool}  {call.status}: {call.text}{how}"))
 
 
 def _print_jobs(jobs: Sequence[Job]) -> None:
@@ -124,15 +125,15 @@ def relocate_state(old: Path, root: Path) -> Path:
     from handrail.host.state.directories import state_home, workspace_name
 
     top = state_home()
-    there, here = top / workspace_name(old), top / workspace_name(root)
-    if there == here or not (there / "store.db").is_file():
+    old_state, new_state = top / workspace_name(old), top / workspace_name(root)
+    if old_state == new_state or not (old_state / "store.db").is_file():
         raise messages.NOTHING_RECORDED.error(path=str(old))
-    _check_same_folder(there / "store.db", os.path.realpath(old), root)
-    _check_no_record(here / "store.db", root, there / "store.db")
-    if here.exists():
-        here.rename(here.with_name(f"{here.name}.empty-{os.urandom(4).hex()}"))
-    there.rename(here)
-    return here
+    _check_same_folder(old_state / "store.db", os.path.realpath(old), root)
+    _check_no_record(new_state / "store.db", root, old_state / "store.db")
+    if new_state.exists():
+        new_state.rename(new_state.with_name(f"{new_state.name}.empty-{os.urandom(4).hex()}"))
+    old_state.rename(new_state)
+    return new_state
 
 
 def _check_same_folder(store: Path, old: str, root: Path) -> None:
@@ -143,10 +144,10 @@ def _check_same_folder(store: Path, old: str, root: Path) -> None:
 
     db = open_read_only(str(store))
     try:
-        known = [workspace_folder(one) for one in list_openings(db)]
+        known = [workspace_folder(opening) for opening in list_openings(db)]
     finally:
         db.close()
-    identity = next((one.identity for one in reversed(known) if one.path == old), "")
+    identity = next((opening.identity for opening in reversed(known) if opening.path == old), "")
     if not identity or identity != folder_identity(str(root)):
         raise messages.DIFFERENT_DIRECTORY.error(root=str(root), old=old, store=store)
 

@@ -7,7 +7,6 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "redo")
     add_selection_options(parser, since=False)
     parser.set_defaults(run=run, redo=True)

@@ -21,7 +21,6 @@ _MOST_OF_ONE_ID = 10
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "show")
     parser.add_argument(
         "call_id",
@@ -49,7 +48,7 @@ def run(options: Namespace) -> int:
         raise messages.CALL_NOT_FOUND.error(what=what)
     for number, (call, changed) in enumerate(zip(calls, diffs, strict=True)):
         if options.json:
-            output.print_json({**call_json(call), "diffs": [one._asdict() for one in changed]})
+            output.print_json({**call_json(call), "diffs": [diff._asdict() for diff in changed]})
             continue
         if number:
             output.print_line()
@@ -98,41 +97,43 @@ def render_call(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[st
     from handrail.cli.commands.record.log import reverted_calls
     from handrail.cli.render.screen import TextStyle, format_time, one_line, paint
 
-    asked, done = call.requested, call.completed or {}
+    requested, completed = call.requested, call.completed or {}
     yield paint(f"{one_line(call.tool)}: {one_line(call.status)}", TextStyle.HEADING)
     facts = {
         "call": call.call_id,
         "session": f"{call.session}, turn {call.turn}",
-        "asked": f"{format_time(call.requested_ns)} by {asked.get('agent', 'main')}{_dialect_text(asked)}",
-        "ended": _ended(call),
-        "cleared": _cleared(asked, done),
-        "repaired": "; ".join(map(str, asked.get("coerced", ()))),
-        "ignored": ", ".join(map(str, asked.get("ignored", ()))),
-        "failed": _failed_hooks(done),
+        "asked": f"{format_time(call.requested_ns)} by {requested.get('agent', 'main')}{_dialect_text(requested)}",
+        "ended": _ended_text(call),
+        "cleared": _clearance_text(requested, completed),
+        "repaired": "; ".join(map(str, requested.get("coerced", ()))),
+        "ignored": ", ".join(map(str, requested.get("ignored", ()))),
+        "failed": _failed_hooks(completed),
         **reverted_calls(call),
     }
     for name, fact in facts.items():
         if fact:
             yield f"  {name:<9} {one_line(fact)}"
-    yield from _arguments(asked)
-    yield from _changes(done, diffs)
-    yield from _outcome(done)
-    yield from _diff_section(diffs, str(done.get("text")))
+    yield from _arguments(requested)
+    yield from _changes(completed, diffs)
+    yield from _outcome(completed)
+    yield from _diff_section(diffs, str(completed.get("text")))
 
 
-def _failed_hooks(done: Mapping[str, Any]) -> str:
-    found = done.get("hook_failures", ())
-    return "; ".join(f"hook {one['hook']} ({one['event']}): {one['reason']}" for one in found)
+def _failed_hooks(completed: Mapping[str, Any]) -> str:
+    failures = completed.get("hook_failures", ())
+    return "; ".join(
+        f"hook {failure['hook']} ({failure['event']}): {failure['reason']}" for failure in failures
+    )
 
 
-def _dialect_text(asked: Mapping[str, Any]) -> str:
-    called, dialect = asked.get("called"), asked.get("dialect")
-    if called in (None, asked.get("tool")):
+def _dialect_text(requested: Mapping[str, Any]) -> str:
+    called, dialect = requested.get("called"), requested.get("dialect")
+    if called in (None, requested.get("tool")):
         return ""
     return f", as {called} ({dialect} dialect)"
 
 
-def _ended(call: CallRecord) -> str:
+def _ended_text(call: CallRecord) -> str:
     from handrail.cli.render.screen import format_time
 
     if call.completed is None or call.completed_ns is None:
@@ -141,26 +142,28 @@ def _ended(call: CallRecord) -> str:
     return f"{format_time(call.completed_ns)}, after {max(seconds, 0):.3f} s"
 
 
-def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
-    cleared = done.get("cleared")
+def _clearance_text(requested: Mapping[str, Any], completed: Mapping[str, Any]) -> str:
+    cleared = completed.get("cleared")
     if not cleared:
         return ""
     effect, rule = cleared
-    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){_approval_text(done)}"
+    return (
+        f"{effect} by {rule} (risk {requested.get('risk', 'unknown')}){_approval_text(completed)}"
+    )
 
 
-def _approval_text(done: Mapping[str, Any]) -> str:
+def _approval_text(completed: Mapping[str, Any]) -> str:
     """Describe the answer of the approver."""
-    answered = done.get("answered_by")
+    answered = completed.get("answered_by")
     if not isinstance(answered, dict):
-        return "; approved" if done.get("asked") else ""
+        return "; approved" if completed.get("asked") else ""
     who = answered.get("who") or "user"
     rule = f", which allows {answered['rule']}" if "rule" in answered else ""
     return f"; answered {answered.get('answer')} by {who} ({answered.get('via')}){rule}"
 
 
-def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
-    arguments = asked.get("arguments")
+def _arguments(requested: Mapping[str, Any]) -> Iterator[str]:
+    arguments = requested.get("arguments")
     if not isinstance(arguments, dict):
         yield "  the arguments were deleted, by `handrail gc` or with their session"
         return
@@ -168,11 +171,11 @@ def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
         yield from _block(f"{name} =", value if isinstance(value, str) else output.to_json(value))
 
 
-def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str]:
+def _changes(completed: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str]:
     from handrail.cli.render.screen import one_line
 
-    undone = {one.path for one in diffs if not one.standing}
-    for path, operation, before, after in done.get("changes", ()):
+    undone = {diff.path for diff in diffs if not diff.standing}
+    for path, operation, before, after in completed.get("changes", ()):
         hashes = f"{_short_hash(before)} → {_short_hash(after)}"
         since = ", later undone" if path in undone else ""
         yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes}{since})"
@@ -182,27 +185,27 @@ def _diff_section(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
     from handrail.cli.render.screen import colour_diff, one_line
     from handrail.history.undo.messages import has_no_lines
 
-    for one in sorted(diffs, key=lambda one: has_no_lines(one.diff or "")):
+    for diff in sorted(diffs, key=lambda diff: has_no_lines(diff.diff or "")):
         # The text of an edit already contains its diff.
-        if one.diff is None:
-            yield f"{one_line(one.path)}: {one.reason}"
-        elif one.diff not in f"{text}\n":
+        if diff.diff is None:
+            yield f"{one_line(diff.path)}: {diff.reason}"
+        elif diff.diff not in f"{text}\n":
             yield ""
-            yield from colour_diff(one.diff.removesuffix("\n"))
+            yield from colour_diff(diff.diff.removesuffix("\n"))
 
 
-def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
+def _outcome(completed: Mapping[str, Any]) -> Iterator[str]:
     from handrail.cli.render.screen import colour_diff
 
-    problem = done.get("problem")
+    problem = completed.get("problem")
     if problem:
         yield from _block(f"{problem['code']}:", str(problem["message"]))
         if problem.get("hint"):
             yield from _block("hint:", str(problem["hint"]))
     # A failed command has output; for other failures the text is the problem.
-    if done.get("text") and (not problem or done.get("data") is not None):
+    if completed.get("text") and (not problem or completed.get("data") is not None):
         yield ""
-        yield from colour_diff(str(done["text"]).removesuffix("\n"))
+        yield from colour_diff(str(completed["text"]).removesuffix("\n"))
 
 
 def _block(title: str, text: str) -> Iterator[str]:

@@ -18,7 +18,6 @@ Give passwords in PGPASSWORD or ~/.pgpass."""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "store", epilog=_EPILOG)
     parser.add_argument("action", choices=("copy",), metavar="ACTION", help="copy")
     parser.add_argument("source", metavar="FROM", help="file or URL of the record")

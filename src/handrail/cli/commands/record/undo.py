@@ -22,7 +22,6 @@ WHEN  start (of the last session with changes), all, 14:30,
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "undo", epilog=_EPILOG)
     add_selection_options(parser, since=True)
     parser.set_defaults(run=run, redo=False)
@@ -30,18 +29,18 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def add_selection_options(parser: ArgumentParser, *, since: bool) -> None:
     """Add the options that select changes, and --force."""
-    which = parser.add_mutually_exclusive_group()
+    scope = parser.add_mutually_exclusive_group()
     # Suppressed: a default would overwrite the value of --call.
-    which.add_argument(
+    scope.add_argument(
         "call", metavar="CALL_ID", nargs="?", default=SUPPRESS,
         help="id of a call, as in `handrail log` (default: the last)",
     )  # fmt: skip
-    which.add_argument("--call", metavar="ID", help="id of a call, as an option")
-    which.add_argument("--turn", metavar="TURN", help="all changes of a turn")
-    which.add_argument("--path", metavar="FILE", help="the last change of a file")
+    scope.add_argument("--call", metavar="ID", help="id of a call, as an option")
+    scope.add_argument("--turn", metavar="TURN", help="all changes of a turn")
+    scope.add_argument("--path", metavar="FILE", help="the last change of a file")
     if since:
-        which.add_argument("--since", metavar="WHEN", help="all changes since then")
-        which.add_argument("--agent", metavar="ID", help="all changes of a subagent and those below it")  # fmt: skip
+        scope.add_argument("--since", metavar="WHEN", help="all changes since then")
+        scope.add_argument("--agent", metavar="ID", help="all changes of a subagent and those below it")  # fmt: skip
     parser.add_argument(
         "--force",
         action="store_true",
@@ -131,7 +130,7 @@ def _turn(options: Namespace) -> str | None:
 
 
 def _since(options: Namespace) -> str | None:
-    """The point of --since, in the session of --session if there is one."""
+    """Return the point of --since, in the session of --session if there is one."""
     if options.session is None or options.since is None or options.since.isdigit():
         return options.since if options.since is None else str(options.since)
     return f"{options.session}>{options.since}"

@@ -16,7 +16,6 @@ _HASH_DIGITS: Final = 64
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "verify")
     parser.add_argument(
         "--anchor",
@@ -33,55 +32,55 @@ def run(options: Namespace) -> int:
     from handrail.store.chain.verify import verify
 
     refuse_session(options, "the chains of all sessions are checked together")
-    found = verify(find_workspace(options).home.store, options.anchor)
+    integrity = verify(find_workspace(options).home.store, options.anchor)
     if options.json:
-        output.print_json(found._asdict())
+        output.print_json(integrity._asdict())
     else:
-        print_integrity(found)
-    return 1 if found.broken or found.anchored is False else 0
+        print_integrity(integrity)
+    return 1 if integrity.broken or integrity.anchored is False else 0
 
 
-def print_integrity(found: Integrity) -> None:
+def print_integrity(integrity: Integrity) -> None:
     """Print the result of the check, the verdict first."""
     from handrail.cli.render.screen import count_noun, one_line
 
-    for line in _verdict(found):
+    for line in _verdict(integrity):
         output.print_text(line)
-    if found.purged_payloads:
-        deleted = count_noun(found.purged_payloads, "payload")
+    if integrity.purged_payloads:
+        deleted = count_noun(integrity.purged_payloads, "payload")
         output.print_text(
             f"{deleted} deleted, by `handrail gc` or with a session; their rows are intact"
         )
-    if found.missing_payloads:
-        missing = count_noun(found.missing_payloads, "payload")
+    if integrity.missing_payloads:
+        missing = count_noun(integrity.missing_payloads, "payload")
         output.print_text(
             f"{missing} missing for an unknown reason, from before deletions were recorded"
         )
-    if found.open_sessions:
-        output.print_text(f"not closed: {', '.join(map(one_line, found.open_sessions))}")
-    output.print_text(f"head {found.head}")
-    if found.anchored is None and not found.broken:
+    if integrity.open_sessions:
+        output.print_text(f"not closed: {', '.join(map(one_line, integrity.open_sessions))}")
+    output.print_text(f"head {integrity.head}")
+    if integrity.anchored is None and not integrity.broken:
         output.print_text(
             "to detect a rewritten or replaced record later, store the head elsewhere and pass it to "
             "`handrail verify --anchor`"
         )
 
 
-def _verdict(found: Integrity) -> Iterator[str]:
+def _verdict(integrity: Integrity) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, count_noun, one_line, paint
 
-    checked = f"{count_noun(found.rows, 'row')} in {count_noun(found.sessions, 'session')}"
-    if found.broken:
-        yield paint(f"BROKEN: {one_line(found.broken)}", TextStyle.BAD)
+    checked = f"{count_noun(integrity.rows, 'row')} in {count_noun(integrity.sessions, 'session')}"
+    if integrity.broken:
+        yield paint(f"BROKEN: {one_line(integrity.broken)}", TextStyle.BAD)
         yield f"{checked} are intact before it"
-        if found.anchored is False:
+        if integrity.anchored is False:
             yield "the anchor is not in the intact part"
-    elif found.anchored is False:
+    elif integrity.anchored is False:
         yield paint("BROKEN: the anchor is not in the record", TextStyle.BAD)
         yield f"the hashes of {checked} are consistent, so the record was rewritten or truncated"
         yield "after the anchor was stored, or the anchor is from another store"
     else:
-        with_anchor = ", and the anchor is in the record" if found.anchored else ""
+        with_anchor = ", and the anchor is in the record" if integrity.anchored else ""
         yield paint(f"intact: {checked}{with_anchor}", TextStyle.GOOD)
 
 

@@ -1,4 +1,4 @@
-"""`handrail agents`: list types of agents, show one, trust one of the project."""
+"""`handrail agents`: list agent types, show one, trust one of the project."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _PROJECT: Final = "project"
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     add_definition_parser(subparsers, "agents", "agent", run)
 
 
 def run(options: Namespace) -> int:
-    """List the types of agents, or act on one."""
+    """List the agent types, or act on one."""
     from handrail.assembly.extras.agent_definitions import find_agents
     from handrail.assembly.rules import canonical_names
     from handrail.cli.commands.setup.config import load_layers
@@ -42,34 +41,34 @@ def run(options: Namespace) -> int:
     if not chosen:
         raise messages.NO_SUCH_AGENT_TYPE.error(name=options.name, field="name")
     if options.action == "show":
-        values = ({**_to_dict(one), "text": text} for one, text in chosen)
-        lines = (line for one, text in chosen for line in _details(one, text))
+        values = ({**_to_dict(summary), "text": text} for summary, text in chosen)
+        lines = (line for summary, text in chosen for line in _details(summary, text))
         return print_definitions(options, values, lines, folded=True)
     return _trust(options, chosen)
 
 
-def _to_dict(one: AgentSummary) -> dict[str, object]:
-    return {**one._asdict(), "ignored": list(one.ignored), "usable": one.usable}
+def _to_dict(summary: AgentSummary) -> dict[str, object]:
+    return {**summary._asdict(), "ignored": list(summary.ignored), "usable": summary.usable}
 
 
-def _state(one: AgentSummary) -> str:
+def _state(summary: AgentSummary) -> str:
     from handrail.cli.render.screen import one_line
 
-    if one.problem is not None:
-        return f"not used: {one_line(one.problem)}"
-    if not one.trusted:
+    if summary.problem is not None:
+        return f"not used: {one_line(summary.problem)}"
+    if not summary.trusted:
         return "not trusted"
-    return f"usable, ignores {', '.join(one.ignored)}" if one.ignored else "usable"
+    return f"usable, ignores {', '.join(summary.ignored)}" if summary.ignored else "usable"
 
 
-def _details(one: AgentSummary, text: str) -> Iterator[str]:
+def _details(summary: AgentSummary, text: str) -> Iterator[str]:
     from handrail.cli.render.screen import MARGIN, one_line
     from handrail.core.text.safe_text import safe_text
 
-    yield f"{one.name}: {_state(one)}"
-    if one.path:
-        yield f"file    {one_line(one.path)}"
-        yield f"hash    {one.digest}"
+    yield f"{summary.name}: {_state(summary)}"
+    if summary.path:
+        yield f"file    {one_line(summary.path)}"
+        yield f"hash    {summary.digest}"
     yield from (f"{MARGIN}{line}" for line in safe_text(text).splitlines())
 
 
@@ -77,12 +76,16 @@ def _trust(options: Namespace, chosen: Sequence[tuple[AgentSummary, str]]) -> in
     from handrail.assembly.extras.agent_definitions import agent_trust, trust_agent
     from handrail.cli.commands.setup.trust import DefinitionTrust
 
-    found = [(one, text) for one, text in chosen if one.problem is None and one.source == _PROJECT]
-    if not found:
-        one = chosen[0][0]
-        raise messages.AGENT_NEEDS_NO_TRUST.error(name=one.name, state=_state(one))
-    one, text = found[0]
+    trustable = [
+        (summary, text)
+        for summary, text in chosen
+        if summary.problem is None and summary.source == _PROJECT
+    ]
+    if not trustable:
+        summary = chosen[0][0]
+        raise messages.AGENT_NEEDS_NO_TRUST.error(name=summary.name, state=_state(summary))
+    summary, text = trustable[0]
     trust = DefinitionTrust(
         "agents", "agent", "its file changes", trust_agent, agent_trust().revoke
     )
-    return trust.change(options.action, one, _details(one, text))
+    return trust.change(options.action, summary, _details(summary, text))

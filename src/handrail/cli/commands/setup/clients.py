@@ -45,11 +45,11 @@ class ClientSetup:
 def client_configuration(name: str, options: Namespace) -> str:
     """Return the configuration of a client, with comments that explain where to put it."""
     client = _CLIENTS[name]
-    given = Namespace(**vars(options))
-    given.text_only = options.text_only or client.text_only
-    given.dialect = options.dialect or client.dialect
+    serve_options = Namespace(**vars(options))
+    serve_options.text_only = options.text_only or client.text_only
+    serve_options.dialect = options.dialect or client.dialect
     env = {name: os.environ[name] for name in _PLACES if os.environ.get(name, "").startswith("/")}
-    start = LaunchCommand(str(script_path()), serve_arguments(given), env)
+    start = LaunchCommand(str(script_path()), serve_arguments(serve_options), env)
     lines = [f"# {client.place}", "", client.shape(start), ""]
     lines += [f"# {line}" for line in client.own_tools.splitlines()]
     return "\n".join(lines)
@@ -76,14 +76,14 @@ def serve_arguments(options: Namespace) -> list[str]:
     return words
 
 
-def _json(outer: str, beside: Mapping[str, Any] | None = None, **more: Any) -> _Shape:
-    """Format a server as JSON under `outer`; `beside` adds top-level keys."""
+def _json(outer: str, top_level: Mapping[str, Any] | None = None, **more: Any) -> _Shape:
+    """Format a server as JSON under `outer`; `top_level` adds further keys."""
 
     def shaped(start: LaunchCommand) -> str:
         server = {**more, "command": start.command, "args": start.words}
         if start.env:
             server["env"] = dict(start.env)
-        return json.dumps({outer: {"handrail": server}, **(beside or {})}, indent=2)
+        return json.dumps({outer: {"handrail": server}, **(top_level or {})}, indent=2)
 
     return shaped
 
@@ -94,8 +94,8 @@ def _opencode(start: LaunchCommand) -> str:
     server |= {"timeout": 60_000}
     if start.env:
         server["environment"] = dict(start.env)
-    own = ("bash", "edit", "read", "glob", "grep", "list")
-    denied = dict.fromkeys(own, "deny")
+    builtin_tools = ("bash", "edit", "read", "glob", "grep", "list")
+    denied = dict.fromkeys(builtin_tools, "deny")
     return json.dumps({"mcp": {"handrail": server}, "permission": denied}, indent=2)
 
 

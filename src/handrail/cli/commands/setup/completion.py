@@ -50,7 +50,6 @@ class CompletionCommand:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "completion", epilog=_EPILOG)
     parser.add_argument("shell", metavar="SHELL", choices=_SHELLS, help=", ".join(_SHELLS))
     parser.set_defaults(run=run)
@@ -74,13 +73,18 @@ def command_tree() -> list[CompletionCommand]:
     for action in parser._actions:  # noqa: SLF001 - argparse shows its tree no other way
         if isinstance(action, Subparsers):
             abouts = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 - likewise
-            commands += [_command(one, name, abouts[name]) for name, one in action.choices.items()]
+            commands += [
+                _command(subparser, name, abouts[name])
+                for name, subparser in action.choices.items()
+            ]
     return commands
 
 
 def _command(parser: argparse.ArgumentParser, name: str, about: str) -> CompletionCommand:
     positionals = parser._get_positional_actions()  # noqa: SLF001 - likewise
-    values = [_value(one) for one in positionals if not isinstance(one, Subparsers)]
+    values = [
+        _value(positional) for positional in positionals if not isinstance(positional, Subparsers)
+    ]
     return CompletionCommand(name, about, tuple(_options(parser)), values[0] if values else None)
 
 
@@ -131,7 +135,9 @@ def _words(name: str) -> tuple[str, ...]:
 
 def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
     """Return the script for bash 3.2 (macOS) and later."""
-    options = {option.flags: option for one in (program, *commands) for option in one.options}
+    options = {
+        option.flags: option for command in (program, *commands) for option in command.options
+    }
     with_value = "|".join(flag for flags, o in options.items() if o.value for flag in flags)
     lines = [
         "# Completion of handrail for bash; made by `handrail completion bash`.",
@@ -151,9 +157,9 @@ def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand
         *(_bash_value(option) for option in options.values() if option.value),
         "    esac",
         '    case "$command" in',
-        f"        '') words={_quoted(' '.join(one.name for one in commands))}",
-        f"            flags={_quoted(_flags(program))} ;;",
-        *(line for one in commands for line in _bash_command(one)),
+        f"        '') words={_shell_quote(' '.join(command.name for command in commands))}",
+        f"            flags={_shell_quote(_flags(program))} ;;",
+        *(line for command in commands for line in _bash_command(command)),
         "    esac",
         "    if [[ -n $given ]]; then",
         "        words=''",
@@ -174,7 +180,7 @@ def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand
 
 def zsh_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
     """Return the script for zsh with compinit."""
-    described = [_quoted(f"{one.name}:{one.about}") for one in commands]
+    described = [_shell_quote(f"{command.name}:{command.about}") for command in commands]
     lines = [
         "#compdef handrail",
         "# Completion of handrail for zsh; made by `handrail completion zsh`.",
@@ -182,17 +188,17 @@ def zsh_script(program: CompletionCommand, commands: Sequence[CompletionCommand]
         "    local context state state_descr line",
         "    typeset -A opt_args",
         "    local -a commands=(",
-        *(f"        {one}" for one in described),
+        *(f"        {text}" for text in described),
         "    )",
         "    _arguments -C \\",
-        *(f"        {one} \\" for one in _zsh_options(program)),
+        *(f"        {option} \\" for option in _zsh_options(program)),
         "        '1:command:->command' \\",
         "        '*::argument:->arguments'",
         "    case $state in",
         "        command) _describe command commands ;;",
         "        arguments)",
         "            case $line[1] in",
-        *(line for one in commands for line in _zsh_command(one)),
+        *(line for command in commands for line in _zsh_command(command)),
         "            esac ;;",
         "    esac",
         "}",
@@ -202,8 +208,8 @@ def zsh_script(program: CompletionCommand, commands: Sequence[CompletionCommand]
 
 
 def fish_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
-    """For fish 3 and later."""
-    names = " ".join(one.name for one in commands)
+    """Return the script for fish 3 and later."""
+    names = " ".join(command.name for command in commands)
     first = f"not __fish_seen_subcommand_from {names}"
     lines = [
         "# Completion of handrail for fish; made by `handrail completion fish`.",
@@ -211,19 +217,19 @@ def fish_script(program: CompletionCommand, commands: Sequence[CompletionCommand
         f"complete -c handrail -f -n {_fish(first)}",
     ]
     lines += [
-        f"complete -c handrail -n {_fish(first)} -a {one.name} -d {_fish(one.about)}"
-        for one in commands
+        f"complete -c handrail -n {_fish(first)} -a {command.name} -d {_fish(command.about)}"
+        for command in commands
     ]
     lines += [_fish_option(option, "") for option in program.options]
-    for one in commands:
-        seen = f"__fish_seen_subcommand_from {one.name}"
-        own = [option for option in one.options if option not in program.options]
-        lines += [_fish_option(option, seen) for option in own]
-        if one.name == "call":
-            lines += _fish_tools(seen)
-        elif one.value is None or not one.value.path:
-            words = " ".join(one.value.words) if one.value else ""
-            lines.append(f"complete -c handrail -f -n {_fish(seen)} -a {_fish(words)}")
+    for command in commands:
+        condition = f"__fish_seen_subcommand_from {command.name}"
+        options = [option for option in command.options if option not in program.options]
+        lines += [_fish_option(option, condition) for option in options]
+        if command.name == "call":
+            lines += _fish_tools(condition)
+        elif command.value is None or not command.value.path:
+            words = " ".join(command.value.words) if command.value else ""
+            lines.append(f"complete -c handrail -f -n {_fish(condition)} -a {_fish(words)}")
     return "\n".join(lines)
 
 
@@ -233,21 +239,21 @@ def _bash_value(option: CompletionOption) -> str:
         reply = "local IFS=$'\\n'; COMPREPLY=($(compgen -d -- \"$cur\"))"
         reply += "; compopt -o filenames 2>/dev/null"
     elif value.words:
-        reply = f'COMPREPLY=($(compgen -W {_quoted(" ".join(value.words))} -- "$cur"))'
+        reply = f'COMPREPLY=($(compgen -W {_shell_quote(" ".join(value.words))} -- "$cur"))'
     else:
-        # Nothing of ours; bash then offers file names.
+        # No suggestions of Handrail; bash then offers file names.
         reply = ":"
     return f"        {'|'.join(option.flags)}) {reply}; return ;;"
 
 
 def _bash_command(command: CompletionCommand) -> Iterator[str]:
     words = " ".join(command.value.words) if command.value else ""
-    yield f"        {command.name}) words={_quoted(words)}"
-    yield f"            flags={_quoted(_flags(command))} ;;"
+    yield f"        {command.name}) words={_shell_quote(words)}"
+    yield f"            flags={_shell_quote(_flags(command))} ;;"
 
 
 def _bash_arguments(tool: str, names: Sequence[str]) -> str:
-    return f"            'call {tool}') words={_quoted(' '.join(f'{name}=' for name in names))} ;;"
+    return f"            'call {tool}') words={_shell_quote(' '.join(f'{name}=' for name in names))} ;;"
 
 
 def _zsh_options(command: CompletionCommand) -> Iterator[str]:
@@ -255,7 +261,7 @@ def _zsh_options(command: CompletionCommand) -> Iterator[str]:
         about = option.about.translate({ord("["): "\\[", ord("]"): "\\]", ord(":"): "\\:"})
         takes = f":{option.value.name}:{_zsh_action(option.value)}" if option.value else ""
         group = f"({' '.join(option.flags)})"
-        yield from (_quoted(f"{group}{flag}[{about}]{takes}") for flag in option.flags)
+        yield from (_shell_quote(f"{group}{flag}[{about}]{takes}") for flag in option.flags)
 
 
 def _zsh_action(value: CompletionValue) -> str:
@@ -266,22 +272,22 @@ def _zsh_action(value: CompletionValue) -> str:
 
 def _zsh_command(command: CompletionCommand) -> Iterator[str]:
     yield f"                {command.name}) _arguments \\"
-    yield from (f"                    {one} \\" for one in _zsh_options(command))
+    yield from (f"                    {option} \\" for option in _zsh_options(command))
     if command.value is not None:
         value = command.value
-        yield f"                    {_quoted(f'1:{value.name}:{_zsh_action(value)}')} \\"
+        yield f"                    {_shell_quote(f'1:{value.name}:{_zsh_action(value)}')} \\"
     yield "                    '*:argument:_files' ;;"
 
 
-def _fish_tools(seen: str) -> Iterator[str]:
-    """A tool, and behind it what it takes."""
+def _fish_tools(condition: str) -> Iterator[str]:
+    """Yield the completions of a tool name, and of its arguments after it."""
     tools = tool_arguments()
     named = "__fish_seen_subcommand_from"
-    none = f"{seen}; and not {named} {' '.join(tools)}"
-    yield f"complete -c handrail -f -n {_fish(none)} -a {_fish(' '.join(tools))}"
+    no_tool = f"{condition}; and not {named} {' '.join(tools)}"
+    yield f"complete -c handrail -f -n {_fish(no_tool)} -a {_fish(' '.join(tools))}"
     for tool, names in tools.items():
         words = " ".join(f"{name}=" for name in names)
-        yield f"complete -c handrail -n {_fish(f'{seen}; and {named} {tool}')} -a {_fish(words)}"
+        yield f"complete -c handrail -n {_fish(f'{condition}; and {named} {tool}')} -a {_fish(words)}"
 
 
 def _fish_option(option: CompletionOption, condition: str) -> str:
@@ -306,7 +312,7 @@ def _flags(command: CompletionCommand) -> str:
     return " ".join(flag for option in command.options for flag in option.flags)
 
 
-def _quoted(text: str) -> str:
+def _shell_quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -43,7 +43,6 @@ init          ask about the model, if this is a terminal, and write a settings
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "config", epilog=_EPILOG)
     parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
     parser.add_argument(
@@ -76,8 +75,8 @@ def load_layers(options: Namespace, trusted: Callable[[str], bool] | None = None
     from handrail.assembly.settings_files import load_from
     from handrail.cli.workspace import config_path, workspace_directory
 
-    given = {name: getattr(options, name) for name in SETTING_OPTIONS}
-    return load_from(workspace_directory(options), config_path(options), given, trusted)
+    overrides = {name: getattr(options, name) for name in SETTING_OPTIONS}
+    return load_from(workspace_directory(options), config_path(options), overrides, trusted)
 
 
 def _init(options: Namespace) -> int:
@@ -109,7 +108,7 @@ def _init(options: Namespace) -> int:
 
 
 def _ask_model(options: Namespace) -> ModelAnswers | None:
-    """Ask about the model at a terminal; None without one, or if the user wants none."""
+    """Ask about the model at a terminal; return None without one, or if the user wants no model."""
     import sys
 
     if options.json or options.dry_run or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -138,7 +137,7 @@ def settings_template(answers: ModelAnswers | None = None) -> str:
     ]
     described = {field.name: field.metadata["description"] for field in fields(Settings)}
     defaults = dump_settings(Settings())
-    # A table follows the plain settings, as TOML demands; JSON has another form of it.
+    # TOML requires tables after the plain settings; JSON has another form for them.
     tables = [name for name, value in defaults.items() if isinstance(value, dict) and value]
     tables += ["guardrails", "hooks", "agents", "programs"]
     for name, value in defaults.items():
@@ -199,9 +198,9 @@ def _rows(loaded: LoadedSettings) -> Iterator[dict[str, Any]]:
             "source": loaded.sources[key].to_dict(),
             "parts": below,
             "ignored": [
-                claim_row(one)
-                for one in loaded.ignored
-                if one.key == key or _is_below(one.key, key)
+                claim_row(claim)
+                for claim in loaded.ignored
+                if claim.key == key or _is_below(claim.key, key)
             ],
         }
 
@@ -212,8 +211,8 @@ def _parts(loaded: LoadedSettings) -> Iterator[tuple[str, Any, SettingSource]]:
         if not row["parts"]:
             yield row["setting"], row["value"], loaded.sources[row["setting"]]
             continue
-        for name, one in _leaves(row["setting"], row["value"]):
-            yield name, one, loaded.sources.get(name, loaded.sources[row["setting"]])
+        for name, leaf in _leaves(row["setting"], row["value"]):
+            yield name, leaf, loaded.sources.get(name, loaded.sources[row["setting"]])
 
 
 def setting_rows(loaded: LoadedSettings, root: Path) -> Iterator[tuple[str, str, str]]:
@@ -226,7 +225,7 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     from handrail.config.files.document import dotted
     from handrail.config.layers.merge import leaves
 
-    return ((dotted(path), one) for path, one in leaves(value, (key,)))
+    return ((dotted(path), leaf) for path, leaf in leaves(value, (key,)))
 
 
 def _ignored_lines(loaded: LoadedSettings, root: Path) -> Iterator[str]:
@@ -287,7 +286,7 @@ def _check(options: Namespace) -> int:
 
 
 def _own_file() -> str:
-    """The user's settings file. Raises `invalid_arguments` if there is none."""
+    """Return the user's settings file; raises `invalid_arguments` if there is none."""
     from handrail.assembly.settings_files import config_file
 
     file = config_file(None)
@@ -338,8 +337,8 @@ def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:
     if _is_in_force(options, path):
         # Files that are valid alone can contradict each other.
         resolve_settings(load_layers(options), workspace_directory(options))
-    keys = {one.key for one in loaded.claims}
-    keys |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
+    keys = {claim.key for claim in loaded.claims}
+    keys |= {key for key, claim in loaded.sources.items() if claim.layer is not Layer.DEFAULT}
     return len({key.partition(".")[0].partition("[")[0] for key in keys})
 
 
@@ -350,4 +349,4 @@ def _is_in_force(options: Namespace, path: Path) -> bool:
 
     root = workspace_directory(options)
     files = [config_file(config_path(options)), *(root / name for name in (*PROJECT, *LOCAL))]
-    return path.resolve() in [one.resolve() for one in files]
+    return path.resolve() in [file.resolve() for file in files]

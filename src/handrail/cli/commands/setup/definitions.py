@@ -1,4 +1,4 @@
-"""What `handrail agents` and `handrail skills` share: definitions as a table, and one in full."""
+"""Shared by `handrail agents` and `handrail skills`: definitions as a table, and one in full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.cli.render import output
 
 
 class Definition(Protocol):
-    """An agent or a skill, as lists show it."""
+    """An agent or a skill in a list."""
 
     @property
     def name(self) -> str:
@@ -32,10 +32,18 @@ D = TypeVar("D", bound=Definition)
 def definition_table(
     kind: str, known: Sequence[D], describe_state: Callable[[D], str]
 ) -> Iterator[str]:
-    """The definitions for a terminal, one per line below the headings."""
+    """Yield the definitions for a terminal, one per line below the headings."""
     from handrail.cli.render.screen import one_line, table
 
-    rows = [(one.name, one.source, describe_state(one), one_line(one.description)) for one in known]
+    rows = [
+        (
+            definition.name,
+            definition.source,
+            describe_state(definition),
+            one_line(definition.description),
+        )
+        for definition in known
+    ]
     yield from table(rows, (kind, "of", "state", "description"))
 
 
@@ -46,8 +54,8 @@ def print_definitions(
     *,
     folded: bool = False,
 ) -> int:
-    """Print definitions as JSON objects or as these lines, which are `folded` if they may be longer than
-    a row of the terminal; returns the exit code.
+    """Print definitions as JSON objects or as these lines, which are wrapped if `folded`; return
+    the exit code.
     """
     if options.json:
         for value in values:

@@ -55,13 +55,12 @@ class CartTest(unittest.TestCase):
 """,
 }
 TASK: Final = "The test of the discount fails. Fix it."
-# Nobody watches a pipe.
+# A pipe has no viewer.
 _UNWATCHED_SPEED: Final = 20.0
 _SETTINGS: Final = {"permissions": {"ask": ["edit_file(tests/**)"]}}
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "demo")
     parser.add_argument(
         "--dir",
@@ -86,11 +85,15 @@ def run(options: Namespace) -> int:
     return ExitCode.DONE if result.ok and undone.ok else ExitCode.FAILED
 
 
-def make_project(given: str | None) -> Path:
+def make_project(directory: str | None) -> Path:
     """Create the sample project in a new or empty directory; raises `invalid_arguments`."""
     import tempfile
 
-    folder = Path(given).expanduser() if given else Path(tempfile.mkdtemp(prefix="handrail-demo-"))
+    folder = (
+        Path(directory).expanduser()
+        if directory
+        else Path(tempfile.mkdtemp(prefix="handrail-demo-"))
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -105,17 +108,17 @@ def make_project(given: str | None) -> Path:
 
 
 def load_demo_script(speed: float = 1.0) -> ModelScript:
-    """The script of the model; its pauses are divided by `speed`."""
+    """Return the script of the model; its pauses are divided by `speed`."""
     from handrail.models.scripted.script_file import read_script
     from handrail.models.scripted.streams import ScriptedMessage
 
     script = read_script(files(__package__).joinpath("demo.jsonl").read_text("utf-8"), "demo.jsonl")
     entries = script.blocks[0].entries
     entries[:] = [
-        replace(one, delay_s=one.delay_s / speed, stream_s=one.stream_s / speed)
-        if isinstance(one, ScriptedMessage)
-        else one
-        for one in entries
+        replace(entry, delay_s=entry.delay_s / speed, stream_s=entry.stream_s / speed)
+        if isinstance(entry, ScriptedMessage)
+        else entry
+        for entry in entries
     ]
     return script
 
@@ -163,12 +166,12 @@ async def _run_demo(folder: Path, options: Namespace) -> tuple[AgentResult, Tool
 
 
 class DemoModel(ScriptModel):
-    """A scripted model that says whether one of its messages is being streamed."""
+    """A scripted model that records whether one of its messages is being streamed."""
 
     streaming = False
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The next message of the script."""
+        """Yield the next message of the script."""
         self.streaming = True
         async with aclosing(super().stream(request)) as events:
             async for event in events:
@@ -194,8 +197,8 @@ class EarlyCallCounter:
             self._early += self._model.streaming
         elif event.type == "model_response":
             if self._early:
-                began = f"{self._early} of these {self._calls} calls began"
-                for line in wrap(f"{began} while the message was still being streamed", "  "):
+                summary = f"{self._early} of these {self._calls} calls began"
+                for line in wrap(f"{summary} while the message was still being streamed", "  "):
                     self._view.line(_faint(line))
             self._early = self._calls = 0
         self._view.on_event(event)

@@ -38,7 +38,6 @@ _INSTEAD: Final = {
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "doctor")
     parser.add_argument(
         "--mcp", action="store_true", help="start the MCP server and connect to it as a client"
@@ -86,7 +85,7 @@ def _directories(options: Namespace, problems: list[Problem]) -> list[Path]:
     from handrail.cli.workspace import load_settings
 
     try:
-        return [Path(one).resolve() for one in load_settings(options).directories]
+        return [Path(directory).resolve() for directory in load_settings(options).directories]
     except ProblemRaised as raised:
         problems.append(raised.problem)
     except OSError:
@@ -137,16 +136,16 @@ def _program(name: str, roots: Sequence[Path], problems: list[Problem]) -> dict[
     from handrail.host.processes.binaries import sha256
     from handrail.host.processes.helpers.bundled import check_installed, find_helper
 
-    found = find_helper(name, [str(root) for root in roots])
-    problem = found.problem
-    if found.path is not None and found.source is None:
-        problem = check_installed(name, found.path)
+    program = find_helper(name, [str(root) for root in roots])
+    problem = program.problem
+    if program.path is not None and program.source is None:
+        problem = check_installed(name, program.path)
     if problem is not None:
         problems.append(problem)
-    if found.path is None:
-        return None if found.source is None else {"path": found.source, "used": False}
-    copied = {} if found.source is None else {"copy_of": found.source}
-    return {"path": found.path, "used": True, **copied, "sha256": sha256(found.path)}
+    if program.path is None:
+        return None if program.source is None else {"path": program.source, "used": False}
+    copied = {} if program.source is None else {"copy_of": program.source}
+    return {"path": program.path, "used": True, **copied, "sha256": sha256(program.path)}
 
 
 def _commands(
@@ -163,10 +162,10 @@ def _commands(
         return None
     if not settings.commands:
         return None
-    found = measure_confinement(place, settings)
-    if found["problem"] is not None:
-        problems.append(Problem(**found["problem"]))
-    return found
+    confinement = measure_confinement(place, settings)
+    if confinement["problem"] is not None:
+        problems.append(Problem(**confinement["problem"]))
+    return confinement
 
 
 def _language_servers(roots: Sequence[Path], options: Namespace) -> list[dict[str, Any]]:
@@ -199,10 +198,10 @@ def _server_version(path: str) -> str:
     from handrail.host.processes import spawn
 
     try:
-        ended = spawn.run_now([path, "--version"], feed=b"", deadline_s=5.0, max_bytes=4096)
+        result = spawn.run_now([path, "--version"], feed=b"", deadline_s=5.0, max_bytes=4096)
     except OSError:
         return ""
-    return ended.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
+    return result.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
 
 
 async def _version(root: Path, path: str) -> str:
@@ -217,10 +216,10 @@ async def _version(root: Path, path: str) -> str:
         search.close()
 
 
-def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
+def _config(path: str | None, problems: list[Problem]) -> dict[str, Any]:
     from handrail.host.state.directories import config_home
 
-    file = Path(given) if given else config_home() / "config.toml"
+    file = Path(path) if path else config_home() / "config.toml"
     exists = False
     try:
         file.stat()
@@ -285,14 +284,14 @@ def _warnings(roots: Sequence[Path]) -> list[str]:
     import handrail
     from handrail.host.state.directories import state_home
 
-    ours = {
+    own_paths = {
         "the Python that runs Handrail": Path(sys.prefix),
         "Handrail's own code": Path(handrail.__file__).parent,
         "Handrail's state": state_home(),
     }
     return [
         f"{what} is inside the workspace: {path}"
-        for what, path in ours.items()
+        for what, path in own_paths.items()
         if any(path.resolve().is_relative_to(root) for root in roots)
     ]
 
@@ -311,8 +310,8 @@ def render_report(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _section("language servers", _server_rows(report["language_servers"]))
     config, store = report["config"], report["store"]
     missing = "" if config["exists"] else " (not found, using defaults)"
-    kept = {"config": f"{config['file']}{missing}", **_state_rows(report["state"], store)}
-    yield from _section("stored data", {**kept, **_store_rows(store)})
+    storage = {"config": f"{config['file']}{missing}", **_state_rows(report["state"], store)}
+    yield from _section("stored data", {**storage, **_store_rows(store)})
     for warning in report["warnings"]:
         yield paint(f"warning: {one_line(warning)}", TextStyle.CAUTION)
     if report["warnings"]:
@@ -341,18 +340,18 @@ def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
 def _command_rows(report: Mapping[str, Any]) -> dict[str, str]:
     from handrail.cli.render.confinement import doctor_rows
 
-    found = report["commands"]
-    return {"commands": "disabled"} if found is None else doctor_rows(found)
+    commands = report["commands"]
+    return {"commands": "disabled"} if commands is None else doctor_rows(commands)
 
 
 def _server_rows(servers: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     if not servers:
         return {"servers": "switched off"}
     rows = {}
-    for one in servers:
-        version = f", {one['version']}" if one["version"] else ""
-        known = f"{one['state']}{version}: "
-        rows[one["name"]] = known + (one["path"] or one["reason"])
+    for server in servers:
+        version = f", {server['version']}" if server["version"] else ""
+        known = f"{server['state']}{version}: "
+        rows[server["name"]] = known + (server["path"] or server["reason"])
     return rows
 
 

@@ -1,4 +1,4 @@
-"""`handrail mcp`: the MCP servers whose tools are used: list them, add, test and approve one."""
+"""`handrail mcp`: list, add, test and approve the MCP servers whose tools are used."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ revoke NAME               withdraw the approval
 login NAME                log in to a server with `oauth = true`
 logout NAME               delete the tokens of the login
 logs NAME                 the end of what its program wrote to stderr"""
-# So much of the description of a tool is shown before it is approved.
+# How much of a tool's description is shown before it is approved.
 _SHOWN_CHARS: Final = 500
 _START_QUESTION: Final = "Start it to see its tools? [y/n] "
 _QUESTION: Final = "Approve these tools until one of them changes? [y/n] "
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "mcp", epilog=_EPILOG)
     parser.add_argument(
         "action", nargs="?", choices=_ACTIONS, default="list",
@@ -85,7 +84,7 @@ def run(options: Namespace) -> int:
 
 
 def _act(options: Namespace, spec: RemoteServerSpec) -> int:
-    """Do what the user wants with one server."""
+    """Run the action on one server."""
     from handrail.assembly.extras.server_records import server_records
     from handrail.cli.commands.setup.server_settings import print_log
 
@@ -98,21 +97,21 @@ def _act(options: Namespace, spec: RemoteServerSpec) -> int:
     if spec.project and not _may_start(spec, options.action):
         output.print_line("not started")
         return ExitCode.REFUSED
-    found, log = _start(options, spec)
+    manifest, log = _start(options, spec)
     if options.action == "test":
-        return _print_test(options, spec, found, log)
-    return _approve(spec, found)
+        return _print_test(options, spec, manifest, log)
+    return _approve(spec, manifest)
 
 
 def _roots(options: Namespace, settings: Settings) -> list[str]:
     from handrail.cli.workspace import workspace_directory
 
     named = [str(workspace_directory(options)), *map(str, settings.directories)]
-    return [str(Path(one).expanduser().absolute()) for one in named]
+    return [str(Path(root).expanduser().absolute()) for root in named]
 
 
 def _may_start(spec: RemoteServerSpec, action: str) -> bool:
-    """Ask before anything of a project is started, even confined."""
+    """Ask before starting anything of a project, even confined."""
     from handrail.cli.commands.setup.trust import ask_at_terminal
     from handrail.cli.render.screen import one_line
 
@@ -124,7 +123,7 @@ def _may_start(spec: RemoteServerSpec, action: str) -> bool:
 
 
 def _start(options: Namespace, spec: RemoteServerSpec) -> tuple[ServerManifest, str]:
-    """Start a server once and return its tools, and the end of what it wrote to stderr."""
+    """Start a server once; return its tools, and the end of its stderr."""
     import asyncio
 
     from handrail.assembly.extras.remote_servers import server_host
@@ -205,26 +204,28 @@ def _list_row(spec: RemoteServerSpec, roots: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _print_test(options: Namespace, spec: RemoteServerSpec, found: ServerManifest, log: str) -> int:
+def _print_test(
+    options: Namespace, spec: RemoteServerSpec, manifest: ServerManifest, log: str
+) -> int:
     if options.json:
-        report = {"name": spec.name, "ok": True, "digest": found.digest, **found.to_dict()}
+        report = {"name": spec.name, "ok": True, "digest": manifest.digest, **manifest.to_dict()}
         output.print_json(report)
         return ExitCode.DONE
-    for line in (*_tool_lines(spec, found), *_log_lines(log)):
+    for line in (*_tool_lines(spec, manifest), *_log_lines(log)):
         output.print_folded(line)
     return ExitCode.DONE
 
 
-def _approve(spec: RemoteServerSpec, found: ServerManifest) -> int:
+def _approve(spec: RemoteServerSpec, manifest: ServerManifest) -> int:
     from handrail.assembly.extras.server_records import server_records
     from handrail.cli.commands.setup.trust import ask_at_terminal
     from handrail.mcp.client.manifest import describe_differences
 
     records = server_records()
     approved = records.load(spec.pin_name)
-    lines = [*_tool_lines(spec, found)]
+    lines = [*_tool_lines(spec, manifest)]
     if approved is not None:
-        differences = describe_differences(approved, found)
+        differences = describe_differences(approved, manifest)
         if not differences:
             records.note_change(spec.pin_name, "")
             output.print_line(f"{spec.name} is approved already, and nothing has changed")
@@ -235,12 +236,12 @@ def _approve(spec: RemoteServerSpec, found: ServerManifest) -> int:
     ):
         output.print_line("not approved")
         return ExitCode.REFUSED
-    records.save(spec.pin_name, found)
+    records.save(spec.pin_name, manifest)
     output.print_line(f"{spec.name} is approved until its program or one of its tools changes")
     return ExitCode.DONE
 
 
-def _tool_lines(spec: RemoteServerSpec, found: ServerManifest) -> Iterator[str]:
+def _tool_lines(spec: RemoteServerSpec, manifest: ServerManifest) -> Iterator[str]:
     from handrail.cli.render.screen import MARGIN, count_noun, one_line
     from handrail.mcp.client.manifest import find_obstacle
 
@@ -248,7 +249,7 @@ def _tool_lines(spec: RemoteServerSpec, found: ServerManifest) -> Iterator[str]:
     program = spec.command[0].rpartition("/")[2] if spec.command else ""
     if program in ("npx", "uvx", "bunx", "pipx"):
         yield f"note: {program} may fetch other code at each start"
-    for tool in found.tools:
+    for tool in manifest.tools:
         problem = find_obstacle(spec.name, tool, spec.allow)
         yield f"{MARGIN}{one_line(tool.name[:100])}: {one_line(tool.description[:_SHOWN_CHARS])}"
         hidden = len(tool.description) - _SHOWN_CHARS
@@ -256,7 +257,7 @@ def _tool_lines(spec: RemoteServerSpec, found: ServerManifest) -> Iterator[str]:
             yield f"  {hidden} more characters: see `handrail mcp test {spec.name} --json`"
         if problem is not None:
             yield f"  not used: {one_line(problem)}"
-    yield count_noun(len(found.tools), "tool")
+    yield count_noun(len(manifest.tools), "tool")
 
 
 def _log_lines(log: str) -> Iterator[str]:

@@ -39,8 +39,10 @@ async def _check_server(options: Namespace) -> dict[str, Any]:
     from handrail.cli.commands.setup.clients import serve_arguments
     from handrail.cli.program import script_path
 
-    given = Namespace(**{**vars(options), "tools": None, "read_only": False, "text_only": False})
-    words = serve_arguments(given)
+    serve_options = Namespace(
+        **{**vars(options), "tools": None, "read_only": False, "text_only": False}
+    )
+    words = serve_arguments(serve_options)
     eras = []
     try:
         for era, client in _ERAS.items():
@@ -67,7 +69,7 @@ async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
         tools = (await client.list_tools()).tools
         listing = next((tool for tool in tools if tool.name in ("list_files", "LS")), tools[0])
         called = await client.call_tool(listing.name, {})
-        text = next((one.text for one in called.content if isinstance(one, TextContent)), "")
+        text = next((part.text for part in called.content if isinstance(part, TextContent)), "")
         return {
             "protocol": client.protocol_version,
             "tools": [

@@ -13,7 +13,7 @@ from handrail.cli.render.screen import one_line
 from handrail.core.problems import ProblemRaised
 from handrail.models.profiles import SERVICES, ModelProfile, check_profile
 
-# Of a server that the user names by its address.
+# For a server that the user names by its address.
 _OWN_NAME: Final = "own"
 _OWN_WIRE: Final = "openai-chat"
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,7 +31,7 @@ class ModelAnswers(NamedTuple):
     key_env: str | None
 
     def settings_lines(self) -> Iterator[str]:
-        """The lines of `[models.NAME]`."""
+        """Yield the lines of `[models.NAME]`."""
         if self.table is None:
             return
         yield f"[models.{self.name}]"
@@ -41,7 +41,7 @@ class ModelAnswers(NamedTuple):
                 yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
     def next_steps(self) -> Iterator[str]:
-        """What the user does next."""
+        """Yield what the user does next."""
         if self.key_env and not os.environ.get(self.key_env):
             yield f"set the key: export {self.key_env}=…"
         yield f"test the model: handrail models test {one_line(self.name)}"
@@ -49,7 +49,7 @@ class ModelAnswers(NamedTuple):
 
 
 def ask_model(ask: Ask, say: Callable[[str], None]) -> ModelAnswers | None:
-    """Ask three questions; None if the user wants no model."""
+    """Ask three questions; return None if the user wants no model."""
     say("Which service has your model?")
     names = [*SERVICES, "another server, by its address", "none for now"]
     for number, name in enumerate(names, 1):
@@ -97,7 +97,7 @@ def _ask_text(ask: Ask, say: Callable[[str], None], question: str) -> str:
 
 
 def _ask_variable(ask: Ask, say: Callable[[str], None], profile: ModelProfile) -> str | None:
-    """The environment variable of the key; never the key itself, which belongs in no file."""
+    """Return the environment variable of the key; never the key, which belongs in no file."""
     default = profile.key_env
     while True:
         answer = ask(f"Variable with the key [{default or 'none'}]: ").strip() or default

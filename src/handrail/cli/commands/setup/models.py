@@ -25,7 +25,6 @@ test NAME   send a model a short request; NAME as in `handrail run --model`"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "models", epilog=_EPILOG)
     parser.add_argument(
         "action", metavar="ACTION", nargs="?", default="list", choices=_ACTIONS, help="list, test"
@@ -48,9 +47,13 @@ def _list(options: Namespace) -> int:
     from handrail.models.profiles import SERVICES
 
     settings = load_layers(options).settings
-    own = model_profiles(settings)
-    services = {f"{name}:MODEL": one for name, one in SERVICES.items() if name not in own}
-    rows = [_row(name, one, settings.model) for name, one in {**own, **services}.items()]
+    profiles = model_profiles(settings)
+    services = {
+        f"{name}:MODEL": profile for name, profile in SERVICES.items() if name not in profiles
+    }
+    rows = [
+        _row(name, profile, settings.model) for name, profile in {**profiles, **services}.items()
+    ]
     if options.json:
         for row in rows:
             output.print_json(row)
@@ -75,7 +78,7 @@ def _row(name: str, profile: ModelProfile, chosen: str | None) -> dict[str, Any]
 
 
 def _key_source(profile: ModelProfile) -> str | None:
-    """Where the key comes from; never the key."""
+    """Return where the key comes from; never the key."""
     if profile.key_env is not None:
         return f"${profile.key_env}"
     return "key_command" if profile.key_command is not None else None
@@ -129,7 +132,7 @@ def _test(options: Namespace) -> int:
 
 
 async def _ask(source: Any, name: str) -> dict[str, Any]:
-    """One short request; the report has no part of the key."""
+    """Send one short request and return a report, which has no part of the key."""
     from handrail.core.ports.models import (
         Message,
         MessageDone,
@@ -174,5 +177,7 @@ def _print_report(report: Mapping[str, Any]) -> None:
     output.print_text(one_line(f"{report['model']}{kind}: answered in {report['seconds']} s"))
     output.print_text(one_line(f"  said: {report['text']}"))
     tokens = f"{report['input_tokens']} in, {report['output_tokens']} out"
-    said = "" if report["context_known"] else " (assumed: set context_tokens if it is another)"
-    output.print_text(f"  tokens: {tokens}; context {report['context_tokens']:,}{said}")
+    assumption = (
+        "" if report["context_known"] else " (assumed: set context_tokens if it is another)"
+    )
+    output.print_text(f"  tokens: {tokens}; context {report['context_tokens']:,}{assumption}")

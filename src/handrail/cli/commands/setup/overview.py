@@ -120,8 +120,8 @@ def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name:<10} {fact}"
     yield ""
     store = facts["store"]
-    held = f" ({format_size(store['bytes'])})" if store["exists"] else " (empty)"
-    yield f"record     {one_line(store['path'])}{held}"
+    size = f" ({format_size(store['bytes'])})" if store["exists"] else " (empty)"
+    yield f"record     {one_line(store['path'])}{size}"
     problem = store["problem"]
     if problem:
         yield paint(f"problem    {one_line(problem['message'])}", TextStyle.BAD)
@@ -175,11 +175,11 @@ def _sample_file(root: Path) -> str | None:
 
     try:
         with os.scandir(root) as entries:
-            there = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.is_file()]
+            names = [entry.name for entry in islice(entries, _MOST_LOOKED_AT) if entry.is_file()]
     except OSError:
         return None
     # Only names that need no quotes, so that the line can be copied.
-    plain = sorted(name for name in there if _PLAIN.fullmatch(name))
+    plain = sorted(name for name in names if _PLAIN.fullmatch(name))
     return next(
         (name for name in _FIRST if name in plain),
         next((name for name in plain if name.endswith(_TEXT)), None),

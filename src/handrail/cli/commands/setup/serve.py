@@ -34,7 +34,6 @@ _EPILOG: Final = f"""\
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(
         subparsers, "serve", epilog=_EPILOG,
         conflict_handler="resolve",
@@ -93,7 +92,7 @@ def run(options: Namespace) -> int:
 
     from handrail.cli.workspace import workspace_as_given
 
-    # What Python sets; the command line collects garbage less often.
+    # Python's defaults; the command line collects garbage less often.
     gc.set_threshold(700, 10, 10)
     root = workspace_as_given(options)
     if options.http is not None:
@@ -124,12 +123,12 @@ def _client(options: Namespace) -> str | None:
     if options.config in CLIENTS:
         options.client, options.config = options.config, None
     client: str | None = options.client
-    given = client or options.config
+    client_name = client or options.config
     no_file = options.config is not None and not Path(options.config).expanduser().is_file()
     if (client is not None and client not in CLIENTS) or (client is None and no_file):
         what = "client" if client is not None else "configuration file or client"
         raise messages.UNKNOWN_CLIENT.error(
-            what=what, given=given, clients=", ".join(CLIENTS), field="client"
+            what=what, given=client_name, clients=", ".join(CLIENTS), field="client"
         )
     return client
 
@@ -167,7 +166,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
     from handrail.cli.workspace import config_path
 
     config, further = config_path(options), list(directories)
-    own = [tool for name in options.tools_from for tool in load_tools(name)]
+    added_tools = [tool for name in options.tools_from for tool in load_tools(name)]
 
     def opens(
         *, approver: Approver, directories: Sequence[str], session: str | None
@@ -185,7 +184,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
             approver=approver,
             session=session,
             directories=[*further, *directories] if directories else None,
-            tools=own,
+            tools=added_tools,
         )
         opening.on_recovered = warn_recovered
         return opening
@@ -206,11 +205,13 @@ def load_tools(name: str) -> list[Tool[Any]]:
         raise messages.TOOLS_NOT_LOADED.error(
             name=name, error=f"{type(error).__name__}: {error}", field="tools_from"
         ) from error
-    found = getattr(module, "TOOLS", None)
-    if found is None:
-        found = {id(one): one for one in vars(module).values() if isinstance(one, Tool)}.values()
-    tools = list(found)
-    if not tools or not all(isinstance(one, Tool) for one in tools):
+    defined = getattr(module, "TOOLS", None)
+    if defined is None:
+        defined = {
+            id(tool): tool for tool in vars(module).values() if isinstance(tool, Tool)
+        }.values()
+    tools = list(defined)
+    if not tools or not all(isinstance(tool, Tool) for tool in tools):
         raise messages.NO_TOOLS_IN_MODULE.error(name=name, field="tools_from")
     return tools
 
@@ -226,22 +227,22 @@ def _import_file(file: Path) -> ModuleType:
     return module
 
 
-def _tools(given: str | None, dialect: str) -> list[str] | None:
+def _tools(option: str | None, dialect: str) -> list[str] | None:
     """Return the tools given with --tools, by the names of the dialect."""
-    if given is None:
+    if option is None:
         return None
     from handrail.dialects.known import find_vocabulary
 
     vocabulary = find_vocabulary(dialect)
-    names = [name.strip() for name in given.split(",") if name.strip()]
-    found: list[str] = []
+    names = [name.strip() for name in option.split(",") if name.strip()]
+    selected: list[str] = []
     for name in names:
         view = vocabulary.resolve(name)
         if view is None or vocabulary.shows(view):
-            found.append(name if view is None else view.name)
+            selected.append(name if view is None else view.name)
         else:
-            found += [shown.name for shown in vocabulary.views(view.tool)]
-    return found
+            selected += [shown.name for shown in vocabulary.views(view.tool)]
+    return selected
 
 
 async def _serve_http(options: Namespace, root: Path) -> int:
@@ -266,19 +267,19 @@ async def _serve_http(options: Namespace, root: Path) -> int:
     return 0
 
 
-def _parse_added(given: Sequence[str]) -> list[tuple[str, Path]]:
-    found: dict[str, Path] = {}
-    for one in given:
-        name, equals, place = one.partition("=")
+def _parse_added(assignments: Sequence[str]) -> list[tuple[str, Path]]:
+    added: dict[str, Path] = {}
+    for assignment in assignments:
+        name, equals, place = assignment.partition("=")
         path = Path(place).expanduser()
-        if not equals or not name.isidentifier() or name in found or not path.is_dir():
-            raise messages.NOT_NAME_AND_DIRECTORY.error(given=one, field="add")
-        found[name] = path.absolute()
-    return list(found.items())
+        if not equals or not name.isidentifier() or name in added or not path.is_dir():
+            raise messages.NOT_NAME_AND_DIRECTORY.error(given=assignment, field="add")
+        added[name] = path.absolute()
+    return list(added.items())
 
 
 def _refuse_http_options(options: Namespace) -> None:
-    given = [
+    used = [
         flag
         for flag, value in (
             ("--add", options.add),
@@ -289,5 +290,5 @@ def _refuse_http_options(options: Namespace) -> None:
         )
         if value
     ]
-    if given:
-        raise messages.NEEDS_HTTP.error(flag=given[0])
+    if used:
+        raise messages.NEEDS_HTTP.error(flag=used[0])

@@ -1,4 +1,4 @@
-"""`handrail mcp login` and `logout`: the user's login to a server behind a URL."""
+"""`handrail mcp login` and `logout`: the user's login to a server with a URL."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ _LOG_LINES: Final = 200
 
 
 def check_options(options: Namespace) -> None:
-    """Raise `invalid_arguments` for arguments that the action does not use or that it needs."""
-    given = (options.target, options.env, options.env_from, options.bearer_env, options.oauth)
-    if options.action != "add" and any(given):
+    """Raise `invalid_arguments` for arguments that the action does not use, or that are missing."""
+    arguments = (options.target, options.env, options.env_from, options.bearer_env, options.oauth)
+    if options.action != "add" and any(arguments):
         raise messages.MCP_ONLY_ADD.error(action=options.action)
     if options.action == "list" and options.name:
         raise messages.MCP_LIST_NAME.error(name=options.name)
@@ -32,7 +32,7 @@ def check_options(options: Namespace) -> None:
 
 
 def change(options: Namespace) -> int:
-    """Add a server to the settings file, or remove it with what is kept about it."""
+    """Add a server to the settings file, or remove it with its stored data."""
     from handrail.assembly.extras.server_records import server_records
     from handrail.assembly.settings_files import config_file
     from handrail.cli.render.screen import one_line
@@ -43,16 +43,16 @@ def change(options: Namespace) -> int:
     if options.action == "add":
         _check_name(name)
         add_server(file, name, _table(options), dry_run=dry_run)
-        done = f"{'would add' if dry_run else 'added'} {name} to {one_line(file)}"
+        text = f"{'would add' if dry_run else 'added'} {name} to {one_line(file)}"
     else:
         remove_server(file, name, dry_run=dry_run)
-        done = f"{'would remove' if dry_run else 'removed'} {name} from {one_line(file)}"
+        text = f"{'would remove' if dry_run else 'removed'} {name} from {one_line(file)}"
         if not dry_run:
             server_records().forget(name)
     if options.json:
         output.print_json({"file": str(file), "name": name, "written": not dry_run})
         return ExitCode.DONE
-    output.print_line(done)
+    output.print_line(text)
     if options.action == "add":
         first = f"`handrail mcp login {name}` and " if options.oauth else ""
         output.print_line(f"it is used after {first}`handrail mcp approve {name}`")
@@ -69,7 +69,7 @@ def _check_name(name: str) -> None:
 
 
 def _table(options: Namespace) -> dict[str, Any]:
-    """The table of a new server."""
+    """Return the table of a new server."""
     first, *rest = options.target
     table: dict[str, Any] = {}
     if _URL.fullmatch(first):
@@ -77,7 +77,7 @@ def _table(options: Namespace) -> dict[str, Any]:
             raise messages.MCP_URL_ALONE.error()
         table["url"] = first
     else:
-        # A path that is relative now would mean something else in each directory.
+        # A relative path would mean something else in another directory.
         table["command"] = str(Path(first).absolute()) if "/" in first else first
         if rest:
             table["args"] = rest
@@ -100,7 +100,7 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def print_log(options: Namespace, spec: RemoteServerSpec) -> int:
-    """Print the end of what a server's program wrote to stderr."""
+    """Print the end of the stderr of a server's program."""
     from handrail.assembly.extras.server_records import server_records
     from handrail.cli.render.screen import one_line
 

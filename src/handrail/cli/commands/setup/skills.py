@@ -13,7 +13,6 @@ from handrail.core.ports.skills import SkillSummary, summary_dict
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     add_definition_parser(subparsers, "skills", "skill", run)
 
 
@@ -32,45 +31,45 @@ def run(options: Namespace) -> int:
         return print_definitions(options, map(summary_dict, known), skill_lines(known))
     if options.name is None:
         raise messages.SKILL_MISSING.error(action=options.action, field="name")
-    chosen = [one for one in known if one.name == options.name]
+    chosen = [summary for summary in known if summary.name == options.name]
     if not chosen:
         raise messages.NO_SUCH_SKILL.error(name=options.name, field="name")
     if options.action == "show":
-        lines = (line for one in chosen for line in _details(one))
+        lines = (line for summary in chosen for line in _details(summary))
         return print_definitions(options, map(summary_dict, chosen), lines, folded=True)
     return _trust(options, chosen)
 
 
 def skill_lines(known: Sequence[SkillSummary]) -> Iterator[str]:
-    """The skills for a terminal, one per line."""
+    """Yield the skills for a terminal, one per line."""
     if not known:
         yield "no skills"
         return
     yield from definition_table("skill", known, _state)
 
 
-def _state(one: SkillSummary) -> str:
+def _state(summary: SkillSummary) -> str:
     from handrail.cli.render.screen import one_line
 
-    if one.problem is not None:
-        return f"not used: {one_line(one.problem)}"
-    return "trusted" if one.trusted else "not trusted"
+    if summary.problem is not None:
+        return f"not used: {one_line(summary.problem)}"
+    return "trusted" if summary.trusted else "not trusted"
 
 
-def _details(one: SkillSummary) -> Iterator[str]:
+def _details(summary: SkillSummary) -> Iterator[str]:
     from handrail.cli.render.screen import MARGIN, one_line
     from handrail.core.text.safe_text import safe_text
 
-    yield f"{one.name}: {_state(one)}"
-    yield f"folder  {one_line(one.path)}"
-    yield f"hash    {one.digest}"
-    if one.tools:
-        yield f"tools   {', '.join(one.tools)}"
-    folder = Path(one.path)
+    yield f"{summary.name}: {_state(summary)}"
+    yield f"folder  {one_line(summary.path)}"
+    yield f"hash    {summary.digest}"
+    if summary.tools:
+        yield f"tools   {', '.join(summary.tools)}"
+    folder = Path(summary.path)
     for path in sorted(folder.rglob("*"))[:50]:
         yield f"file    {one_line(str(path.relative_to(folder)))}"
     manifest = folder / "SKILL.md"
-    if one.problem is None and manifest.is_file():
+    if summary.problem is None and manifest.is_file():
         for text in safe_text(manifest.read_text("utf-8", "replace")).splitlines():
             yield f"{MARGIN}{text}"
 
@@ -79,10 +78,10 @@ def _trust(options: Namespace, chosen: Sequence[SkillSummary]) -> int:
     from handrail.assembly.skills import skill_trust, trust_skill
     from handrail.cli.commands.setup.trust import DefinitionTrust
 
-    one = next((skill for skill in chosen if skill.problem is None), None)
-    if one is None or one.source != "project":
+    skill_ = next((skill for skill in chosen if skill.problem is None), None)
+    if skill_ is None or skill_.source != "project":
         raise messages.SKILL_NEEDS_NO_TRUST.error(name=chosen[0].name, state=_state(chosen[0]))
     trust = DefinitionTrust(
         "skills", "skill", "one of its files changes", trust_skill, skill_trust().revoke
     )
-    return trust.change(options.action, one, _details(one))
+    return trust.change(options.action, skill_, _details(skill_))

@@ -35,7 +35,6 @@ _RUNS: Final = ("hooks", "guardrails", "programs")
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "trust")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--show", action="store_true", help="only show what trust would enable")
@@ -116,18 +115,18 @@ def _lines(root: Path, loaded: LoadedSettings) -> Iterator[str]:
         ClaimStatus.UNTRUSTED: f"enabled by trust ({count}):",
     }
     for fate, head in heads.items():
-        claims = [one for one in loaded.claims if one.status is fate]
+        claims = [claim for claim in loaded.claims if claim.status is fate]
         if claims:
             yield head
-            yield from (f"  {one_line(claim_text(one, root))}" for one in claims)
-    if any(one.key.startswith(_RUNS) for one in _untrusted_claims(loaded)):
+            yield from (f"  {one_line(claim_text(claim, root))}" for claim in claims)
+    if any(claim.key.startswith(_RUNS) for claim in _untrusted_claims(loaded)):
         yield "programs of the workspace that these settings run are not checked: they may change later"
 
 
 def _untrusted_claims(loaded: LoadedSettings) -> list[ProjectClaim]:
     from handrail.config.layers.load import ClaimStatus
 
-    return [one for one in loaded.claims if one.status is ClaimStatus.UNTRUSTED]
+    return [claim for claim in loaded.claims if claim.status is ClaimStatus.UNTRUSTED]
 
 
 def _report(root: Path, loaded: LoadedSettings, *, trusted: bool) -> dict[str, Any]:
@@ -136,7 +135,7 @@ def _report(root: Path, loaded: LoadedSettings, *, trusted: bool) -> dict[str, A
         "files": [str(file) for file in loaded.files],
         "digest": loaded.digest,
         "trusted": trusted,
-        "claims": [claim_row(one) for one in loaded.claims],
+        "claims": [claim_row(claim) for claim in loaded.claims],
     }
 
 
@@ -149,7 +148,7 @@ def _print_revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
 
 
 class DefinitionTrust(NamedTuple):
-    """How the user trusts one definition of a project: `until` says when that ends."""
+    """How the user trusts one definition of a project; `until` describes when the trust ends."""
 
     command: str
     kind: str
@@ -157,29 +156,34 @@ class DefinitionTrust(NamedTuple):
     grant: Callable[[Path, str], None]
     revoke: Callable[[Path], bool]
 
-    def change(self, action: str, one: AgentSummary | SkillSummary, details: Iterable[str]) -> int:
-        """Revoke the trust, or ask for it at the terminal after the details."""
+    def change(
+        self, action: str, definition: AgentSummary | SkillSummary, details: Iterable[str]
+    ) -> int:
+        """Revoke the trust, or ask for it at the terminal after showing the details."""
         if action == "revoke":
-            self.revoke(Path(one.path))
-            output.print_line(f"{one.name} is no longer trusted")
+            self.revoke(Path(definition.path))
+            output.print_line(f"{definition.name} is no longer trusted")
             return ExitCode.DONE
-        if not one.trusted:
-            commands = (f"{self.command} trust {one.name}", f"{self.command} show {one.name}")
+        if not definition.trusted:
+            commands = (
+                f"{self.command} trust {definition.name}",
+                f"{self.command} show {definition.name}",
+            )
             question = f"Trust this {self.kind} until {self.until}? [y/n] "
             if not ask_at_terminal([*details, ""], question, *commands):
                 output.print_line("not trusted")
                 return ExitCode.REFUSED
-            self.grant(Path(one.path), one.digest)
-        output.print_line(f"{one.name} is trusted until {self.until}")
+            self.grant(Path(definition.path), definition.digest)
+        output.print_line(f"{definition.name} is trusted until {self.until}")
         return ExitCode.DONE
 
 
 def ask_at_terminal(
     lines: list[str], question: str, command: str = "trust", show: str = "trust --show"
 ) -> bool:
-    """Print the lines on the terminal, folded, even if standard output is redirected, and wait for
-    y or n. Raises `needs_approval` without a terminal, naming the `command` to type at one and the
-    command that only shows the lines.
+    """Print the lines on the terminal, wrapped, even if standard output is redirected, and wait for
+    y or n. Raises `needs_approval` without a terminal; the hint names the `command` to type at one
+    and the command that only shows the lines.
     """
     from handrail.cli.render.screen import fold_line
 
@@ -209,7 +213,7 @@ def ask_at_terminal(
 
 
 def open_terminal() -> int | None:
-    """A descriptor of the user's terminal; None if there is none."""
+    """Return a descriptor of the user's terminal; None if there is none."""
     from handrail.cli.workspace import choose_approver
 
     if choose_approver() is None:
@@ -234,20 +238,28 @@ def trust_programs(
     from handrail.cli.render.screen import one_line
     from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
 
-    found = [find_helper(name, [str(root)]) for name in DISTRIBUTIONS]
-    changed = [one for one in found if one.problem is not None and one.source is not None]
+    programs = [find_helper(name, [str(root)]) for name in DISTRIBUTIONS]
+    changed = [
+        program
+        for program in programs
+        if program.problem is not None and program.source is not None
+    ]
     if changed and not dry_run:
-        lines = [one_line(one.problem.message) for one in changed if one.problem is not None]
+        lines = [
+            one_line(program.problem.message) for program in changed if program.problem is not None
+        ]
         if ask([*lines, ""], _PROGRAM_QUESTION):
-            changed = [_accept(one) for one in changed]
+            changed = [_accept(program) for program in changed]
     if as_json:
-        output.print_json({"workspace": str(root), "programs": [_row(one) for one in changed]})
+        output.print_json(
+            {"workspace": str(root), "programs": [_row(program) for program in changed]}
+        )
     elif not changed:
         output.print_text("no helper program has changed")
     else:
-        for one in changed:
-            output.print_text(one_line(_line(one)))
-    unused = any(one.problem is not None for one in changed)
+        for program in changed:
+            output.print_text(one_line(_line(program)))
+    unused = any(program.problem is not None for program in changed)
     return ExitCode.REFUSED if unused else ExitCode.DONE
 
 

@@ -28,7 +28,6 @@ examples:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """Add the parser of this command."""
     parser = add_command(subparsers, "ui", epilog=_EPILOG)
     parser.add_argument("--port", metavar="PORT", type=int, default=0, help="port on this machine (default: any free one)")  # fmt: skip
     parser.add_argument("--model", metavar="NAME", help="model of tasks started in the page (default: the setting `model`)")  # fmt: skip
@@ -66,7 +65,7 @@ def _announce(address: str) -> None:
 
 
 def page_source(options: Namespace) -> PageSource:
-    """What the page of this workspace shows; raises if the settings are invalid."""
+    """Return the source of the page for this workspace; raises if the settings are invalid."""
     from handrail.assembly.commands import open_background_jobs
     from handrail.cli.commands.agent.run import main_agent, read_mentions
     from handrail.cli.commands.setup.doctor import build_report
@@ -81,7 +80,7 @@ def page_source(options: Namespace) -> PageSource:
     from handrail.ui.server import PageSource
 
     if options.mode is None and not is_set(options, "mode"):
-        # As in `handrail run`: it asks where the sandbox does not enforce enough.
+        # As in `handrail run`: asks if the sandbox does not enforce enough.
         options.mode = "sandboxed"
     place, settings = find_workspace(options), load_settings(options)
     return PageSource(
