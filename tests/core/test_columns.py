@@ -44,6 +44,7 @@ def test_the_most_that_a_terminal_uses(char, width):
         ("abc def ghi", 7, ["abc ", "def ghi"]),
         ("abcd efghijk", 5, ["abcd ", "efghi", "jk"]),
         ("      abc", 5, ["     ", " abc"]),
+        (" abcdef", 5, [" abcd", "ef"]),
         ("a\nb", 5, ["a", "b"]),
         ("a\n\nb\n", 5, ["a", "", "b", ""]),
         ("\ta", 20, ["        a"]),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandEffects
 from handrail.core.effects import (
     Effects,
     base_footprint,
@@ -141,6 +142,14 @@ def test_what_every_call_touches(effects, expected):
 )
 def test_a_footprint_stays_within_the_effects(effects, footprint, exceeds):
     assert (find_excess(effects, footprint) is not None) is exceeds
+
+
+def test_a_command_exceeds_everything_but_open_ended_effects():
+    command = CommandAnalysis(CommandClass.SAFE, (), CommandEffects())
+    footprint = NOTHING._replace(command=command)
+
+    assert find_excess(E.READS_PATHS | E.WRITES_PATHS | E.SESSION | E.NETWORK, footprint)
+    assert find_excess(E.OPEN_ENDED, footprint) is None
 
 
 def test_an_excess_names_what_is_touched():

@@ -213,7 +213,7 @@ def _parse_ipv4(labels: Sequence[str]) -> ipaddress.IPv4Address:
 def _parse_number(label: str) -> int:
     if label[:2].lower() == "0x":
         return int(label[2:], 16)
-    return int(label, 8) if label.startswith("0") and len(label) > 1 else int(label)
+    return int(label, 8) if label.startswith("0") else int(label)
 
 
 def _encode_target(target: str) -> str:

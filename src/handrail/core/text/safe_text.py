@@ -45,8 +45,6 @@ def safe_text(text: str, *, one_line: bool = False) -> str:
 
 def _visible(code: int) -> str:
     char = chr(code)
-    if 0x20 <= code < 0x7F:
-        return char
     if code < 0x20 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"
     if code in INVISIBLE or unicodedata.category(char) in _WRITTEN_OUT:
