@@ -72,13 +72,16 @@ def test_an_index_that_cannot_be_read_is_an_error(tmp_path, data):
         paths_in(tmp_path, data)
 
 
+def git(folder, *words):
+    subprocess.run(["git", *words], cwd=folder, check=True, timeout=30)
+
+
 def test_the_index_of_git_is_read(tmp_path):
-    run = {"cwd": tmp_path, "check": True, "timeout": 30}
-    subprocess.run(["git", "init", "-q", "."], **run)
+    git(tmp_path, "init", "-q", ".")
     for name in ("a", "bc", "d/e f", "\u00fc"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    subprocess.run(["git", "add", "."], **run)
+    git(tmp_path, "add", ".")
 
     assert sorted(tracked_paths(tmp_path / ".git/index")) == ["a", "bc", "d/e f", "\u00fc"]
     assert embedded_repositories(tmp_path / ".git") == []
