@@ -1,0 +1,94 @@
+"""Manifests of servers: differences, and which tools can be used."""
+
+import pytest
+
+from handrail.mcp.client.manifest import (
+    OTHER_PROGRAM,
+    ServerManifest,
+    ToolRecord,
+    clean_description,
+    describe_differences,
+    find_obstacle,
+    full_name,
+)
+
+
+def tool(name="look", description="Looks.", schema=None, read_only=False):
+    return ToolRecord(name, description, {} if schema is None else schema, read_only)
+
+
+def manifest(*tools, fingerprint="f1"):
+    return ServerManifest(fingerprint, tools)
+
+
+def test_a_manifest_is_read_back():
+    made = manifest(tool(), tool("edit", schema={"type": "object"}, read_only=True))
+
+    assert ServerManifest.from_dict(made.to_dict()) == made
+    assert ServerManifest.from_dict(made.to_dict()).digest == made.digest
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"tools": []},
+        {"fingerprint": "f", "tools": [{"name": "a"}]},
+        {"fingerprint": "f", "tools": [{"name": 1, "description": "", "schema": {}}]},
+        {"fingerprint": "f", "tools": [{"name": "a", "description": "", "schema": 1}]},
+        {"fingerprint": "f", "tools": [{"name": "a", "description": "", "schema": {}, "x": 1}]},
+    ],
+)
+def test_what_is_no_manifest_is_an_error(given):
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        ServerManifest.from_dict(given)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (manifest(tool()), manifest(tool()), ""),
+        (manifest(), manifest(tool("a"), tool("b")), "new: a, b"),
+        (manifest(tool("b"), tool("a")), manifest(), "removed: a, b"),
+        (manifest(tool("a")), manifest(tool("a", "Other.")), "changed: a"),
+        (manifest(tool("a")), manifest(tool("a", read_only=True)), "changed: a"),
+        (manifest(tool()), manifest(tool(), fingerprint="f2"), OTHER_PROGRAM),
+        (
+            manifest(tool("a"), tool("b")),
+            manifest(tool("b", "x"), tool("c"), fingerprint="f2"),
+            f"new: c; removed: a; changed: b; {OTHER_PROGRAM}",
+        ),
+        (manifest(), manifest(*map(tool, "abcde")), "new: a, b, c, d, e"),
+        (manifest(), manifest(*map(tool, "abcdefg")), "new: a, b, c, d, e and 2 more"),
+        (manifest(), manifest(tool("x\n" + "y" * 99)), "new: x\\n" + "y" * 62),
+    ],
+)
+def test_differences_are_described(old, new, text):
+    assert describe_differences(old, new) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "allow", "usable"),
+    [
+        (tool("look"), ["*"], True),
+        (tool("look"), ["edit", "lo*"], True),
+        (tool("look"), ["edit"], False),
+        (tool("look"), [], False),
+        (tool("lo ok"), ["*"], False),
+        (tool("lo.ok"), ["*"], False),
+        (tool(""), ["*"], False),
+        (tool("x" * 200), ["*"], False),
+        (tool(schema={"type": "object"}), ["*"], True),
+        (tool(schema={"type": "string"}), ["*"], False),
+        (tool(schema={"a": "x" * (64 * 1024 - 9)}), ["*"], True),
+        (tool(schema={"a": "x" * (64 * 1024 - 8)}), ["*"], False),
+    ],
+)
+def test_which_tools_can_be_used(one, allow, usable):
+    assert (find_obstacle("s", one, allow) is None) is usable
+
+
+def test_names_and_descriptions_in_the_runtime():
+    assert full_name("s", "look").endswith("s__look")
+    assert clean_description(None) == ""
+    assert clean_description("a\x1b" + "x" * 3000) == "a\\x1b" + "x" * 1998
